@@ -1727,6 +1727,28 @@ static bool turn_begin_step(struct agent *agent, struct turn *turn, struct err *
 	return recorded;
 }
 
+/* A longer text belongs into a file, as a prompt does. */
+enum { AGENT_STEER_MAX = 4 << 20 };
+
+/* Let what the person has said meanwhile join the conversation. */
+static bool turn_steer(struct agent *agent, struct err *err)
+{
+	bool recorded = true;
+	struct buf text;
+
+	if (agent->options.steers == NULL)
+		return true;
+	buf_init(&text, AGENT_STEER_MAX);
+	while (recorded && agent->options.steers(agent->options.steers_context, &text)) {
+		struct event event = {.kind = EVENT_STEERED, .text = buf_str(&text)};
+
+		recorded = recorder_event(agent->options.recorder, &event, err);
+		buf_clear(&text);
+	}
+	buf_fini(&text);
+	return recorded;
+}
+
 static bool turn_step(struct agent *agent, struct turn *turn, struct err *err)
 {
 	if (agent_interrupted(agent)) {
@@ -1737,6 +1759,8 @@ static bool turn_step(struct agent *agent, struct turn *turn, struct err *err)
 		return false;
 	if (turn->over)
 		return true;
+	if (!turn_steer(agent, err))
+		return false;
 	history_settle(&agent->history);
 	if (!compact_when_due(agent, turn, err))
 		return false;

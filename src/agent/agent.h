@@ -68,6 +68,13 @@ struct agent_options {
 	 * non-blocking; -1: none.
 	 */
 	int cancel_fd;
+	/*
+	 * Asked between the results of calls and the next request: append to TEXT what the
+	 * person has said meanwhile, which joins the conversation (EVENT_STEERED). False:
+	 * nothing. NULL: nobody says anything.
+	 */
+	bool (*steers)(void *context, struct buf *text);
+	void *steers_context;
 };
 
 /*

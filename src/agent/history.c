@@ -558,6 +558,7 @@ bool history_event(struct history *history, const struct event *event, struct er
 		history_take_text(&history->instructions, event->text);
 		return true;
 	case EVENT_TURN_BEGAN:
+	case EVENT_STEERED:
 		history_add_prompt(history, event);
 		return true;
 	case EVENT_NOTICE:

@@ -431,6 +431,9 @@ void page_event(struct page *page, const struct event *event)
 	case EVENT_TURN_BEGAN:
 		print_turn(page, event);
 		break;
+	case EVENT_STEERED:
+		print_block("h2", "item", event->text, SHOWS_CLEAN, out);
+		break;
 	case EVENT_MESSAGE:
 		print_message(event->data, out);
 		break;

@@ -380,6 +380,7 @@ struct talk {
 	struct catalogue *catalogue;
 	struct model *model;
 	struct journal *journal;
+	struct console *console; /* of the options */
 	struct screen *screen;
 	struct json_events *json;
 	struct answers *answers;
@@ -490,11 +491,19 @@ static struct event_sink open_view(struct talk *talk, const struct talk_options 
 	talk->screen = screen_new(STDOUT_FILENO, options->screen);
 	if (options->console == NULL)
 		return screen_sink(talk->screen);
+	talk->console = options->console;
+	screen_set_live(talk->screen, console_live(options->console));
 	talk->asking = asking_open(options->console, talk->screen,
 				   interrupt_fd(talk->interrupt), NULL);
 	asking_set_preview(talk->asking, preview, &talk->setup->plugins);
 	/* Without an `asking` no question is put to anybody. */
 	return talk->asking != NULL ? asking_sink(talk->asking) : screen_sink(talk->screen);
+}
+
+/* What the person has sent to the turn under way. */
+static bool steers(void *context, struct buf *text)
+{
+	return console_take_waiting(context, true, text);
 }
 
 static struct agent_options agent_options_of(const struct talk *talk)
@@ -508,6 +517,8 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.parent = talk->parent,
 		.checks = talk->setup->role.checks,
 		.cancel_fd = interrupt_fd(talk->interrupt),
+		.steers = talk->console != NULL ? steers : NULL,
+		.steers_context = talk->console,
 	};
 }
 

@@ -24,6 +24,7 @@ static const struct kind_row kinds[] = {
 	{EVENT_SESSION_RESUMED, "session_resumed", true},
 	{EVENT_INSTRUCTIONS, "instructions", true},
 	{EVENT_TURN_BEGAN, "turn_began", true},
+	{EVENT_STEERED, "steered", true},
 	{EVENT_TEXT, "text", false},
 	{EVENT_THINKING, "thinking", false},
 	{EVENT_MESSAGE, "message", true},

@@ -31,6 +31,8 @@ enum event_kind {
 	 */
 	EVENT_INSTRUCTIONS,
 	EVENT_TURN_BEGAN, /* text: the user's message */
+	/* text: what the user said while a turn was under way; it joins the conversation */
+	EVENT_STEERED,
 	EVENT_TEXT,       /* text: a fragment of the model's words (screen only) */
 	EVENT_THINKING,   /* text: a fragment of its reasoning (screen only) */
 	/*

@@ -399,6 +399,113 @@ def keys_typed_while_it_works_are_for_the_next_line():
         tty.leave()
 
 
+def go_on(tty):
+    """End the command of WAITS."""
+    with open(os.path.join(tty.work, "end"), "w", encoding="ascii"):
+        pass
+
+
+WAITS_AND_HEARS = {"name": "hears", "turns": [*WAITS["turns"][:1], {"text": "You said: ${prompt}.", "repeat": True}]}
+
+
+@tap.case
+def what_is_sent_while_it_works_joins_the_conversation():
+    with Chat(WAITS_AND_HEARS) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: "bash" in tty.screen.text(), "working")
+        tty.typed(b"and thx\x7fe docs", "> and the docs", 14)
+        tty.type(b"\x15and the docs\r")
+        tty.shows("soon: and the docs")
+        tty.wait_until(lambda: tty.row() == ">", "an empty line")
+        tty.typed(b"later", "> later", 7)
+        go_on(tty)
+        # It stands behind the result of the call, and the same turn answers it.
+        tty.shows("You said: go.")
+        tty.wait_until(lambda: tty.row() == "> later" and "── done" in tty.screen.text(), "at the prompt")
+        text = tty.screen.text()
+        assert text.index("exit 0") < text.index("\n> and the docs\n") < text.index("You said:"), text
+        assert text.count("── done") == 1 and text.count("and the docs") == 1 and "soon:" not in text, text
+        tty.type(b"\x15")
+        tty.leave()
+        tty.looked_at = False
+        done = tap.run([GLOVEBOX, "sessions", "export", "last"], cwd=tty.work, env=tty.variables)
+        kinds = [json.loads(line)["event"] for line in done.stdout.splitlines()]
+        assert kinds[kinds.index("steered") - 1] == "tool_ended" and kinds.count("turn_began") == 1, kinds
+
+
+@tap.case
+def what_is_kept_for_later_is_the_next_prompt():
+    with Chat(WAITS_AND_HEARS) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: "bash" in tty.screen.text(), "working")
+        tty.type(b"first\t/help\rlast\t")
+        tty.shows("then: last")
+        text = tty.screen.text()
+        assert text.index("then: first") < text.index("then: /help") < text.index("then: last"), text
+        tty.type(b"\x1b[1;3A")
+        tty.wait_until(lambda: tty.row() == "> last", "taken back")
+        tty.type(b"\x15")
+        go_on(tty)
+        tty.shows("this list")
+        tty.prompt()
+        text = tty.screen.text()
+        assert text.index("You said: first.") < text.index("> /help"), text
+        assert text.count("── done") == 2 and "> last" not in text, text
+        tty.leave()
+
+
+@tap.case
+def escape_brings_back_what_was_sent():
+    with Chat(LONG) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: tty.children("sleep"), "running")
+        tty.type(b"one\rtwo\tthree")
+        tty.shows("then: two")
+        tty.type(b"\x1b")
+        tty.shows("Interrupted by the user.")
+        tty.wait_until(lambda: tty.row() == "  three" and "── cancelled" in tty.screen.text(), "what was typed")
+        assert "> one\n  two\n  three" in tty.screen.text(), tty.screen.text()
+        tty.type(b"\x03")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def ctrl_d_while_it_works_ends_the_conversation_after_it():
+    with Chat(WAITS_AND_HEARS) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: "bash" in tty.screen.text(), "working")
+        tty.type(b"\x04")
+        tty.shows("then: the end")
+        tty.type(b"\x04")
+        tty.wait_until(lambda: "then: the end" not in tty.screen.text(), "taken back")
+        tty.type(b"\x04")
+        go_on(tty)
+        assert tty.end() == 0, tty.screen.text()
+        assert "You said: go." in tty.screen.text() and tty.is_as_before()
+
+
+@tap.case
+def a_new_size_while_it_works_loses_nothing():
+    for rewraps in (True, False):
+        with Chat(WAITS_AND_HEARS, columns=90, rewraps=rewraps) as tty:
+            tty.type(b"go\r")
+            tty.wait_until(lambda: "bash" in tty.screen.text(), "working")
+            said = "a text that is longer than some of the windows in which it is typed"
+            tty.typed(said.encode(), "> " + said, 2 + len(said))
+            for rows, columns in ((20, 30), (12, 60), (40, 25), (30, 90)):
+                tty.resize(rows, columns)
+                tty.type(b"!\x7f")
+                tty.wait_until(lambda: tty.row().endswith("typed"), "drawn anew")
+            go_on(tty)
+            tty.shows("You said: go.")
+            tty.wait_until(lambda: tty.row() == "> " + said and "── done" in tty.screen.text(), "at the prompt")
+            text = tty.screen.text()
+            assert text.count("/help lists") == 1 and text.count("\n> go\n") == 1, text
+            tty.type(b"\x15")
+            tty.leave()
+
+
 @tap.case
 def every_end_puts_the_terminal_back():
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -847,7 +954,9 @@ def what_was_typed_before_is_no_answer():
         tty.shows("Allow it?")
         tty.type(b"n")
         tty.shows("Done.")
-        tty.prompt()
+        # What was sent reached the model, and what was not is still being typed.
+        tty.wait_until(lambda: tty.row() == "> sss", "at the line that was begun")
+        assert "\n> oooo\n" in tty.screen.text(), tty.screen.text()
         assert not made(tty, "a.txt")
         tty.type(b"\x15")
         tty.leave()

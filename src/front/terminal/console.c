@@ -10,7 +10,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/text/text.h"
 #include "front/terminal/line.h"
+#include "front/terminal/live.h"
 #include "front/terminal/paint.h"
 #include "front/terminal/screen.h"
 #include "front/terminal/terminal_filter.h"
@@ -50,12 +52,19 @@ enum {
 	 */
 	CONSOLE_ESCAPE_WAIT_MS = 50,
 	CONSOLE_STOPPED = 1 << 16, /* in `news`: the process was stopped and goes on */
+	WAITING_ROW_MAX = 256,
 };
 
 enum mode {
 	MODE_BEFORE,   /* as we found it */
 	MODE_TYPING,   /* raw: we read each key */
 	MODE_WATCHING, /* the thread keeps the keys; Ctrl+C is a signal */
+};
+
+/* A text that the person has sent while something runs. */
+struct waiting {
+	char *text;
+	bool steers; /* for what runs; else for the time after it */
 };
 
 struct console {
@@ -69,6 +78,12 @@ struct console {
 	struct typing typing;
 	int signals, news, end; /* descriptors; news: draw again; end: of the thread */
 	bool started;
+	/* While something runs, the thread lets the person edit `line` below it (NULL: no). */
+	struct line *line;
+	struct live *live;
+	struct waiting waiting[CONSOLE_WAITING_MAX]; /* the oldest first */
+	size_t waiting_count;
+	bool quitting; /* the conversation ends after what runs */
 	pthread_t thread;
 	struct line_frame shown, wanted;
 	sigset_t mask_before;
@@ -224,6 +239,13 @@ static void stand_still(struct console *console)
 	}
 }
 
+/* Show the line that is edited while something runs. The caller holds the lock. */
+static void show_meanwhile(struct console *console)
+{
+	if (console->line != NULL)
+		live_set_line(console->live, console->line);
+}
+
 static void take_signal(struct console *console)
 {
 	uint64_t news = 1;
@@ -232,9 +254,14 @@ static void take_signal(struct console *console)
 	if (read(console->signals, &info, sizeof(info)) != sizeof(info))
 		return;
 	(void)pthread_mutex_lock(&console->lock);
-	if (info.ssi_signo == SIGTSTP)
+	if (info.ssi_signo == SIGTSTP) {
+		live_hide(console->live);
 		stand_still(console);
-	if (info.ssi_signo != SIGWINCH) {
+		live_show(console->live);
+	}
+	if (info.ssi_signo == SIGWINCH) {
+		live_resized(console->live, console->line);
+	} else {
 		apply(console);
 		news = CONSOLE_STOPPED;
 	}
@@ -268,9 +295,132 @@ static bool take_escape(char bytes[CONSOLE_READ_MAX], size_t *size)
 	return false;
 }
 
+static void show_waiting(struct console *console)
+{
+	struct buf rows;
+	size_t named = 0;
+
+	buf_init(&rows, LIVE_WAITING_MAX * 2 * WAITING_ROW_MAX);
+	for (; named < console->waiting_count && named < LIVE_WAITING_MAX; named++) {
+		const struct waiting *waiting = &console->waiting[named];
+		struct str text = str_trim(str_of(waiting->text));
+		struct buf clean;
+
+		text = str_part(text, 0, str_find(text, STR("\n"), 0));
+		buf_init(&clean, PAINT_MAX);
+		paint_clean(str_part(text, 0, text_character_border(text, WAITING_ROW_MAX)),
+			    &clean);
+		(void)buf_addf(&rows, "%s: %s\n", waiting->steers ? "soon" : "then",
+			       clean.data);
+		buf_fini(&clean);
+	}
+	if (named < console->waiting_count)
+		(void)buf_addf(&rows, "and %zu more\n", console->waiting_count - named);
+	if (console->quitting)
+		(void)buf_adds(&rows, "then: the end\n");
+	live_set_waiting(console->live, buf_str(&rows));
+	buf_fini(&rows);
+}
+
+/* What was sent comes back into the line, before what stands there: nothing is sent unasked. */
+static void take_back(struct console *console, size_t first)
+{
+	struct line *line = console->line;
+	const size_t behind = line->text.size - line->cursor;
+	struct buf whole;
+
+	if (first >= console->waiting_count)
+		return;
+	buf_init(&whole, LINE_BYTES_MAX);
+	for (size_t i = first; i < console->waiting_count; i++) {
+		(void)buf_adds(&whole, console->waiting[i].text);
+		free(console->waiting[i].text);
+		if (i + 1 < console->waiting_count || line->text.size > 0)
+			(void)buf_addc(&whole, '\n');
+	}
+	console->waiting_count = first;
+	line->cursor = 0;
+	line_insert(line, buf_str(&whole));
+	line->cursor = line->text.size - behind;
+	buf_fini(&whole);
+}
+
+/* The line is sent: it waits. False: so many wait already that the person has to wait. */
+static bool send_line(struct console *console, bool steers)
+{
+	struct line *line = console->line;
+	const struct str text = str_trim(buf_str(&line->text));
+
+	if (console->waiting_count == CONSOLE_WAITING_MAX) {
+		buf_clear(&line->hint);
+		(void)buf_addf(&line->hint,
+			       "%d texts wait already: Alt+Up takes the last one back",
+			       CONSOLE_WAITING_MAX);
+		return false;
+	}
+	/* A command is for us, and its time is between two turns. */
+	if (str_starts(text, STR("/")))
+		steers = false;
+	console->waiting[console->waiting_count++] = (struct waiting){
+		.text = memory_copy_str(buf_str(&line->text)),
+		.steers = steers,
+	};
+	line_start(line);
+	return true;
+}
+
+/* Tab where there is nothing to complete. */
+static bool completes_nothing(const struct line *line, size_t before)
+{
+	return line->text.size == before && line->hint.size == 0 &&
+	       str_trim(buf_str(&line->text)).size > 0;
+}
+
+/* Take the keys that have come, while something runs. The caller holds the lock. */
+static void type_meanwhile(struct console *console)
+{
+	struct line *line = console->line;
+	struct buf typed;
+	enum typing_key key;
+
+	buf_init(&typed, TYPING_MAX * 3);
+	while (typing_next(&console->typing, &key, &typed)) {
+		const size_t before = line->text.size;
+
+		if (key == TYPING_TAKE_BACK) {
+			take_back(console, console->waiting_count > 0
+						   ? console->waiting_count - 1
+						   : 0);
+			continue;
+		}
+		switch (line_take(line, key, buf_str(&typed))) {
+		case LINE_GOES_ON:
+			if (key == TYPING_TAB && completes_nothing(line, before))
+				(void)send_line(console, false);
+			break;
+		case LINE_DONE:
+			(void)send_line(console, true);
+			break;
+		case LINE_QUIT:
+			console->quitting = !console->quitting;
+			break;
+		case LINE_CLEARED:
+			console_write("\x1b[H\x1b[2J");
+			live_redraw(console->live);
+			break;
+		case LINE_SUSPENDED: /* the terminal sends a signal for this key */
+			break;
+		}
+		buf_clear(&typed);
+	}
+	buf_fini(&typed);
+	show_waiting(console);
+	show_meanwhile(console);
+}
+
 /*
- * Read keys while something runs: they are kept for later, except Escape, which
- * interrupts.
+ * Read keys while something runs. Escape interrupts; all others edit the line that is shown
+ * below, or are kept for later where there is none.
  */
 static void keep_keys(struct console *console)
 {
@@ -295,9 +445,17 @@ static void keep_keys(struct console *console)
 		if (!console->interrupted)
 			(void)kill(getpid(), SIGINT);
 		console->interrupted = true;
+		if (console->line != NULL) {
+			console->quitting = false;
+			take_back(console, 0);
+			show_waiting(console);
+			show_meanwhile(console);
+		}
 	}
 	if (size > 0)
 		(void)typing_add(&console->typing, (struct str){bytes, size});
+	if (size > 0 && console->line != NULL)
+		type_meanwhile(console);
 	else if (got < 0 || (got == 0 && (here.revents & POLLHUP) != 0))
 		console->mode = MODE_BEFORE;
 	(void)pthread_mutex_unlock(&console->lock);
@@ -373,6 +531,7 @@ bool console_open(struct console **opened, struct err *err)
 
 	console->signals = console->news = console->end = -1;
 	console->look = screen_options_of(STDOUT_FILENO);
+	console->live = live_new(STDOUT_FILENO, &console->look);
 	(void)pthread_mutex_init(&console->lock, NULL);
 	typing_init(&console->typing);
 	line_frame_init(&console->shown);
@@ -414,11 +573,64 @@ void console_close(struct console *console)
 	fd_close(&console->signals);
 	fd_close(&console->news);
 	fd_close(&console->end);
+	for (size_t i = 0; i < console->waiting_count; i++)
+		free(console->waiting[i].text);
+	live_free(console->live);
 	typing_fini(&console->typing);
 	line_frame_fini(&console->shown);
 	line_frame_fini(&console->wanted);
 	(void)pthread_mutex_destroy(&console->lock);
 	free(console);
+}
+
+struct live *console_live(struct console *console)
+{
+	return console->live;
+}
+
+void console_work(struct console *console, struct line *line)
+{
+	if (!console->look.terminal)
+		return;
+	(void)pthread_mutex_lock(&console->lock);
+	console->line = line;
+	live_start(console->live);
+	show_waiting(console);
+	show_meanwhile(console);
+	/* Keys that have come already are the line's. */
+	type_meanwhile(console);
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
+void console_rest(struct console *console)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	if (console->line != NULL)
+		live_stop(console->live);
+	console->line = NULL;
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
+bool console_take_waiting(struct console *console, bool steers, struct buf *text)
+{
+	size_t at = 0;
+	bool found;
+
+	(void)pthread_mutex_lock(&console->lock);
+	while (steers && at < console->waiting_count && !console->waiting[at].steers)
+		at++;
+	found = at < console->waiting_count;
+	if (found) {
+		(void)buf_adds(text, console->waiting[at].text);
+		free(console->waiting[at].text);
+		console->waiting_count--;
+		memmove(console->waiting + at, console->waiting + at + 1,
+			(console->waiting_count - at) * sizeof(console->waiting[0]));
+		if (console->line != NULL)
+			show_waiting(console);
+	}
+	(void)pthread_mutex_unlock(&console->lock);
+	return found;
 }
 
 /* Reading a line and asking a question. */
@@ -655,6 +867,8 @@ static enum console_answer read_plain(struct console *console, struct line *line
 
 enum console_answer console_read(struct console *console, struct line *line, int wake_fd)
 {
+	if (console->quitting)
+		return CONSOLE_QUIT;
 	return console->look.terminal ? read_edited(console, line, wake_fd)
 				      : read_plain(console, line, wake_fd);
 }
@@ -730,6 +944,7 @@ size_t console_choose(struct console *console, const char *question,
 
 	while (choices[count] != NULL)
 		count++;
+	live_hide(console->live);
 	console_set_mode(console, MODE_TYPING);
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	typing_clear(&console->typing);
@@ -739,6 +954,7 @@ size_t console_choose(struct console *console, const char *question,
 	console_write(choices[choice]);
 	console_write("\n");
 	console_set_mode(console, MODE_WATCHING);
+	live_show(console->live);
 	return choice;
 }
 

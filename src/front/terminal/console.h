@@ -1,7 +1,6 @@
 /*
- * console: the person's terminal during a conversation. The person edits lines on it and
- * answers questions. While something runs, keys are kept for later, and Escape interrupts
- * as Ctrl+C does. The settings of the terminal are restored on every way out: the end, a
+ * console: the person's terminal during a conversation. The person edits lines on it, also while
+ * something runs (live.h), and answers questions. Escape interrupts as Ctrl+C does. The settings of the terminal are restored on every way out: the end, a
  * signal, a stop (Ctrl+Z), a crash or a kill.
  *
  * On a terminal without cursor movement (TERM=dumb) lines are read as the kernel edits
@@ -12,6 +11,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "front/terminal/line.h"
 #include "process/loop.h"
@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 struct console;
+struct live;
 struct terminal;
 
 /*
@@ -44,6 +45,26 @@ enum console_answer {
  * (-1: none) becomes readable; LINE keeps its text, and may be read again.
  */
 enum console_answer console_read(struct console *console, struct line *line, int wake_fd);
+
+/* Texts that may wait at the same time. */
+enum { CONSOLE_WAITING_MAX = 20 };
+
+/*
+ * While something runs, the person edits LINE below what is printed, until console_rest. Enter
+ * sends the text to what runs (it steers), Tab without anything to complete keeps it for the time
+ * after, as it does with a command; Alt+Up takes the last one back. Escape interrupts, and what
+ * waits is in the line again. Ctrl+D in an empty line ends the conversation after what runs. The
+ * rest of LINE stays there. Does nothing on a terminal without cursor movement: there, keys wait.
+ */
+void console_work(struct console *console, struct line *line);
+void console_rest(struct console *console);
+/*
+ * Append to TEXT the oldest text that waits; STEERS: for what runs. Any thread may ask. False:
+ * none waits.
+ */
+bool console_take_waiting(struct console *console, bool steers, struct buf *text);
+/* Where what is printed meanwhile has to go. It prints at once when nothing runs. */
+struct live *console_live(struct console *console);
 
 /*
  * Let the person choose one of CHOICES ("once", "session", "no"; NULL-ended) by its first

@@ -510,32 +510,33 @@ static void move(struct buf *out, size_t from, size_t to)
 		(void)buf_addf(out, "\x1b[%zuB", to - from);
 }
 
-/* Columns of a row that we composed: colours are the only sequences in it. */
-static size_t row_columns(struct str row)
+static void move_to_column(struct buf *out, size_t column)
 {
-	size_t columns = 0;
-
-	while (row.size > 0) {
-		size_t escape = str_find(row, STR("\x1b["), 0);
-		size_t end =
-			escape != SIZE_MAX ? str_find(row, STR("m"), escape) : SIZE_MAX;
-
-		columns += paint_width_of(str_part(row, 0, escape));
-		row = end != SIZE_MAX ? str_part(row, end + 1, row.size) : STR("");
-	}
-	return columns;
+	(void)buf_addc(out, '\r');
+	if (column > 0)
+		(void)buf_addf(out, "\x1b[%zuC", column);
 }
 
 /*
- * When the row only became longer at the cursor, append just its new end to OUT; false:
- * it did not.
+ * When the row INDEX only became longer, append just its new end to OUT; false: it did not. The
+ * cursor is in row *AT, and where SHOWN has it when STILL.
  */
-static bool append(const struct line_frame *shown, const struct line_frame *wanted,
-		   struct str old, struct str row, struct buf *out)
+static bool append(const struct line_frame *shown, size_t index, struct str old,
+		   struct str row, size_t *at, bool still, struct buf *out)
 {
-	if (old.size == 0 || shown->row != wanted->row || !str_starts(row, old) ||
-	    row_columns(old) != shown->column)
+	bool certain;
+	const size_t columns = paint_width_of_row(old, &certain);
+
+	if (old.size == 0 || !str_starts(row, old))
 		return false;
+	if (!still || index != shown->row || columns != shown->column) {
+		(void)paint_width_of_row(row, still ? NULL : &certain);
+		if (!certain)
+			return false;
+		move(out, *at, index);
+		move_to_column(out, columns);
+		*at = index;
+	}
 	return buf_addstr(out, str_part(row, old.size, row.size));
 }
 
@@ -545,6 +546,7 @@ void line_frame_change(const struct line_frame *shown, const struct line_frame *
 	struct str old_rest = buf_str(&shown->rows), rest = buf_str(&wanted->rows);
 	struct str old, row;
 	size_t at = shown->row, index = 0, there = text_count_lines(old_rest);
+	const size_t begun = out->size;
 
 	if (there == 0)
 		there = 1;
@@ -553,8 +555,7 @@ void line_frame_change(const struct line_frame *shown, const struct line_frame *
 
 		if (had && str_equal(old, row))
 			continue;
-		if (had && index == shown->row && at == index &&
-		    append(shown, wanted, old, row, out))
+		if (had && append(shown, index, old, row, &at, out->size == begun, out))
 			continue;
 		if (index >= there) {
 			move(out, at, there - 1);
@@ -574,9 +575,37 @@ void line_frame_change(const struct line_frame *shown, const struct line_frame *
 		at = index;
 	}
 	move(out, at, wanted->row);
-	(void)buf_addc(out, '\r');
-	if (wanted->column > 0)
-		(void)buf_addf(out, "\x1b[%zuC", wanted->column);
+	move_to_column(out, wanted->column);
+}
+
+/*
+ * How many rows of a terminal that has broken ROW anew are above its cursor, which is in COLUMN of
+ * it? Where terminals differ, the smaller number: with too few rows a part of ours stays on the
+ * screen, with too many something else goes. Behind a row that fills its rows to the border some
+ * keep the cursor there.
+ */
+static size_t rows_before_cursor(size_t column, struct str row, size_t columns)
+{
+	const size_t width = paint_width_of_row(row, NULL);
+
+	if (column > 0 && width <= column)
+		column--;
+	return column / columns;
+}
+
+/* Is nothing in ROW but blanks and colours? tmux 3.3a takes the cursor out of such a row. */
+static bool is_blank_row(struct str row)
+{
+	while (row.size > 0) {
+		const size_t escape = str_find(row, STR("\x1b["), 0);
+		const size_t end =
+			escape != SIZE_MAX ? str_find(row, STR("m"), escape) : SIZE_MAX;
+
+		if (str_trim(str_part(row, 0, escape)).size > 0)
+			return false;
+		row = end != SIZE_MAX ? str_part(row, end + 1, row.size) : STR("");
+	}
+	return true;
 }
 
 void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf *out)
@@ -587,11 +616,15 @@ void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf
 	if (columns == 0)
 		columns = 1;
 	for (size_t i = 0; i < shown->row && str_next_line(&rest, &row); i++) {
-		size_t used = row_columns(row);
+		size_t used = paint_width_of_row(row, NULL);
 
 		above += used > 0 ? 1 + (used - 1) / columns : 1;
 	}
-	above += shown->column / columns;
+	if (!str_next_line(&rest, &row))
+		row = STR("");
+	above += rows_before_cursor(shown->column, row, columns);
+	if (columns != LINE_ROWS_STAY && above > 0 && is_blank_row(row))
+		above--;
 	move(out, above, 0);
 	(void)buf_adds(out, "\r\x1b[J");
 }
@@ -1040,6 +1073,7 @@ enum {
 	/* No key sends a longer sequence: it is thrown away as it comes. */
 	SEQUENCE_MAX = 32,
 	PARAMETERS_MAX = 4,
+	ALT = 3, /* a modifier (by_words) */
 };
 
 static const char paste_end[] = "\x1b[201~";
@@ -1295,7 +1329,9 @@ static enum typing_key sequence_key(struct typing *typing, const struct sequence
 
 	switch (sequence->last) {
 	case 'A':
-		return TYPING_UP;
+		return sequence->count > 1 && sequence->parameters[1] == ALT
+			       ? TYPING_TAKE_BACK
+			       : TYPING_UP;
 	case 'B':
 		return TYPING_DOWN;
 	case 'C':

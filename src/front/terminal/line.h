@@ -103,6 +103,7 @@ enum typing_key {
 	TYPING_INTERRUPT, /* Ctrl+C */
 	TYPING_EOF,       /* Ctrl+D */
 	TYPING_SUSPEND,   /* Ctrl+Z */
+	TYPING_TAKE_BACK, /* what was sent and nobody has taken: Alt+Up */
 	TYPING_ESCAPE,
 };
 

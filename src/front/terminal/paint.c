@@ -114,9 +114,7 @@ void paint_exact(struct str text, struct buf *out)
 	add_exact(out, text, "\n\t");
 }
 
-/* Paint TEXT, which is clean and on one line, cut to COLUMNS. */
-static void paint_cut(struct paint *paint, enum paint_style style, struct str text,
-		      size_t columns)
+void paint_cut(struct paint *paint, enum paint_style style, struct str text, size_t columns)
 {
 	const char *more = paint_more(paint);
 	size_t room = paint_width_of(str_of(more));
@@ -985,6 +983,45 @@ size_t paint_width_of(struct str text)
 
 		columns += cluster.columns;
 		at += cluster.size;
+	}
+	return columns;
+}
+
+/* Do terminals agree on the columns of the characters in TEXT? */
+static bool width_is_certain(struct str text)
+{
+	/* Emoji and what was added to Unicode late are drawn in one column or in two. */
+	enum { CERTAIN_BELOW = 0x1f000 };
+	utf8proc_int32_t character;
+
+	for (size_t at = 0; at < text.size;) {
+		const struct cluster cluster = width_cluster(text, at);
+		const utf8proc_ssize_t size = width_next(text, at, &character);
+
+		if (size <= 0 || (size_t)size != cluster.size || cluster.columns == 0 ||
+		    character >= CERTAIN_BELOW)
+			return false;
+		at += cluster.size;
+	}
+	return true;
+}
+
+size_t paint_width_of_row(struct str row, bool *certain)
+{
+	size_t columns = 0;
+
+	if (certain != NULL)
+		*certain = true;
+	while (row.size > 0) {
+		const size_t escape = str_find(row, STR("\x1b["), 0);
+		const size_t end =
+			escape != SIZE_MAX ? str_find(row, STR("m"), escape) : SIZE_MAX;
+		const struct str part = str_part(row, 0, escape);
+
+		columns += paint_width_of(part);
+		if (certain != NULL)
+			*certain = *certain && width_is_certain(part);
+		row = end != SIZE_MAX ? str_part(row, end + 1, row.size) : STR("");
 	}
 	return columns;
 }

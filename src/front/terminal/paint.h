@@ -57,6 +57,9 @@ void paint_text(struct paint *paint, enum paint_style style, struct str text);
 void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Append TEXT, which is clean and on one line, cut to COLUMNS with a mark. */
+void paint_cut(struct paint *paint, enum paint_style style, struct str text, size_t columns);
+
 /*
  * Append foreign TEXT, exact, on one line: with \x0A for line ends and blanks for tabs,
  * cut to COLUMNS with a mark.
@@ -182,6 +185,12 @@ void paint_fold_close(FILE *out);
  * column.
  */
 size_t paint_width_of(struct str text);
+/*
+ * The columns of ROW, in which colours are the only sequences. CERTAIN (NULL: not asked): do
+ * terminals agree on them? They do not where there is a tab, an emoji, or several characters in one
+ * place.
+ */
+size_t paint_width_of_row(struct str row, bool *certain);
 
 /*
  * Size of the longest beginning of TEXT that takes at most COLUMNS; no character is cut.

@@ -10,9 +10,11 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/patches.h"
+#include "front/terminal/live.h"
 #include "front/terminal/paint.h"
 #include "tool/event.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -851,6 +853,7 @@ enum {
 
 struct screen {
 	int fd;
+	struct live *live; /* what is printed goes there; NULL: to the descriptor */
 	struct screen_options options;
 	pthread_mutex_t lock; /* the spinner's thread uses the screen too */
 	struct paint paint;
@@ -885,8 +888,14 @@ static void screen_write(struct screen *screen, const char *bytes, size_t size)
 {
 	struct err err;
 
-	if (screen->gone == 0 && !fd_write_all(screen->fd, bytes, size, &err))
+	if (screen->gone != 0)
+		return;
+	if (screen->live != NULL) {
+		if (!live_print(screen->live, (struct str){bytes, size}))
+			screen->gone = errno;
+	} else if (!fd_write_all(screen->fd, bytes, size, &err)) {
 		screen->gone = err.code;
+	}
 }
 
 /* Write the composed bytes over the spinner's line. */
@@ -1120,6 +1129,7 @@ static void screen_show(struct screen *screen, const struct event *event)
 		paint_session(&screen->paint, event->data);
 		break;
 	case EVENT_TURN_BEGAN:
+	case EVENT_STEERED:
 		screen_begin_item(screen);
 		paint_prompt(&screen->paint, event->text);
 		break;
@@ -1189,35 +1199,65 @@ static bool screen_activity(struct screen *screen, struct buf *label, int64_t *s
 	return true;
 }
 
-static void screen_tick(void *context)
+/* Draw the spinner with LABEL on the line of the cursor. */
+static void screen_draw_spinner(struct screen *screen, const char *label, int64_t elapsed_ms)
 {
-	struct screen *screen = context;
+	screen->paint.columns = screen_columns(screen);
+	buf_addc(&screen->paint.out, '\r');
+	paint_spinner(&screen->paint, label, elapsed_ms);
+	buf_adds(&screen->paint.out, "\x1b[K");
+	screen->spinner_drawn = false;
+	screen_flush(screen);
+	screen->spinner_drawn = true;
+}
+
+/* Draw it in the row of what is under way; LABEL NULL: nothing is. */
+static void screen_live_spinner(struct screen *screen, const char *label, int64_t elapsed_ms)
+{
+	struct paint row;
+
+	paint_init(&row);
+	row.unicode = screen->options.unicode;
+	row.columns = screen_columns(screen);
+	if (label != NULL)
+		paint_spinner(&row, label, elapsed_ms);
+	live_set_status(screen->live, buf_str(&row.out));
+	paint_fini(&row);
+}
+
+/* Show what is under way. The caller holds the lock. */
+static void screen_show_activity(struct screen *screen)
+{
+	const bool live = screen->live != NULL && live_is_on(screen->live);
 	int64_t since_ms, elapsed_ms;
 	struct buf label;
 
 	buf_init(&label, PAINT_MAX);
-	(void)pthread_mutex_lock(&screen->lock);
-	if (!screen->gone && !screen->line_open &&
+	if (!screen->gone && (live || !screen->line_open) &&
 	    screen_activity(screen, &label, &since_ms)) {
 		elapsed_ms = clock_now_ms() - since_ms;
-		if (elapsed_ms >= SCREEN_SPINNER_AFTER_MS) {
-			screen->paint.columns = screen_columns(screen);
-			buf_addc(&screen->paint.out, '\r');
-			paint_spinner(&screen->paint, label.data, elapsed_ms);
-			buf_adds(&screen->paint.out, "\x1b[K");
-			screen->spinner_drawn = false;
-			screen_flush(screen);
-			screen->spinner_drawn = true;
-		}
+		if (live)
+			screen_live_spinner(screen, label.data, elapsed_ms);
+		else if (elapsed_ms >= SCREEN_SPINNER_AFTER_MS)
+			screen_draw_spinner(screen, label.data, elapsed_ms);
 	}
-	(void)pthread_mutex_unlock(&screen->lock);
 	buf_fini(&label);
+}
+
+static void screen_tick(void *context)
+{
+	struct screen *screen = context;
+
+	(void)pthread_mutex_lock(&screen->lock);
+	screen_show_activity(screen);
+	(void)pthread_mutex_unlock(&screen->lock);
 }
 
 /* After events of these kinds the front waits for the model. */
 static void screen_note_waiting(struct screen *screen, enum event_kind kind)
 {
-	if (kind == EVENT_TURN_BEGAN || kind == EVENT_TOOL_ENDED || kind == EVENT_NOTICE)
+	if (kind == EVENT_TURN_BEGAN || kind == EVENT_TOOL_ENDED ||
+	    kind == EVENT_NOTICE || kind == EVENT_STEERED)
 		screen->waiting_since_ms = clock_now_ms();
 	if (kind == EVENT_TURN_BEGAN && screen->options.terminal && !screen->spinner)
 		screen->spinner = screen_spinner_start(screen_tick, screen);
@@ -1233,6 +1273,9 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 	screen_show(screen, event);
 	screen_flush(screen);
 	screen_note_waiting(screen, event->kind);
+	/* What has ended is not under way any more, also between two ticks. */
+	if (screen->live != NULL && !screen->line_open)
+		screen_show_activity(screen);
 	(void)pthread_mutex_unlock(&screen->lock);
 	if (event->kind == EVENT_TURN_ENDED)
 		screen_rest(screen);
@@ -1259,6 +1302,13 @@ void screen_rest(struct screen *screen)
 		buf_adds(&screen->paint.out, "\r\x1b[K");
 	screen->spinner_drawn = false;
 	screen_flush(screen);
+	if (screen->live != NULL && live_is_on(screen->live))
+		screen_live_spinner(screen, NULL, 0);
+}
+
+void screen_set_live(struct screen *screen, struct live *live)
+{
+	screen->live = live;
 }
 
 struct event_sink screen_sink(struct screen *screen)

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct live;
 struct screen;
 
 /* The abilities of the descriptor. */
@@ -51,6 +52,8 @@ void screen_add_diff(struct str head, struct str diff, struct buf *out);
 
 /* OPTIONS NULL: screen_options_of(fd). The caller keeps FD. */
 struct screen *screen_new(int fd, const struct screen_options *options);
+/* Print above the rows of LIVE (borrowed), and show there what is under way. */
+void screen_set_live(struct screen *screen, struct live *live);
 void screen_free(struct screen *screen); /* clears the spinner; NULL is fine */
 struct event_sink screen_sink(struct screen *screen);
 int screen_gone(const struct screen *screen); /* errno of a failed write, or 0 */

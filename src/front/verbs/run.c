@@ -266,26 +266,53 @@ static void open_history(struct chat *chat)
 	buf_fini(&path);
 }
 
-static void take_line(struct chat *chat)
+/* Carry out SENT, as the person has typed it. */
+static void take_text(struct chat *chat, struct str sent)
 {
-	auto_free char *text = memory_copy_str(str_trim(buf_str(&chat->line.text)));
+	auto_free char *text = memory_copy_str(str_trim(sent));
 	struct agent_outcome outcome;
 
 	/* A text that begins with a blank is not kept. */
-	if (!str_starts(buf_str(&chat->line.text), STR(" ")))
+	if (!str_starts(sent, STR(" ")))
 		line_history_add(chat->history, str_of(text));
-	line_start(&chat->line);
 	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
-	if (chat_is_command(str_of(text)))
+	if (chat_is_command(str_of(text))) {
 		chat_command(chat, str_of(text));
-	else
+	} else {
+		console_work(chat->console, &chat->line);
 		(void)talk_turn(chat->talk, text, &outcome);
+		console_rest(chat->console);
+	}
 	talk_break(chat->talk);
+}
+
+static void take_line(struct chat *chat)
+{
+	auto_free char *sent = memory_copy_str(buf_str(&chat->line.text));
+
+	line_start(&chat->line);
+	take_text(chat, str_of(sent));
+}
+
+/* Take what was sent while something ran and was not taken. False: nothing was. */
+static bool take_waiting(struct chat *chat)
+{
+	struct buf text;
+	bool taken;
+
+	buf_init(&text, LINE_BYTES_MAX);
+	taken = console_take_waiting(chat->console, false, &text);
+	if (taken)
+		take_text(chat, buf_str(&text));
+	buf_fini(&text);
+	return taken;
 }
 
 static void serve(struct chat *chat)
 {
 	while (!chat->over && !talk_is_over(chat->talk)) {
+		if (take_waiting(chat))
+			continue;
 		switch (console_read(chat->console, &chat->line,
 				     talk_interrupt_fd(chat->talk))) {
 		case CONSOLE_LINE:
@@ -414,6 +441,10 @@ static const char chat_help[] =
 	"D edit as in a shell, Ctrl+R searches what was typed before, Tab completes.\n"
 	"Ctrl+C clears the line or stops the agent; pressed again it quits, as Ctrl+D\n"
 	"does on an empty line. Commands begin with a slash: /help lists them.\n\n"
+	"While the agent works you can type on below. Enter sends the text to the work\n"
+	"under way, after the calls that run now; Tab keeps it as the next prompt, as it\n"
+	"does with a command. Alt+Up takes the last one back. Escape stops the agent, and\n"
+	"all that waits is in the line again.\n\n"
 	"What is typed is kept in ~/.local/state/glovebox/history, but for lines that\n"
 	"begin with a blank.\n\n"
 	"Exit codes: 0 the end, 1 failed, 2 no terminal, 5 the cell could not be built,\n"

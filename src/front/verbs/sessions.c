@@ -439,6 +439,7 @@ static void export_event(const struct event *event, FILE *out)
 		print_titled("Instructions of the project", event->text, out);
 		break;
 	case EVENT_TURN_BEGAN:
+	case EVENT_STEERED:
 		print_titled("User", event->text, out);
 		break;
 	case EVENT_MESSAGE:

@@ -142,14 +142,18 @@ static void only_notices_to_the_model_join(void **state)
 	    (struct event){.kind = EVENT_NOTICE, .text = STR("last step"), .data = data});
 	assert_int_equal(history.conversation.message_count, 2);
 	assert_string_equal(message_at(&history, 1)->parts[2].text, "last step");
+	/* what the person said meanwhile, likewise */
+	add(&history, (struct event){.kind = EVENT_STEERED, .text = STR("no docs")});
+	assert_int_equal(history.conversation.message_count, 2);
+	assert_string_equal(message_at(&history, 1)->parts[3].text, "no docs");
 	/* what a check said, likewise */
 	add(&history, (struct event){.kind = EVENT_CHECK_ENDED,
 				     .text = STR("tests: red"),
 				     .data = data});
-	assert_string_equal(message_at(&history, 1)->parts[3].text, "tests: red");
+	assert_string_equal(message_at(&history, 1)->parts[4].text, "tests: red");
 	value_set_boolean(data, "to_model", false);
 	add(&history, (struct event){.kind = EVENT_CHECK_ENDED, .data = data});
-	assert_int_equal(message_at(&history, 1)->part_count, 4);
+	assert_int_equal(message_at(&history, 1)->part_count, 5);
 	history_fini(&history);
 }
 

@@ -1,0 +1,66 @@
+/*
+ * live: the last rows of a terminal, which change, below what is printed once and never touched
+ * again. While an agent works they are, from above: the line that is not whole yet, what is under
+ * way, what the person has sent and nobody has taken, and the text that the person is typing.
+ *
+ * What is printed goes into the scrollback of the terminal: no other screen, no scroll regions.
+ * A frame is one write. To print K whole rows above a region of N rows, the window is scrolled by
+ * line feeds from the region's last row, K rows are inserted above the region (ECMA-48 IL), and
+ * the text is written into them. This needs no knowledge of where on the screen the region is, and
+ * no row above it is written to. Where that is not certain to hold (more rows than the window has
+ * room for, a line that the terminal breaks itself, characters whose width terminals do not agree
+ * on) the region is erased, the text printed, and the region drawn again.
+ *
+ * The region is never taller than the window without three rows, and never taller than
+ * LIVE_ROWS_MAX; of the typed text, rows around the cursor are shown. The terminal's cursor stands
+ * where the person types.
+ *
+ * Any thread may call any function. Nothing is shown before live_start and after live_stop.
+ */
+#pragma once
+
+#include "base/str.h"
+#include "front/terminal/line.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	LIVE_ROWS_MAX = 24,
+	LIVE_WAITING_MAX = 3, /* texts that wait, of which so many are named */
+};
+
+struct live;
+struct screen_options;
+
+/* LOOK is copied. FD is kept by the caller. */
+struct live *live_new(int fd, const struct screen_options *look);
+void live_free(struct live *live);
+
+void live_start(struct live *live);
+/* Erase the region. What was printed of a line that is not whole is printed for good. */
+void live_stop(struct live *live);
+bool live_is_on(struct live *live);
+
+/*
+ * Print TEXT for good. It is clean, and has only sequences of ours. The part behind its last line
+ * end is shown, and printed when its end comes. False with errno: the terminal is gone.
+ */
+bool live_print(struct live *live, struct str text);
+/* What is under way, in one row of ours; "": nothing is. */
+void live_set_status(struct live *live, struct str row);
+/* The texts that wait, one in a row of WAITING, each with what it waits for; "": none. */
+void live_set_waiting(struct live *live, struct str waiting);
+/* Show LINE, which the person is typing. */
+void live_set_line(struct live *live, const struct line *line);
+
+/* The terminal has another size. LINE is what the person is typing, or NULL. */
+void live_resized(struct live *live, const struct line *line);
+/* Another program has used the terminal, or the window was cleared: draw all of it again. */
+void live_redraw(struct live *live);
+/*
+ * Take the region off the terminal, where somebody else is going to print, and put it back.
+ * What is printed meanwhile is printed at once.
+ */
+void live_hide(struct live *live);
+void live_show(struct live *live);

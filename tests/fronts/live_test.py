@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""The last rows of a terminal while an agent works: what is printed above them is there once and in order, whatever
+is printed, typed and resized. In three terminals: tmux (breaks rows anew), pyte (cuts them), and our own vt.
+
+live_test.py DEV PLAY [SEEDS]: PLAY is tests/fronts/live/play.c.
+"""
+import codecs
+import fcntl
+import os
+import pty
+import random
+import re
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dev"))
+# Debian's modules, also for another Python than Debian's.
+sys.path.append("/usr/lib/python3/dist-packages")
+import tap  # noqa: E402
+import vt  # noqa: E402
+
+PLAY = os.path.abspath(sys.argv[2])
+SEEDS = int(sys.argv[3]) if len(sys.argv) > 3 else 20
+PATIENCE_S = 120
+ORDERS = 120  # of one seed
+WORDS = ("the", "quick", "brown", "fox", "größer", "世界", "naïve", "— and", "\\t", "🙂", "a\u0301", "x" * 30)
+
+
+class Play:
+    """The program with a terminal of COLUMNS x ROWS."""
+
+    rewraps = False
+    words = WORDS
+
+    def __init__(self, columns, rows):
+        self.columns, self.rows = columns, rows
+        self.orders, self.answers = None, None
+
+    def order(self, text):
+        self.orders.write(text.encode() + b"\n")
+        self.orders.flush()
+        self.wait_for_answer()
+        said = self.answers.readline().split()
+        assert len(said) == 2, f"{text!r} ended it"
+        return int(said[0]), int(said[1])
+
+    def wait_for_answer(self):
+        pass
+
+    def variables(self):
+        return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm",
+                **({"VTE_VERSION": "7000"} if self.rewraps else {}),
+                **{name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}}
+
+
+class InPty(Play):
+    """What is drawn goes to an emulator in this process."""
+
+    def __init__(self, columns, rows):
+        super().__init__(columns, rows)
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
+        self.drawn = 0
+        self.master, slave = pty.openpty()
+        self.set_size()
+        reads, orders = os.pipe()
+        answers, writes = os.pipe()
+
+        def join():
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            os.dup2(reads, 103)
+            os.dup2(writes, 104)
+            os.dup2(103, 3)
+            os.dup2(104, 4)
+
+        self.process = subprocess.Popen([PLAY], stdin=slave, stdout=slave, stderr=slave, env=self.variables(),
+                                        preexec_fn=join, pass_fds=(3, 4))
+        for fd in (slave, reads, writes):
+            os.close(fd)
+        self.orders, self.answers = os.fdopen(orders, "wb"), os.fdopen(answers, "rb")
+
+    def set_size(self):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", self.rows, self.columns, 0, 0))
+
+    def take(self, wait):
+        ready, _, _ = select.select([self.master, *([self.answers] if wait else [])], [], [], PATIENCE_S if wait else 0)
+        if self.master not in ready:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:  # the program has ended
+            return False
+        self.drawn += len(data)
+        for _ in range(data.count(b"\033[6n")):
+            os.write(self.master, b"\033[1;1R")
+        self.feed(self.decoder.decode(data.replace(b"\033[6n", b"")))
+        return True
+
+    def wait_for_answer(self):
+        while self.take(True):
+            pass
+        while self.take(False):
+            pass
+
+    def resize(self, columns, rows):
+        self.columns, self.rows = columns, rows
+        self.emulate_size()
+        self.set_size()
+
+    def end(self):
+        self.orders.close()
+        while self.process.poll() is None:
+            self.take(False)
+        code = self.process.wait()
+        self.answers.close()
+        os.close(self.master)
+        assert code == 0, code
+
+
+class InVt(InPty):
+    def __init__(self, columns, rows, rewraps=True):
+        self.rewraps = rewraps
+        self.screen = vt.Screen(columns, rows, rewraps)
+        super().__init__(columns, rows)
+
+    def feed(self, text):
+        self.screen.feed(text)
+
+    def emulate_size(self):
+        self.screen.resize(self.columns, self.rows)
+
+    def text(self):
+        return self.screen.text()
+
+    def cursor(self):
+        return self.screen.lines[self.screen.row], self.screen.column
+
+
+class InPyte(InPty):
+    def __init__(self, columns, rows):
+        import pyte
+        self.screen = pyte.HistoryScreen(columns, rows, history=100000, ratio=0.5)
+        self.stream = pyte.Stream(self.screen)
+        super().__init__(columns, rows)
+
+    def feed(self, text):
+        self.stream.feed(text)
+
+    def emulate_size(self):
+        # pyte drops rows without keeping them when a window loses height: its width alone changes.
+        self.screen.resize(columns=self.columns)
+
+    def resize(self, columns, rows):
+        super().resize(columns, self.rows)
+
+    def text(self):
+        above = ["".join(line[x].data for x in range(max(line, default=-1) + 1))
+                 for line in self.screen.history.top]
+        return "\n".join([*above, *self.screen.display])
+
+
+class InTmux(Play):
+    rewraps = True
+    # Where a window with characters of two columns is made wider, tmux 3.3a itself puts the cursor into another row.
+    words = tuple(word for word in WORDS if word.isascii() or word.isalpha() and ord(max(word)) < 0x300)
+
+    def __init__(self, columns, rows):
+        super().__init__(columns, rows)
+        self.folder = tempfile.mkdtemp(prefix="glovebox-live-")
+        for name in ("orders", "answers"):
+            os.mkfifo(os.path.join(self.folder, name))
+        self.tmux("new-session", "-d", "-x", str(columns), "-y", str(rows),
+                  f"exec '{PLAY}' 3<'{self.folder}/orders' 4>'{self.folder}/answers'")
+        self.tmux("set-option", "-g", "remain-on-exit", "on")
+        self.orders = open(os.path.join(self.folder, "orders"), "wb")
+        self.answers = open(os.path.join(self.folder, "answers"), "rb")
+
+    def tmux(self, *words):
+        done = tap.run(["tmux", "-S", os.path.join(self.folder, "socket"), "-f", os.path.join(self.folder, "tmux.conf"),
+                        *words], env=self.variables(), timeout=PATIENCE_S)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def variables(self):
+        return {**super().variables(), "TERM": "xterm-256color"}
+
+    def resize(self, columns, rows):
+        self.order("sync")
+        self.columns, self.rows = columns, rows
+        self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+        until = time.monotonic() + PATIENCE_S
+        while self.order("size") != (columns, rows):
+            assert time.monotonic() < until, "tmux does not tell the new size"
+
+    def text(self):
+        self.order("sync")
+        return self.tmux("capture-pane", "-p", "-J", "-S", "-")
+
+    def end(self):
+        self.orders.close()
+        self.answers.close()
+        tap.run(["tmux", "-S", os.path.join(self.folder, "socket"), "kill-server"], timeout=PATIENCE_S)
+        shutil.rmtree(self.folder)
+
+
+class Conversation:
+    """Random orders for PLAY, and what must be on its terminal."""
+
+    def __init__(self, play, seed):
+        self.play, self.random = play, random.Random(seed)
+        self.printed = 0
+        self.line_open = False
+
+    def words(self, most):
+        return " ".join(self.random.choice(self.play.words) for _ in range(self.random.randint(0, most)))
+
+    def end(self):
+        """The end of the line that was printed last. A row of the region, which is not whole yet, has none: of such
+        rows one may stay where a window has become too small for them."""
+        return f"[{self.printed}]\\n"
+
+    def print(self):
+        """A fragment of text: whole lines, or a part of one."""
+        text = ""
+        for _ in range(self.random.choice((0, 1, 1, 1, 2, 5, 40))):
+            if not self.line_open:
+                self.printed += 1
+                text += f"<{self.printed}>"
+            text += self.words(6) + self.end()
+            self.line_open = False
+        if self.random.random() < 0.5:
+            if not self.line_open:
+                self.printed += 1
+                text += f"<{self.printed}>"
+                self.line_open = True
+            text += self.random.choice(("\\e[1m" + self.words(2) + "\\e[0m", self.words(2)))
+        if text:
+            self.play.order("print " + text)
+
+    def resize(self):
+        columns = self.random.choice((20, 31, 40, 60, 79, 80, 81, 100, 120))
+        rows = self.random.choice((8, 12, 24, 30, 50))
+        self.play.resize(columns, rows)
+        self.play.order("resized")
+
+    def step(self, resizes):
+        what = self.random.random()
+        if what < 0.45:
+            self.print()
+        elif what < 0.65:
+            self.play.order("keys " + self.random.choice(("word ", "longer words here ", "\\e[D", "\\n", self.play.words[-1], self.play.words[4], "\x7f", "\x15")))
+        elif what < 0.80:
+            self.play.order("status " + self.random.choice(("", "", "| 3.1 s  bash make test" + " more" * 30)))
+        elif what < 0.90:
+            self.play.order("waiting " + self.random.choice(("", "then: write the docs\\n", "soon: a\\nthen: b\\n")))
+        elif what < 0.93:
+            self.play.order("hide")
+            self.play.order("show")
+        elif resizes:
+            self.resize()
+
+    def is_whole(self, seed):
+        if self.line_open:
+            self.play.order("print " + self.end())
+        self.play.order("stop")
+        text = self.play.text()
+        # A terminal that cuts rows loses their ends itself.
+        mark = r"\[(\d+)\]" if self.play.rewraps else r"<(\d+)>"
+        found = [int(number) for number in re.findall(mark, text.replace("\n", ""))]
+        wanted = list(range(1, self.printed + 1))
+        assert found == wanted, (f"seed {seed}: missing {sorted(set(wanted) - set(found))}, more than once "
+                                 f"{sorted(n for n in set(found) if found.count(n) > 1)}\n{text}")
+
+
+def run(make, resizes):
+    for seed in range(SEEDS):
+        chance = random.Random(-seed)
+        play = make(chance.choice((40, 80, 100)), chance.choice((8, 12, 24, 40)))
+        talk = Conversation(play, seed)
+        play.order("start")
+        play.order("keys ")
+        try:
+            for _ in range(ORDERS):
+                talk.step(resizes)
+            talk.is_whole(seed)
+        finally:
+            play.end()
+
+
+@tap.case
+def each_line_is_there_once_where_nothing_is_resized():
+    run(InVt, False)
+
+
+@tap.case
+def each_line_is_there_once_in_a_terminal_that_breaks_rows_anew():
+    run(InVt, True)
+
+
+@tap.case
+def each_line_is_there_once_in_a_terminal_that_cuts_rows():
+    run(lambda columns, rows: InVt(columns, rows, False), True)
+
+
+@tap.case
+def each_line_is_there_once_in_pyte():
+    run(InPyte, True)
+
+
+@tap.case
+def each_line_is_there_once_in_tmux():
+    assert shutil.which("tmux"), "tmux is not installed: dev/bootstrap test"
+    run(InTmux, True)
+
+
+@tap.case
+def the_cursor_stands_where_the_person_types():
+    play = InVt(80, 24)
+    play.order("start")
+    for number in range(30):
+        play.order("print a line\\n" if number % 2 else "print a part of one ")
+        play.order("status working")
+        play.order("keys x")
+        row, column = play.cursor()
+        assert "".join(cell[0] for cell in row).rstrip() == "> " + "x" * (number + 1) and column == number + 3
+    play.order("stop")
+    play.end()
+
+
+@tap.case
+def a_piece_of_an_answer_is_few_bytes():
+    play = InVt(100, 30)
+    play.order("start")
+    play.order("status working")
+    play.order("keys typed")
+    begun = play.drawn
+    for number in range(1, 401):
+        play.order("print " + ("word " if number % 16 else "word\\n"))
+    each = (play.drawn - begun) / 400
+    assert each <= 36, f"{each} bytes for each"
+    begun = play.drawn
+    for _ in range(40):
+        play.order("keys k")
+    assert (play.drawn - begun) / 40 <= 12
+    begun = play.drawn
+    play.order("status working")
+    play.order("keys ")
+    assert play.drawn == begun, "what does not change is not drawn"
+    play.order("stop")
+    play.end()
+
+
+tap.play()
