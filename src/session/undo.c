@@ -583,21 +583,16 @@ static void undo_step(struct undoing *undoing, uint32_t number)
 		undo_store_drop_log(undoing->store, undoing->number);
 }
 
-void session_undo_aim(struct session *session, const struct undo_aim *aim,
+/* Undo the step, or all steps above it, of AIM. The caller holds the store. */
+static void undo_held(struct session *session, const struct undo_aim *aim,
 		      struct tool_result *result)
 {
 	struct undoing undoing = {.session = session, .result = result, .log = -1};
 	struct err err = {0};
-	auto_close int held = -1;
 
 	undoing.store = keeper_store(session->keeper);
-	if (!keeper_keeps(session->keeper) || !undo_store_hold(undoing.store, &held, &err) ||
-	    !undo_store_steps(undoing.store, &undoing.steps, &err)) {
-		if (err.text[0] != '\0')
-			(void)tool_fail(result, "Nothing was undone: %s.", err.text);
-		else
-			(void)tool_fail(result, "There is nothing to undo here.");
-		result->strength = session_strength(session);
+	if (!undo_store_steps(undoing.store, &undoing.steps, &err)) {
+		(void)tool_fail(result, "Nothing was undone: %s.", err.text);
 		return;
 	}
 	undo_told_init(&undoing.told);
@@ -611,6 +606,30 @@ void session_undo_aim(struct session *session, const struct undo_aim *aim,
 	undo_steps_fini(&undoing.steps);
 	undo_told_fini(&undoing.told);
 	fd_close(&undoing.log);
+}
+
+/* Hold the store of SESSION in *HELD. False: RESULT says why nothing can be undone. */
+static bool hold(struct session *session, int *held, struct tool_result *result)
+{
+	struct err err = {0};
+
+	*held = -1;
+	if (!keeper_keeps(session->keeper))
+		(void)tool_fail(result, "There is nothing to undo here.");
+	else if (!undo_store_hold(keeper_store(session->keeper), held, &err))
+		(void)tool_fail(result, "Nothing was undone: %s.", err.text);
+	else
+		return true;
+	return false;
+}
+
+void session_undo_aim(struct session *session, const struct undo_aim *aim,
+		      struct tool_result *result)
+{
+	auto_close int held = -1;
+
+	if (hold(session, &held, result))
+		undo_held(session, aim, result);
 	result->strength = session_strength(session);
 }
 
@@ -769,7 +788,8 @@ static void undo_each(struct run_undo *undo)
 		    !undo_step_changes(step))
 			continue;
 		tool_result_init(&one);
-		session_undo(undo->session, step->number, &one);
+		undo_held(undo->session, &(const struct undo_aim){.step = step->number},
+			  &one);
 		if (one.status != RESULT_DONE) {
 			tool_result_fini(undo->result);
 			*undo->result = one;
@@ -815,17 +835,18 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
 	struct run_undo undo = {.session = session, .aim = *aim, .result = result};
 	struct err err = {0};
 
+	auto_close int held = -1;
+
 	undo.store = keeper_store(session->keeper);
-	if (!keeper_keeps(session->keeper) ||
-	    !undo_store_steps(undo.store, &undo.steps, &err)) {
-		(void)tool_fail(result, "There is nothing to undo here%s%s.",
-				err.text[0] != '\0' ? ": " : "", err.text);
-		result->strength = session_strength(session);
-		return;
+	/* For all of its steps: another undo in between would find half of them. */
+	if (hold(session, &held, result)) {
+		undo_plan_init(&undo.plan);
+		if (undo_store_steps(undo.store, &undo.steps, &err))
+			run_undo(&undo);
+		else
+			(void)tool_fail(result, "Nothing was undone: %s.", err.text);
+		undo_plan_fini(&undo.plan);
+		undo_steps_fini(&undo.steps);
 	}
-	undo_plan_init(&undo.plan);
-	run_undo(&undo);
-	undo_plan_fini(&undo.plan);
-	undo_steps_fini(&undo.steps);
 	result->strength = session_strength(session);
 }
