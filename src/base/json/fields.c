@@ -273,7 +273,10 @@ static void copy_set(char **at, const char *text, struct arena *arena)
 static bool path_read(const struct value *value, char **at, struct arena *arena,
 		      struct err *err)
 {
-	auto_free char *path = path_of_key(value_text(value));
+	const char *text = value_text(value);
+	auto_free char *path = text != NULL && strlen(text) == value_str(value).size
+				       ? path_of_key(text)
+				       : NULL;
 
 	if (path == NULL)
 		return err_set(err, EINVAL, "it is no path in escaped form");

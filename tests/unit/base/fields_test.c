@@ -156,6 +156,7 @@ static void a_member_that_does_not_fit_is_told_and_the_rest_is_read(void **state
 		{"text", "\"a\\u0000\"", "text: it has a NUL byte"},
 		{"copy", "\"a\\u0000b\"", "copy: it has a NUL byte"},
 		{"texts", "[\"a\\u0000\"]", "texts: 0: it has a NUL byte"},
+		{"paths", "[\"/a\\u0000\"]", "paths: 0: it is no path in escaped form"},
 		{"copy", "[]", "copy: array does not belong there"},
 		{"number", "4294967296", "number: 4294967296 is too large"},
 		{"number", "2147483648", "number: 2147483648 is too large"},
