@@ -106,8 +106,9 @@ const struct field review_count_fields[] = {
 };
 static const struct field meta_fields[] = {
 	FIELD_PATH(struct review_meta, workspace, "workspace", TEXT),
-	FIELD(struct review_meta, device, COUNT),
-	FIELD(struct review_meta, inode, COUNT),
+	/* any bits: an overlay that joins file systems sets the first one of an inode's number */
+	FIELD(struct review_meta, device),
+	FIELD(struct review_meta, inode),
 	FIELD(struct review_meta, agent, TEXT),
 	FIELD(struct review_meta, command, TEXT),
 	FIELD_CHOICE(struct review_meta, state, "state", state_names),
@@ -214,6 +215,16 @@ bool review_place(const char *state_home, const char *home, struct buf *folder)
 static int open_folder(int at, const char *name)
 {
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Is the folder FOLDER the one that NAME in AT leads to? */
+static bool is_at(int at, const char *name, int folder)
+{
+	struct stat held, named;
+
+	return fstat(folder, &held) == 0 &&
+	       fstatat(at, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
 static int make_folder(int at, const char *name)
@@ -641,14 +652,15 @@ static bool spare_take(struct review *review, const char *name)
 {
 	auto_close int folder = open_folder(review->project, SPARE_NAME);
 	auto_close int lock = folder >= 0 ? lock_open(folder) : -1;
-	struct stat held, renamed;
+	struct stat held;
 
+	/* Those of another user are not ours to write in, as after `sudo` with that one's HOME. */
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 || fstat(folder, &held) < 0 ||
+	    held.st_uid != geteuid() ||
 	    renameat(review->project, SPARE_NAME, review->project, name) < 0)
 		return false;
 	/* Another session can have taken these, used them and left other ones. */
-	if (fstatat(review->project, name, &renamed, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    held.st_dev != renamed.st_dev || held.st_ino != renamed.st_ino) {
+	if (!is_at(review->project, name, folder)) {
 		(void)renameat(review->project, name, review->project, SPARE_NAME);
 		return false;
 	}
@@ -1009,7 +1021,6 @@ bool review_lock(struct review *review, const char *by, struct err *err)
 	const struct timespec moment = {.tv_nsec = 2000000};
 	auto_close int lock = lock_open(review->folder);
 	struct review_meta meta = {0};
-	struct stat st;
 
 	if (lock < 0)
 		return err_set(err, errno, "Review %s: %s", review->meta.id,
@@ -1020,8 +1031,11 @@ bool review_lock(struct review *review, const char *by, struct err *err)
 			return holder_tell(lock, review->meta.id, err);
 		(void)nanosleep(&moment, NULL);
 	}
-	/* Another process may have removed the layer before this one had the lock. */
-	if (fstat(lock, &st) < 0 || st.st_nlink == 0)
+	/*
+	 * Another process may have removed the layer before this one had the lock, or left its
+	 * folders to the next one, with the description still in them.
+	 */
+	if (!is_at(review->project, review->meta.id, review->folder))
 		return err_set(err, ENOENT, "Review %s was just removed.", review->meta.id);
 	if (!meta_load(review->folder, review->meta.id, &meta, err))
 		return false;
@@ -1312,12 +1326,18 @@ static void tidy_rest(int project, const char *name)
 	struct stat st;
 
 	/* A process may just have made the folder, and not have locked it yet. */
-	if (folder >= 0 && fstat(folder, &st) == 0 && !is_locked(folder) &&
-	    clock_wall_ms() - clock_ns(&st.st_mtim) / MS_NS > MAKING_MS) {
-		(void)snprintf(id, sizeof(id), "%.*s", REVIEW_ID - 1, name);
-		(void)memory_remove(id);
-		(void)remove_name(project, name);
-	}
+	if (folder < 0 || fstat(folder, &st) < 0 ||
+	    clock_wall_ms() - clock_ns(&st.st_mtim) / MS_NS <= MAKING_MS)
+		return;
+	/* With the lock nobody takes it for the next layer (spare_take) while it is removed. */
+	auto_close int lock =
+		openat(folder, LOCK_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if ((lock < 0 ? errno != ENOENT : flock(lock, LOCK_EX | LOCK_NB) < 0) ||
+	    !is_at(project, name, folder))
+		return;
+	(void)snprintf(id, sizeof(id), "%.*s", REVIEW_ID - 1, name);
+	(void)memory_remove(id);
+	(void)remove_name(project, name);
 }
 
 static void tidy_layer(int project, const char *id)

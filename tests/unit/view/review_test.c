@@ -336,12 +336,19 @@ static void what_a_killed_process_left_goes(void **state)
 	assert_int_equal(mkdirat(made->project, "0123abcd.tmp", 0700), 0);
 	assert_int_equal(mkdirat(made->project, "0123abce.tmp", 0700), 0);
 	assert_int_equal(utimensat(made->project, "0123abcd.tmp", old, 0), 0);
+	/* A process that has taken old folders, and has not given them their name yet. */
+	assert_int_equal(mkdirat(made->project, "0123abcf.tmp", 0700), 0);
+	auto_close int taken = openat(made->project, "0123abcf.tmp/lock",
+				      O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(flock(taken, LOCK_EX), 0);
+	assert_int_equal(utimensat(made->project, "0123abcf.tmp", old, 0), 0);
 	/* The state is written, and the process was killed before it removed anything. */
 	assert_true(review_set_state(dropped, REVIEW_DROPPED, &err));
 	fd_close(&dropped->lock);
 	review_tidy(place->store, place->work);
 	assert_int_equal(faccessat(made->project, "0123abcd.tmp", F_OK, 0), -1);
 	assert_int_equal(faccessat(made->project, "0123abce.tmp", F_OK, 0), 0);
+	assert_int_equal(faccessat(made->project, "0123abcf.tmp", F_OK, 0), 0);
 	assert_int_equal(faccessat(dropped->folder, "trees", F_OK, 0), -1);
 	assert_int_equal(faccessat(made->folder, "trees", F_OK, 0), 0);
 	review_close(dropped);
@@ -429,6 +436,61 @@ static void a_layer_that_holds_something_leaves_no_folders(void **state)
 	review_close(made);
 }
 
+static void a_workspace_may_have_any_number(void **state)
+{
+	struct review *made = make(*state);
+	struct review_meta read = {0};
+	struct buf text;
+	struct err err;
+
+	buf_init(&text, 1 << 20);
+	made->meta.inode |= (uint64_t)1 << 63;
+	made->meta.device |= (uint64_t)1 << 63;
+	assert_true(review_meta_print(&made->meta, &text));
+	assert_true(review_meta_parse(buf_str(&text), &read, &err));
+	assert_int_equal(read.inode, made->meta.inode);
+	assert_int_equal(read.device, made->meta.device);
+	review_meta_fini(&read);
+	buf_fini(&text);
+	review_close(made);
+}
+
+static void one_that_left_its_folders_is_not_locked_under_its_name(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place), *found = reopen(place, made->meta.id);
+	struct err err;
+
+	fill(made);
+	review_remove(made);
+	review_close(made);
+	/* Its description is still in the folders, which are nobody's now. */
+	assert_false(review_lock(found, "glovebox exec", &err));
+	assert_int_equal(err.code, ENOENT);
+	made = make(place);
+	assert_true(made->spare);
+	review_close(found);
+	review_close(made);
+}
+
+static void the_folders_of_another_user_are_not_taken(void **state)
+{
+	const struct place *place = *state;
+	struct review *made = make(place);
+
+	if (geteuid() != 0) {
+		review_close(made);
+		skip();
+	}
+	fill(made);
+	review_remove(made);
+	assert_int_equal(fchown(made->folder, 1, 1), 0);
+	review_close(made);
+	made = make(place);
+	assert_false(made->spare);
+	review_close(made);
+}
+
 static void a_session_of_another_boot_was_cut(void **state)
 {
 	const struct place *place = *state;
@@ -480,6 +542,13 @@ int main(void)
 			an_unchanged_layer_leaves_its_folders_and_nothing_else, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(a_layer_that_holds_something_leaves_no_folders,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_workspace_may_have_any_number, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			one_that_left_its_folders_is_not_locked_under_its_name, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(the_folders_of_another_user_are_not_taken,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_session_of_another_boot_was_cut, setup,
 						teardown),
