@@ -465,6 +465,14 @@ static bool read_base(const struct commits_ref *ref, struct call *call,
 	return fine;
 }
 
+/* Does the branch REF of the workspace lie in the past of the layer's, as REPOSITORY says? */
+static bool is_ancestor(struct call *call, const char *repository,
+			const struct commits_ref *ref)
+{
+	return ASK(call, repository, NULL, "merge-base", "--is-ancestor", ref->below,
+		   ref->layer) == 0;
+}
+
 static void look_at_ref(struct commits *commits, struct call *call,
 			struct commits_ref *ref, const struct before *before)
 {
@@ -488,9 +496,9 @@ static void look_at_ref(struct commits *commits, struct call *call,
 	const bool known = read_base(ref, call, before, base);
 	if (known || ref->below[0] == '\0')
 		ref->moves = strcmp(base, ref->below) == 0;
-	ref->moves = ref->moves || (ref->below[0] != '\0' &&
-				    ASK(call, commits->repository, NULL, "merge-base",
-					"--is-ancestor", ref->below, ref->layer) == 0);
+	ref->past = !ref->moves && ref->below[0] != '\0' &&
+		    is_ancestor(call, commits->repository, ref);
+	ref->moves = ref->moves || ref->past;
 }
 
 /* The commit that an annotated TAG names, in place of its own object. */
@@ -706,6 +714,12 @@ static bool land_ref(struct commits *commits, struct call *call, struct undo_log
 	char name[PATH_MAX];
 
 	(void)snprintf(name, sizeof(name), "logs/%s", ref->name);
+	/*
+	 * A file of the layer may hold another commit than its name says, with the user's one in
+	 * its past. What git has fetched is what its name says.
+	 */
+	if (ref->past && !is_ancestor(call, NULL, ref))
+		ref->moves = false;
 	if (!ref->sound || !ref->moves)
 		return true;
 	return keep(call, log, ref->name, branch, err) &&

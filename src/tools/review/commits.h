@@ -29,6 +29,7 @@ struct commits_ref {
 	char layer[COMMITS_NAME], below[COMMITS_NAME]; /* "": not there */
 	int count;                                     /* new commits; -1: unknown */
 	bool moves; /* the branch below is where the layer began, or in its past */
+	bool past;  /* the latter, as far as the objects of the layer can be believed */
 	bool moved;
 	bool sound; /* git knows the commit */
 };
