@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
+#include "policy/command.h"
 #include "policy/policy.h"
 #include "session/keeper.h"
 #include "session/session.h"
@@ -95,7 +96,10 @@ static struct value *paths_of(const struct policy_paths *paths)
 enum {
 	MISSED_MAX = 2 << 10, /* bytes of the sentences */
 	MISSED_TOLD = 4,
-	MISSED_PATH = 200, /* bytes of a path */
+	MISSED_PATH = 200,  /* bytes of a path */
+	FIRST_MAX = 256,    /* files that are read first; a text may name any number */
+	VISITS_MAX = 10000, /* names of them that are looked at: some 50 ms */
+	PLACES_MAX = 16,    /* folders of one text */
 };
 
 struct masking *masking_new(const struct policy *policy, const char *key_file)
@@ -182,7 +186,9 @@ static void path_visit(void *context, const char *text)
 
 		visit->shown += is_in(&secrets->show, path.data, false);
 		visit->secret += secret;
-		if (secret && visit->secrets != NULL)
+		if (secret && visit->secrets != NULL &&
+		    value_count(visit->secrets) < FIRST_MAX &&
+		    !value_has_text(visit->secrets, path.data))
 			value_append(visit->secrets, value_new_text(path.data));
 	}
 	buf_fini(&path);
@@ -213,25 +219,47 @@ static bool is_masked(const struct running *running)
 
 /* Reading the secrets. */
 
-/* Visit WORD of a command, which runs in FOLDER (NULL: the workspace). */
+/* The folders in which the commands of a text run. */
+struct places {
+	struct path_visit *visit;
+	char *folders[PLACES_MAX]; /* absolute; owned */
+	size_t count;
+};
+
+/* Visit WORD of a command that runs in FOLDER, if it is the name of a file of secrets. */
 static void visit_word(struct path_visit *visit, const char *folder, const char *word)
 {
-	if (secret_file_of(path_base_name(word)) == SECRET_FILE_NONE)
-		return;
-	if (folder == NULL || word[0] == '/') {
-		path_visit(visit, word);
-		return;
-	}
 	struct buf path;
 
+	if (visit->count >= VISITS_MAX ||
+	    secret_file_of(path_base_name(word)) == SECRET_FILE_NONE)
+		return;
 	buf_init(&path, PATH_MAX);
-	if (buf_addf(&path, "%s/%s", folder, word))
+	if (path_normal(folder, word, &path))
 		path_visit(visit, path.data);
 	buf_fini(&path);
 }
 
-/* Visit the words of the command TEXT, a shell text, that are names of files of secrets. */
-static void visit_words(struct path_visit *visit, const char *folder, struct str text)
+/* Visit the words of a command that can be seen, and note its folder. */
+static bool visit_seen(void *context, const struct command_seen *seen)
+{
+	struct places *places = context;
+	const char *folder = seen->folder != NULL ? seen->folder : places->folders[0];
+	size_t at = 0;
+
+	while (at < places->count && strcmp(places->folders[at], folder) != 0)
+		at++;
+	if (at == places->count && at < PLACES_MAX)
+		places->folders[places->count++] = memory_copy(folder);
+	for (size_t i = 0; i < seen->command->count; i++) {
+		if (seen->command->values[i].data != NULL)
+			visit_word(places->visit, folder, seen->command->values[i].data);
+	}
+	return true;
+}
+
+/* Visit the words of TEXT, in whichever folder their commands run: files are redirected, too. */
+static void visit_words(const struct places *places, struct str text)
 {
 	auto_free char *values = memory_alloc(text.size + 1);
 	struct shell_lexer lexer;
@@ -240,31 +268,47 @@ static void visit_words(struct path_visit *visit, const char *folder, struct str
 	shell_lexer_init(&lexer, text, values);
 	for (shell_lexer_next(&lexer, &token); token.kind != SHELL_END;
 	     shell_lexer_next(&lexer, &token)) {
-		if (token.kind == SHELL_WORD && token.value.data != NULL)
-			visit_word(visit, folder, token.value.data);
+		for (size_t i = 0; token.kind == SHELL_WORD && i < places->count; i++)
+			visit_word(places->visit, places->folders[i], token.value.data);
 	}
 }
 
 /* A command that names a file of secrets prints it as a rule, so such a file is read first. */
 static void visit_command(struct path_visit *visit, const struct running *running)
 {
+	const char *workspace = session_workspace(running->session);
 	const struct row *rows = running->tool->params;
-	const char *folder = NULL;
+	struct places places = {.visit = visit, .count = 1};
+	const struct command_visit seen = {visit_seen, &places};
+	struct buf folder;
 
+	buf_init(&folder, PATH_MAX);
 	for (const struct row *row = rows; row != NULL && row->name != NULL; row++) {
-		if (row->kind == ROW_FOLDER)
-			folder = value_text(value_member(running->arguments, row->name));
+		const char *text = value_text(value_member(running->arguments, row->name));
+
+		if (row->kind == ROW_FOLDER && text != NULL)
+			(void)path_normal(workspace, text, &folder);
 	}
+	places.folders[0] =
+		memory_copy(folder.size > 0 ? folder.data : running->session->folder);
 	for (const struct row *row = rows; row != NULL && row->name != NULL; row++) {
 		const struct value *value = value_member(running->arguments, row->name);
+		const char **argv;
 
-		if (row->kind == ROW_COMMAND && value_text(value) != NULL)
-			visit_words(visit, folder, value_str(value));
-		for (size_t i = 0; row->kind == ROW_ARGV && i < value_count(value); i++) {
-			if (value_text(value_item(value, i)) != NULL)
-				visit_word(visit, folder, value_text(value_item(value, i)));
+		if (row->kind == ROW_COMMAND && value_text(value) != NULL) {
+			command_seen_text(value_str(value), places.folders[0], &seen);
+			visit_words(&places, value_str(value));
+		} else if (row->kind == ROW_ARGV && value_count(value) > 0) {
+			argv = memory_array(value_count(value) + 1, sizeof(*argv));
+			for (size_t i = 0; i < value_count(value); i++)
+				argv[i] = value_text(value_item(value, i));
+			command_seen_argv(argv, places.folders[0], &seen);
+			free(argv);
 		}
 	}
+	while (places.count > 0)
+		free(places.folders[--places.count]);
+	buf_fini(&folder);
 }
 
 struct value *masking_asks(struct running *running)
