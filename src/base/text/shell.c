@@ -231,7 +231,8 @@ static void add_inner(struct shell_lexer *lexer, struct str text, bool in_backqu
 
 /*
  * Note a here-document that ends with the word END. Digits may be its end, but `x<<2` is
- * arithmetic as a rule, and so is all in "(("; in "${" and "$[" no here-document begins.
+ * arithmetic as a rule, and so is all in "(("; in "${", "$[" and the index of an assignment no
+ * here-document begins.
  */
 static void begin_document(struct shell_lexer *lexer, struct shell_documents *documents,
 			   struct str end, bool tabs)
@@ -832,7 +833,7 @@ enum class {
 	BACKQUOTE,
 	PATTERN,
 	BRACE,
-	CLOSE, /* ends an expansion that a bracket began */
+	CLOSE, /* ends what a bracket began */
 	TILDE,
 	EQUALS,
 	HIGH, /* part of a character beyond ASCII */
@@ -1221,22 +1222,29 @@ static void take_single_quotes(struct word *word)
 }
 
 /*
- * Note the bracket at the lexer. As in bash, "${" ends with the next "}" that no other
- * expansion has, and "$[" with the "]" whose "[" it is.
+ * Note the bracket at the lexer, which is QUOTED or not. As in bash, "${" ends with the next "}"
+ * that no other expansion has, and "$[" with the "]" whose "[" it is; so does a "[" of a word,
+ * which may begin the index of an assignment (`a[1<<y]=3`). Quotes within them begin anew, so an
+ * end counts only in the quotes of its beginning.
  */
-static void note_bracket(struct shell_lexer *lexer)
+static void note_bracket(struct shell_lexer *lexer, bool quoted)
 {
-	enum { SQUARES_MAX = 64 }; /* the bits of squares */
+	enum { BRACKETS_MAX = 64 }; /* the bits of squares and of quotes */
 	const char c = peek(lexer, 0);
 	const bool begins = lexer->at > 0 && lexer->text.data[lexer->at - 1] == '$';
-	const bool square = lexer->opened > 0 && (lexer->squares & 1) != 0;
+	const bool open = lexer->opened > 0;
+	const bool square = open && (lexer->squares & 1) != 0;
+	const bool same = open && (lexer->quotes & 1) == quoted;
 
-	if ((c == '{' && begins) || (c == '[' && (begins || square))) {
-		lexer->unsure |= lexer->opened++ == SQUARES_MAX;
+	if ((c == '{' && begins) ||
+	    (c == '[' && (begins || (open ? square && same : !quoted)))) {
+		lexer->unsure |= lexer->opened++ == BRACKETS_MAX;
 		lexer->squares = lexer->squares << 1 | (c == '[');
-	} else if (lexer->opened > 0 && c == (square ? ']' : '}')) {
+		lexer->quotes = lexer->quotes << 1 | quoted;
+	} else if (same && c == (square ? ']' : '}')) {
 		lexer->opened--;
 		lexer->squares >>= 1;
+		lexer->quotes >>= 1;
 	}
 }
 
@@ -1259,7 +1267,7 @@ static void take_double_quotes(struct word *word)
 			   (c == '$' && (next == '\0' || strchr("\" |)", next) == NULL))) {
 			take_substitution(word, true);
 		} else {
-			note_bracket(lexer);
+			note_bracket(lexer, true);
 			take_character(word);
 		}
 	}
@@ -1353,15 +1361,15 @@ static void take_part(struct word *word)
 		take_substitution(word, false);
 		return;
 	case PATTERN:
-		note_bracket(lexer);
+		note_bracket(lexer, false);
 		refuse(word, SHELL_PATTERN, lexer->at);
 		break;
 	case BRACE:
-		note_bracket(lexer);
+		note_bracket(lexer, false);
 		word->brace = true;
 		break;
 	case CLOSE:
-		note_bracket(lexer);
+		note_bracket(lexer, false);
 		break;
 	case TILDE:
 		if (!is_safe_tilde(word))

@@ -79,10 +79,11 @@ struct shell_lexer {
 	struct shell_inners *inners;
 	unsigned nested;   /* number of substitutions around this lexer */
 	size_t arithmetic; /* number of "(" since "((" that are not yet closed */
-	size_t opened;     /* number of "${" and "$[" that are not yet closed */
-	uint64_t squares; /* of the last ones of those, the last in bit 0: is it a "$["? */
-	bool shifts;      /* the last operator stood in one of those */
-	size_t searched;  /* bytes in which the end of a here-document was not found */
+	size_t opened;     /* number of "${", "$[" and "[" that are not yet closed */
+	/* of the last ones of those, the last in bit 0: is it no "${"; was it in double quotes? */
+	uint64_t squares, quotes;
+	bool shifts;     /* the last operator stood in one of those */
+	size_t searched; /* bytes in which the end of a here-document was not found */
 	/*
 	 * From here on the shell may see other words: there were too many here-documents or
 	 * substitutions, or what looks like a here-document may be arithmetic.
@@ -154,7 +155,7 @@ struct shell_document {
 	struct str end; /* the line that ends it, with its quotes */
 	bool tabs;      /* "<<-": tabs at the beginning of its lines do not count */
 	bool runs;      /* it is the input of a shell */
-	/* it may be arithmetic: "((x<<y))", "${a[x<<y]}", "x<<2". Its lines are read as commands. */
+	/* it may be arithmetic: "((x<<y))", "a[x<<y]=1", "x<<2". Its lines are read as commands. */
 	bool doubtful;
 };
 
