@@ -1188,7 +1188,10 @@ static void inlet_ready(struct watch *watch, short events)
 		struct connection *connection = proxy->connections;
 
 		if (wish.connection == SPARE_WISH) {
-			proxy->spare = fd >= 0 ? fd_take(&fd) : 0;
+			/* One was asked for: no second one takes its place. */
+			if (proxy->spare == SPARE_ASKED)
+				proxy->spare = fd >= 0 ? fd_take(&fd) : 0;
+			fd_close(&fd);
 			continue;
 		}
 		while (connection != NULL && (connection->state != KNOCKING ||
