@@ -1089,12 +1089,13 @@ static void sync_apart(const struct review *review)
 		(void)waitpid(pid, NULL, 0);
 	if (pid != 0)
 		return;
+	/* The caller waits until the lock of the layer is its own only. */
+	const int folder = dup2(review->folder, 0);
+	(void)syscall(SYS_close_range, 1U, ~0U, 0U);
 	/* The front has no child that it would have to wait for later. */
 	if (fork() != 0)
 		_exit(0);
 	(void)setsid();
-	const int folder = dup2(review->folder, 0);
-	(void)syscall(SYS_close_range, 1U, ~0U, 0U);
 	if (folder == 0 && syncfs(folder) == 0)
 		(void)unlinkat(folder, name, 0);
 	_exit(0);

@@ -513,6 +513,25 @@ static void a_session_of_another_boot_was_cut(void **state)
 	review_close(made);
 }
 
+static void a_session_that_has_ended_holds_no_lock(void **state)
+{
+	const struct place *place = *state;
+	const struct review_counts counts = {.added = 1};
+	enum { SESSIONS = 50 }; /* a process that closed it too late did so in 3 of 60 */
+	struct err err;
+
+	for (int i = 0; i < SESSIONS; i++) {
+		struct review *made = make(place), *found = reopen(place, made->meta.id);
+
+		assert_true(review_begin(made, &err));
+		assert_true(review_end(made, &counts, &err));
+		review_close(made);
+		auto_close int lock = openat(found->folder, "lock", O_RDONLY | O_CLOEXEC);
+		assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+		review_close(found);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +571,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_session_of_another_boot_was_cut, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_session_that_has_ended_holds_no_lock,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
