@@ -815,16 +815,18 @@ bool commits_land(struct commits *commits, struct call *call, struct undo_log *l
 	for (size_t i = 0; i < commits->count && fine; i++) {
 		char name[PATH_MAX];
 
+		/* A name that git refuses is perhaps no path: nothing comes under it. */
+		if (!commits->refs[i].sound)
+			continue;
 		own_name(commits, &commits->refs[i], name);
 		fine = keep(call, log, name, &own[i], err) &&
-		       (!commits->refs[i].sound ||
-			announce(log, &own[i], commits->refs[i].layer, err));
+		       announce(log, &own[i], commits->refs[i].layer, err);
 	}
 	fine = fine && sync_log(log, err);
 	if (fine && !fetch(commits, call))
 		commits->trouble = "git refuses to fetch them";
 	for (size_t i = 0; i < commits->count && fine; i++)
-		fine = note(places, log, &own[i], err);
+		fine = !commits->refs[i].sound || note(places, log, &own[i], err);
 	for (size_t i = 0; i < commits->count && fine && commits->trouble == NULL; i++)
 		fine = land_ref(commits, call, log, places, &commits->refs[i],
 				current.data != NULL ? current.data : "", err);
