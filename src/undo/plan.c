@@ -52,7 +52,6 @@ static bool take_change(void *context, const struct undo_change *change)
 	plan->items[plan->count] = (struct undo_item){
 		.path = {arena_copy(&plan->paths, change->path), change->path.size},
 		.order = plan->count,
-		.step = plan->step,
 		.target = change->before,
 		.expected = change->after,
 	};
@@ -66,7 +65,6 @@ static bool add_log(struct undo_plan *plan, const struct undo_store *store,
 {
 	struct undo_reader reader = {.change = take_change, .context = plan};
 
-	plan->step = number;
 	if (!undo_store_read_log(store, number, plan->own, &reader, &plan->refused, err))
 		return false;
 	plan->whole = plan->whole && reader.ended;
@@ -86,14 +84,14 @@ static int compare_items(const void *a, const void *b)
 /*
  * Has somebody else changed the file between the change EARLIER that left it in AFTER and
  * LATER, which found it in BEFORE? Two contents count as the same when one of them was not
- * read. A change that stands twice in a log was logged, not made, by a process that was
- * killed, and made by the one that went on with the log.
+ * read. A file that LATER found as EARLIER had found it was put back, or EARLIER is of a process
+ * that was killed before it made the change: nothing of anybody's is lost with both.
  */
 static bool is_torn(const struct undo_item *earlier, const struct undo_item *later)
 {
 	const struct undo_state *after = &earlier->expected, *before = &later->target;
 
-	if (earlier->step == later->step && undo_state_same(&earlier->target, before))
+	if (undo_state_same(&earlier->target, before))
 		return false;
 	if (after->kind == UNDO_FILE && before->kind == UNDO_FILE &&
 	    !(after->hashed && before->hashed) && after->mode == before->mode)

@@ -20,8 +20,7 @@
 struct undo_item {
 	struct str path;
 	size_t order;
-	uint32_t step; /* the log that holds the change */
-	bool beside;   /* of a step that lies within another, or has others within it */
+	bool beside; /* of a step that lies within another, or has others within it */
 	struct undo_state target;   /* before the first step */
 	struct undo_state expected; /* after the last */
 };
@@ -29,7 +28,6 @@ struct undo_item {
 struct undo_plan {
 	struct undo_item *items; /* in order of path after undo_plan_settle */
 	size_t count, room;
-	uint32_t step; /* the log that undo_plan_add reads */
 	struct arena paths;
 	bool whole; /* every step was completed */
 	/*
