@@ -631,12 +631,31 @@ static bool write_open(int to, int from, int extra, const struct undo_state *tar
 	return true;
 }
 
-static bool write_target(int to, const struct undo_places *places,
+/*
+ * Git compares a file with its entry by content only when the file is not older than the index.
+ * An index that came back with a new time would hide what was changed right after it was written.
+ */
+static void put_index_time(int to, const char *path, const struct undo_state *target)
+{
+	const struct timespec times[] = {
+		{.tv_nsec = UTIME_OMIT},
+		{.tv_sec = target->mtime_ns / NANOSECONDS,
+		 .tv_nsec = target->mtime_ns % NANOSECONDS},
+	};
+
+	if (target->mtime_ns > 0 && str_ends(str_of(path), STR("/" UNDO_GIT_INDEX)))
+		(void)futimens(to, times);
+}
+
+static bool write_target(int to, const struct undo_places *places, const char *path,
 			 const struct undo_state *target, struct err *err)
 {
-	return places->content >= 0
-		       ? write_open(to, places->content, places->extra, target, err)
-		       : write_content(to, places->from, target, err);
+	if (places->content >= 0)
+		return write_open(to, places->content, places->extra, target, err);
+	if (!write_content(to, places->from, target, err))
+		return false;
+	put_index_time(to, path, target);
+	return true;
 }
 
 /*
@@ -726,7 +745,7 @@ static bool put_named_file(struct undo_places *places, const struct spot *spot,
 		return false;
 	bool fine = temp_open(&temp, spot->folder, name, 0600) ||
 		    err_set(err, errno, "%s: %s", spot->path, strerror(errno));
-	fine = fine && write_target(temp.fd, places, target, err);
+	fine = fine && write_target(temp.fd, places, spot->path, target, err);
 	if (fine && (fchmod(temp.fd, target->mode & 01777) < 0 || fsync(temp.fd) < 0))
 		fine = err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	fine = fine && (is_still(spot, now) || say_changed(spot, err)) &&
@@ -855,7 +874,7 @@ static bool put_file(struct undo_places *places, const char *path,
 		return put_named_file(places, spot, target, now, err);
 	/* From here on the batch owns the file and closes it. */
 	places->count++;
-	if (!write_target(waiting->temp.fd, places, target, err))
+	if (!write_target(waiting->temp.fd, places, spot->path, target, err))
 		return false;
 	if (fchmod(waiting->temp.fd, target->mode & 01777) < 0)
 		return err_set(err, errno, "%s: %s", spot->path, strerror(errno));
