@@ -36,8 +36,9 @@ enum {
 	SHA1_DIGITS = 40,
 	SHA256_DIGITS = 64,
 	ASK_WORDS_MAX = 24,
-	INDEX_TRIES = 10,  /* of 100 ms */
-	GIT_REFUSES = 128, /* its exit code; a higher one: it was killed */
+	INDEX_TRIES = 10,         /* of INDEX_MOMENT */
+	INDEX_MOMENT = 100000000, /* nanoseconds */
+	GIT_REFUSES = 128,        /* its exit code; a higher one: it was killed */
 };
 
 /* The refs of a layer. */
@@ -685,9 +686,41 @@ static int refresh_index(struct call *call, const char *from, const char *to)
 	return code;
 }
 
-/* False: git was killed when it may have moved the branch, and the log must not end. */
+/* Does another git hold the lock of the workspace's index? */
+static bool is_index_held(struct call *call)
+{
+	struct file folder;
+
+	file_init(&folder);
+	const bool held = files_reach(call->files, UNDO_GIT, FILES_FOLDER, &folder, NULL) &&
+			  is_there(folder.fd, "index.lock");
+	file_fini(&folder);
+	return held;
+}
+
+static bool say_held(struct err *err)
+{
+	return err_set(err, EBUSY,
+		       UNDO_GIT_INDEX
+		       ".lock is there: another git works in your folder. Wait "
+		       "for it to end; when no git runs there, remove that file");
+}
+
+bool commits_wait_for_index(struct call *call, struct err *err)
+{
+	const struct timespec moment = {.tv_nsec = INDEX_MOMENT};
+
+	for (int i = 0; i < INDEX_TRIES && is_index_held(call) && !call_stopped(call); i++)
+		(void)nanosleep(&moment, NULL);
+	return !is_index_held(call) || say_held(err);
+}
+
+/*
+ * False: git was killed when it may have moved the branch, or the index is held, and the log must
+ * not end. The next landing goes on (resume).
+ */
 static bool move(struct commits *commits, struct call *call, struct commits_ref *ref,
-		 bool is_current)
+		 bool is_current, struct err *err)
 {
 	char why[64];
 
@@ -697,10 +730,14 @@ static bool move(struct commits *commits, struct call *call, struct commits_ref 
 		    ref->below[0] != '\0' ? ref->below
 					  : "0000000000000000000000000000000000000000");
 	ref->moved = moved == 0;
-	if (!ref->moved || !is_current)
-		return moved >= 0 && moved <= GIT_REFUSES;
-	const int code = refresh_index(call, ref->below, ref->layer);
-	return code >= 0 && code <= GIT_REFUSES;
+	int code = moved;
+	if (ref->moved && is_current) {
+		code = refresh_index(call, ref->below, ref->layer);
+		if (code > 0 && is_index_held(call))
+			return say_held(err);
+	}
+	return (code >= 0 && code <= GIT_REFUSES) ||
+	       err_set(err, ECANCELED, "git was killed before it told the index");
 }
 
 static bool land_ref(struct commits *commits, struct call *call, struct undo_log *log,
@@ -725,10 +762,8 @@ static bool land_ref(struct commits *commits, struct call *call, struct undo_log
 	return keep(call, log, ref->name, branch, err) &&
 	       keep(call, log, name, reflog, err) && keep(call, log, "index", index, err) &&
 	       announce(log, branch, ref->layer, err) && sync_log(log, err) &&
-	       (move(commits, call, ref, is_current) ||
-		err_set(err, ECANCELED, "git was killed before it told the index")) &&
-	       note(places, log, branch, err) && note(places, log, reflog, err) &&
-	       note(places, log, index, err);
+	       move(commits, call, ref, is_current, err) && note(places, log, branch, err) &&
+	       note(places, log, reflog, err) && note(places, log, index, err);
 }
 
 /* The branch that the workspace is on, as the log of a killed landing tells of it. */
@@ -762,7 +797,7 @@ static bool resume(struct call *call, struct undo_log *log, struct undo_places *
 	auto_free struct broken *broken = memory_alloc(sizeof(*broken));
 	auto_free struct kept *index = memory_alloc(sizeof(*index));
 	struct undo_reader reader = {.change = take_broken, .context = broken};
-	const struct timespec moment = {.tv_nsec = 100000000};
+	const struct timespec moment = {.tv_nsec = INDEX_MOMENT};
 	struct undo_state now = undo_absent;
 	char line[COMMITS_NAME + 1];
 	struct buf text;
@@ -786,12 +821,15 @@ static bool resume(struct call *call, struct undo_log *log, struct undo_places *
 		line[strcspn(line, "\n")] = '\0';
 		fine = keep(call, log, "index", index, err);
 		const bool known = from[0] == '\0' || is_object_name(str_of(from));
+		bool told = !known;
 		/* The git of the killed landing may hold the lock of the index for a moment. */
-		for (int i = 0; fine && known && i < INDEX_TRIES &&
-				refresh_index(call, from, line) != 0;
-		     i++)
-			(void)nanosleep(&moment, NULL);
-		fine = fine && note(places, log, index, err);
+		for (int i = 0; fine && !told && i < INDEX_TRIES; i++) {
+			told = refresh_index(call, from, line) == 0;
+			if (!told)
+				(void)nanosleep(&moment, NULL);
+		}
+		fine = fine && (told || !is_index_held(call) || say_held(err)) &&
+		       note(places, log, index, err);
 	}
 	buf_fini(&text);
 	return fine;

@@ -56,6 +56,11 @@ struct commits {
 void commits_look(struct commits *commits, struct call *call, const char *layer,
 		  const char *id, const struct before *before);
 /*
+ * Wait a second for a git that writes the index of the workspace. False: the index is held, ERR
+ * says what to do, and a landing that moved the branch of the user could not tell the index.
+ */
+bool commits_wait_for_index(struct call *call, struct err *err);
+/*
  * Fetch the commits and move branches. What changes in the repository goes into LOG, by
  * PLACES. False: LOG could not be written.
  */

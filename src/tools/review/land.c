@@ -348,6 +348,12 @@ static bool has_conflict(const struct landing *landing)
 	return false;
 }
 
+static bool takes_commits(const struct landing *landing)
+{
+	return landing->git_layer != NULL && call_flag(landing->call, "commits") &&
+	       landing->choices.only_count == 0 && !has_conflict(landing);
+}
+
 /* A landing that has changed nothing leaves its log empty, and is no step. */
 static bool land_all(struct landing *landing, struct err *err)
 {
@@ -358,8 +364,7 @@ static bool land_all(struct landing *landing, struct err *err)
 	return make_all(landing, firsts, false, err) && remove_all(landing, err) &&
 	       make_all(landing, firsts, true, err) &&
 	       undo_places_settle(landing->comparing.places, err) &&
-	       (landing->git_layer == NULL || !call_flag(landing->call, "commits") ||
-		landing->choices.only_count > 0 || has_conflict(landing) ||
+	       (!takes_commits(landing) ||
 		commits_land(&landing->commits, landing->call, &landing->log,
 			     landing->comparing.places, err)) &&
 	       (landing->log.at == 0 || undo_log_end(&landing->log, err));
@@ -440,7 +445,14 @@ static void carry_out(struct landing *landing)
 	const bool stale = !is_as_read(landing);
 	value_set_boolean(landing->report, "stale", stale);
 	value_set_boolean(landing->report, "conflict", has_conflict(landing));
-	if (lands && !stale && (!has_conflict(landing) || call_flag(landing->call, "rest"))) {
+	const bool writes = lands && !stale &&
+			    (!has_conflict(landing) || call_flag(landing->call, "rest"));
+	if (writes && takes_commits(landing) && landing->commits.count > 0 &&
+	    !commits_wait_for_index(landing->call, &err)) {
+		(void)tool_fail(result, "Nothing was landed. %s.", err.text);
+		return;
+	}
+	if (writes) {
 		landed = land_all(landing, &err);
 		if (!landed) {
 			value_set_text(landing->report, "broken_off", err.text);
