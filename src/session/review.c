@@ -478,7 +478,7 @@ struct told {
 	struct told_tree *trees;
 	size_t tree_count;
 	const struct value *rights;
-	bool diff, brief, markers, commits, rest;
+	bool diff, brief, markers, commits, rest, undone;
 	const char *hash;
 };
 
@@ -498,6 +498,7 @@ static const struct field told_fields[] = {
 	FIELD(struct told, markers),
 	FIELD(struct told, commits),
 	FIELD(struct told, rest),
+	FIELD(struct told, undone),
 	FIELD(struct told, hash, .optional = true),
 	{0},
 };
@@ -518,6 +519,28 @@ static char *place_of_tree(const struct session *session, const struct review *r
 	char *place = memory_copy_str(buf_str(&path));
 	buf_fini(&path);
 	return place;
+}
+
+/* Is STEP a landing of the layer ID? */
+static bool is_landing(const struct undo_step *step, const char *id)
+{
+	return step->work == UNDO_BY_TOOL && strcmp(step->tool, LAND_TOOL) == 0 &&
+	       strcmp(step->title, id) == 0;
+}
+
+/* Was any landing of the layer ID undone? */
+static bool was_undone(const struct session *session, const char *id)
+{
+	struct undo_steps steps = {0};
+	bool undone = false;
+
+	if (keeper_keeps(session->keeper) &&
+	    undo_store_steps(keeper_store(session->keeper), &steps, NULL)) {
+		for (size_t i = 0; i < steps.count && !undone; i++)
+			undone = steps.steps[i].undone && is_landing(&steps.steps[i], id);
+	}
+	undo_steps_fini(&steps);
+	return undone;
 }
 
 static bool take_report(int fd, struct review_report *report, struct err *err)
@@ -550,6 +573,7 @@ static bool call_worker(struct session *session, const struct review *review,
 		.markers = wish->markers,
 		.commits = !wish->no_commits,
 		.rest = wish->rest,
+		.undone = was_undone(session, meta->id),
 		.hash = wish->hash,
 	};
 
@@ -581,7 +605,7 @@ bool session_review(struct session *session, const struct review *review,
 	auto_close int held = -1;
 	struct err err = {0};
 
-	files.changes = review_open_log(review, false);
+	files.changes = review_open_log(review, wish->lands);
 	bool fine = (files.changes >= 0 ||
 		     fd_memory_file("changes", STR(""), &files.changes, &err)) &&
 		    fd_memory_file("report", STR(""), &files.report, &err) &&
@@ -620,8 +644,7 @@ static bool is_undone(const struct undo_steps *steps, const char *id)
 	for (size_t i = steps->count; i-- > 0;) {
 		const struct undo_step *step = &steps->steps[i];
 
-		if (step->work == UNDO_BY_TOOL && strcmp(step->tool, LAND_TOOL) == 0 &&
-		    strcmp(step->title, id) == 0)
+		if (is_landing(step, id))
 			return step->undone;
 	}
 	return false;

@@ -10,7 +10,8 @@
  *                                 VIEW_LAYER_UPPER is the upper folder of the overlay
  *   FOLDER/PROJECT/ID/changes.log an undo log (record.h): for each path what was below when
  *                                 it was first seen changed, with content, and what the
- *                                 layer held then. Paths are absolute
+ *                                 layer held then; another row for what was landed of it
+ *                                 while the layer stayed open. Paths are absolute
  *   FOLDER/PROJECT/ID/unsynced.X  while the disk has not confirmed what a session X wrote
  *   FOLDER/PROJECT/ID/undo/       the undo store of the sessions in the layer
  *

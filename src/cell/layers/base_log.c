@@ -54,6 +54,7 @@ struct base_log {
 /* A path that an earlier walk has noted. */
 struct noted {
 	const char *path;
+	size_t order; /* in the log */
 	struct undo_state before;
 };
 
@@ -109,8 +110,10 @@ static bool noted_take(void *context, const struct undo_change *change)
 		walk->noted =
 			memory_grow(walk->noted, walk->noted_room, sizeof(*walk->noted));
 	}
-	walk->noted[walk->noted_count++] =
-		(struct noted){arena_copy(&walk->arena, change->path), change->before};
+	walk->noted[walk->noted_count] =
+		(struct noted){arena_copy(&walk->arena, change->path), walk->noted_count,
+			       change->before};
+	walk->noted_count++;
 	return true;
 }
 
@@ -119,6 +122,30 @@ static int noted_compare(const void *left, const void *right)
 	const struct noted *a = left, *b = right;
 
 	return strcmp(a->path, b->path);
+}
+
+/* A path that was landed since has another row, behind its first one. */
+static int noted_order(const void *left, const void *right)
+{
+	const struct noted *a = left, *b = right;
+	const int order = noted_compare(left, right);
+
+	return order != 0 ? order : a->order < b->order ? -1 : 1;
+}
+
+/* Keep the last row of each path. */
+static void noted_sort(struct walk *walk)
+{
+	size_t kept = 0;
+
+	if (walk->noted_count > 0)
+		qsort(walk->noted, walk->noted_count, sizeof(*walk->noted), noted_order);
+	for (size_t i = 0; i < walk->noted_count; i++) {
+		kept -= kept > 0 &&
+			noted_compare(&walk->noted[kept - 1], &walk->noted[i]) == 0;
+		walk->noted[kept++] = walk->noted[i];
+	}
+	walk->noted_count = kept;
 }
 
 /*
@@ -134,8 +161,7 @@ static void noted_read(struct walk *walk, int fd)
 	walk->writes = undo_log_read(&reader, fd, &err) && fstat(fd, &st) == 0 &&
 		       ((uint64_t)st.st_size == reader.sound ||
 			ftruncate(fd, (off_t)reader.sound) == 0);
-	if (walk->noted_count > 1)
-		qsort(walk->noted, walk->noted_count, sizeof(*walk->noted), noted_compare);
+	noted_sort(walk);
 }
 
 static const struct undo_state *noted_find(const struct walk *walk)

@@ -5,8 +5,10 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "files/overlay.h"
 #include "tools/review/merge.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +21,9 @@ struct before_row {
 
 struct before {
 	int log;
-	struct before_row *rows; /* in order of path, one for each */
+	uint64_t sound; /* the log holds whole chunks up to here; 0: it is not written to */
+	bool undone;    /* a landing of the layer was undone */
+	struct before_row *rows; /* in order of path, and of the log */
 	size_t count, room;
 	struct arena paths;
 };
@@ -49,13 +53,12 @@ static int compare_rows(const void *a, const void *b)
 	return order != 0 ? order : one->order < other->order ? -1 : 1;
 }
 
-bool before_read(int log, struct before **out, struct err *err)
+bool before_read(int log, bool undone, struct before **out, struct err *err)
 {
 	struct before *before = memory_alloc(sizeof(*before));
 	struct undo_reader reader = {.change = take_change, .context = before};
-	size_t kept = 0;
 
-	*before = (struct before){.log = log};
+	*before = (struct before){.log = log, .undone = undone};
 	arena_init(&before->paths);
 	*out = before;
 	/* A log with a wrong chunk tells of nothing: what it says may be wrong elsewhere. */
@@ -63,14 +66,9 @@ bool before_read(int log, struct before **out, struct err *err)
 		before->count = 0;
 		return false;
 	}
+	before->sound = reader.sound;
 	if (before->count > 0)
 		qsort(before->rows, before->count, sizeof(*before->rows), compare_rows);
-	for (size_t i = 0; i < before->count; i++) {
-		if (kept == 0 ||
-		    strcmp(before->rows[kept - 1].path, before->rows[i].path) != 0)
-			before->rows[kept++] = before->rows[i];
-	}
-	before->count = kept;
 	return true;
 }
 
@@ -88,14 +86,56 @@ static int compare_path(const void *path, const void *row)
 	return strcmp(path, ((const struct before_row *)row)->path);
 }
 
-const struct undo_state *before_find(const struct before *before, const char *path)
+const struct undo_state *before_find(const struct before *before, const char *path,
+				     const struct undo_state *below)
 {
-	const struct before_row *row =
+	const struct before_row *first =
 		before->count > 0 ? bsearch(path, before->rows, before->count,
 					    sizeof(*before->rows), compare_path)
 				  : NULL;
+	const struct before_row *last = first;
 
-	return row != NULL ? &row->state : NULL;
+	if (first == NULL)
+		return NULL;
+	while (first > before->rows && strcmp(first[-1].path, path) == 0)
+		first--;
+	while (last + 1 < before->rows + before->count && strcmp(last[1].path, path) == 0)
+		last++;
+	if (!before->undone)
+		return &last->state;
+	/* Nobody knows which of the landings of this path was undone, but for what is below. */
+	while (last > first && !undo_state_same(&last->state, below))
+		last--;
+	return &last->state;
+}
+
+bool before_log(const struct before *before, struct undo_log *log)
+{
+	/* A killed worker may have left bytes behind the last whole chunk. */
+	if (before->sound == 0 || ftruncate(before->log, (off_t)before->sound) < 0)
+		return false;
+	undo_log_begin(log, before->log, 1);
+	return true;
+}
+
+bool before_note(struct undo_log *log, const char *path, int file,
+		 const struct undo_state *landed)
+{
+	struct undo_state state = *landed, after = *landed;
+	const uint64_t begin = log->at;
+	struct err err;
+
+	state.source = after.source = UNDO_NOWHERE;
+	/* Without a content no text can be merged; a large file is none. */
+	if (state.kind == UNDO_FILE && file >= 0 &&
+	    !undo_log_file(log, file, OVERLAY_TEXT_MAX, &state, &err) && err.code != EFBIG) {
+		undo_log_cut(log, begin);
+		return false;
+	}
+	if (undo_log_change(log, str_of(path), &state, &after, &err))
+		return true;
+	undo_log_cut(log, begin);
+	return false;
 }
 
 /* Has TEXT the digest of STATE, or the name of its object? */

@@ -450,7 +450,7 @@ static bool read_base(const struct commits_ref *ref, struct call *call,
 
 	base[0] = '\0';
 	(void)snprintf(path, sizeof(path), "%s/" UNDO_GIT "/%s", call->workspace, ref->name);
-	const struct undo_state *state = before_find(before, path);
+	const struct undo_state *state = before_find(before, path, &undo_absent);
 	if (state == NULL)
 		return false;
 	/* It may have been packed. Then only its commits can tell. */

@@ -110,8 +110,8 @@ bool compare_read_layer(const struct change *change, struct buf *out)
 	       read_text(fd, change->row->state.size, out);
 }
 
-static void absolute_of(const struct comparing *comparing, const struct upper_row *row,
-			char path[PATH_MAX])
+void compare_absolute(const struct comparing *comparing, const struct upper_row *row,
+		      char path[PATH_MAX])
 {
 	if (row->path.data[0] == '/')
 		(void)snprintf(path, PATH_MAX, "%s", row->path.data);
@@ -230,7 +230,8 @@ static bool needs_digest(const struct undo_state *state)
 static void find_base(const struct comparing *comparing, struct change *change,
 		      const char *path)
 {
-	const struct undo_state *logged = before_find(comparing->before, path);
+	const struct undo_state *logged =
+		before_find(comparing->before, path, &change->below);
 
 	change->base = &change->base_room;
 	if (logged != NULL) {
@@ -399,7 +400,7 @@ static bool compare(struct comparing *comparing, struct change *change, struct e
 	char path[PATH_MAX];
 	struct err why = {0};
 
-	absolute_of(comparing, row, path);
+	compare_absolute(comparing, row, path);
 	if (comparing->choices->only_count > 0 &&
 	    !is_named(comparing->choices->only, comparing->choices->only_count, path)) {
 		change->class = change->weighed = CHANGE_OUTSIDE;
@@ -447,7 +448,7 @@ static bool is_held(const struct comparing *comparing, const char *path)
 	if (path_within(comparing->call->workspace, path))
 		return true;
 	for (size_t i = 0; i < comparing->upper->count; i++) {
-		absolute_of(comparing, &comparing->upper->rows[i], held);
+		compare_absolute(comparing, &comparing->upper->rows[i], held);
 		if (path_within(held, path))
 			return true;
 	}

@@ -15,6 +15,7 @@
 #include "tools/review/upper.h"
 #include "undo/place.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,3 +81,6 @@ void compare_fini(struct comparing *comparing);
  */
 bool compare_read_below(const struct change *change, struct buf *out);
 bool compare_read_layer(const struct change *change, struct buf *out);
+/* The absolute path of ROW. */
+void compare_absolute(const struct comparing *comparing, const struct upper_row *row,
+		      char path[PATH_MAX]);

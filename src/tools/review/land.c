@@ -25,6 +25,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -60,6 +61,7 @@ static const struct row land_params[] = {
 	{"markers", ROW_FLAG, false, "Write texts with marks of conflicts",
 	 .initial = "false"},
 	{"commits", ROW_FLAG, false, "Take commits as well", .initial = "true"},
+	{"undone", ROW_FLAG, false, "A landing of the layer was undone", .initial = "false"},
 	{"rest", ROW_FLAG, false, "Leave what is in conflict, and land the rest",
 	 .initial = "false"},
 	{"hash", ROW_TEXT, false, "Land only this reading"},
@@ -354,6 +356,43 @@ static bool takes_commits(const struct landing *landing)
 	       landing->choices.only_count == 0 && !has_conflict(landing);
 }
 
+/* Does something stay in the layer, so that a session may go on in it? */
+static bool stays_open(const struct landing *landing)
+{
+	for (size_t i = 0; i < landing->upper.count; i++) {
+		const struct change *change = &landing->comparing.changes[i];
+
+		if (!is_written(change) && change->class != CHANGE_NONE)
+			return true;
+	}
+	return landing->commits.count > 0 && !takes_commits(landing);
+}
+
+/*
+ * What was landed is the base of what the layer holds later. Without that note the older base
+ * stays, and a later change may be a conflict.
+ */
+static void note_bases(struct landing *landing)
+{
+	struct undo_log log;
+	char path[PATH_MAX];
+
+	if (!stays_open(landing) || !before_log(landing->comparing.before, &log))
+		return;
+	for (size_t i = 0; i < landing->upper.count; i++) {
+		const struct change *change = &landing->comparing.changes[i];
+		auto_close int file = -1;
+
+		if (!is_written(change) || change->extra_only)
+			continue;
+		if (change->row->state.kind == UNDO_FILE)
+			file = upper_open(change->row);
+		compare_absolute(&landing->comparing, change->row, path);
+		if (!before_note(&log, path, file, &change->row->state))
+			return;
+	}
+}
+
 /* A landing that has changed nothing leaves its log empty, and is no step. */
 static bool land_all(struct landing *landing, struct err *err)
 {
@@ -414,8 +453,8 @@ static bool compare_layer(struct landing *landing, struct err *err)
 	landing->comparing.places =
 		undo_places_new(landing->call->files, -1, &landing->log);
 	/* Without the log no base is known but what nobody has touched since. */
-	if (!before_read(landing->call->fds[FD_CHANGES], &landing->comparing.before,
-			 &ignored))
+	if (!before_read(landing->call->fds[FD_CHANGES], call_flag(landing->call, "undone"),
+			 &landing->comparing.before, &ignored))
 		value_set_boolean(landing->report, "log_damaged", true);
 	if (!choices_read(landing->call->fds[FD_CHOICES], &landing->choices, err) ||
 	    !open_trees(landing, err) || !compare_all(&landing->comparing, err))
@@ -454,7 +493,9 @@ static void carry_out(struct landing *landing)
 	}
 	if (writes) {
 		landed = land_all(landing, &err);
-		if (!landed) {
+		if (landed) {
+			note_bases(landing);
+		} else {
 			value_set_text(landing->report, "broken_off", err.text);
 			err = (struct err){0};
 		}
