@@ -462,10 +462,15 @@ static void add_conflict(const struct value *row, struct buf *text)
 	const struct value *lines = value_member(row, "lines");
 
 	text_add_name(text, cut_to(value_str(value_member(row, "path")), PATH_SHOWN));
-	if (value_count(lines) == 2)
-		(void)buf_addf(text, " (lines %" PRId64 "-%" PRId64 ")",
-			       value_integer(value_item(lines, 0)),
-			       value_integer(value_item(lines, 1)));
+	if (value_count(lines) != 2)
+		return;
+	const int64_t first = value_integer(value_item(lines, 0));
+	const int64_t last = value_integer(value_item(lines, 1));
+
+	if (first == last)
+		(void)buf_addf(text, " (line %" PRId64 ")", first);
+	else
+		(void)buf_addf(text, " (lines %" PRId64 "-%" PRId64 ")", first, last);
 }
 
 static struct value *lines_value(const struct value *lines)

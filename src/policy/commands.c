@@ -1218,15 +1218,22 @@ static const struct command_rule *find_holding(const struct command_rules *rules
 
 /*
  * The first rule of POLICY, or of the lists its own is within, that holds for SEEN, among
- * the rules that deny (DENIES) or that ask; NULL: none.
+ * the rules that deny (DENIES) or that ask; NULL: none. A rule of the administrator counts before
+ * the others: without one of these the command would still be denied.
  */
 static const struct command_rule *commands_holding(const struct policy *policy, bool denies,
 						   const struct command_seen *seen)
 {
 	const struct command_rule *found = NULL;
 
-	for (const struct commands *at = policy->commands; at && !found; at = at->within)
-		found = find_holding(denies ? &at->deny : &at->ask, seen, policy);
+	for (const struct commands *at = policy->commands; at; at = at->within) {
+		const struct command_rule *rule =
+			find_holding(denies ? &at->deny : &at->ask, seen, policy);
+
+		if (rule != NULL &&
+		    (found == NULL || (rule->of_machine && !found->of_machine)))
+			found = rule;
+	}
 	return found;
 }
 
@@ -1373,6 +1380,10 @@ static void keep_command(struct look *look, const struct shell_command *command)
 {
 	buf_clear(&look->command);
 	for (size_t i = 0; i < command->count && look->command.size <= QUOTED_MAX; i++) {
+		/* The words of one brace expansion are written once. */
+		if (i > 0 && command->words[i].size > 0 &&
+		    command->words[i].data == command->words[i - 1].data)
+			continue;
 		(void)buf_adds(&look->command, i ? " " : "");
 		(void)buf_addstr(&look->command, command->words[i]);
 	}

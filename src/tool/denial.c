@@ -7,11 +7,14 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "policy/autoexec.h"
+#include "policy/commands.h"
+#include "policy/deny.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "tool/tool.h"
@@ -23,6 +26,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { RULE_MAX = 64, REMEDY_MAX = 512 }; /* room for the texts about a limit */
@@ -487,6 +491,31 @@ void denial_claims_gather(struct str messages, const char *folder, struct tool_r
 		gather_line(str_part(line, 0, LINE_MAX_BYTES), folder, result);
 }
 
+/* Is PATH a program that the view hides? Its place holds an empty file. */
+static bool is_hidden_program(const char *path)
+{
+	struct stat st;
+
+	return path[0] == '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_size == 0 && access(path, X_OK) < 0;
+}
+
+void denial_claims_gather_hidden(struct str messages, struct tool_result *result)
+{
+	const struct str says = STR("Permission denied");
+	struct str line;
+
+	for (int i = 0; i < LINES_MAX && str_next_line(&messages, &line); i++) {
+		const struct str head = str_part(line, 0, LINE_MAX_BYTES);
+		const size_t at = str_find(head, says, 0);
+		auto_free char *path =
+			at != (size_t)-1 ? memory_copy_str(path_in(head, at)) : NULL;
+
+		if (path != NULL && is_hidden_program(path))
+			add_path(result, path, false, false);
+	}
+}
+
 void denial_claims_gather_hosts(struct str messages, struct tool_result *result)
 {
 	struct str line;
@@ -631,6 +660,43 @@ static bool is_cut_off(const struct policy *policy, const char *path)
 	       policy->base.path[size] == ' ';
 }
 
+/* The rule of POLICY that hides the program NAME from all commands; NULL: none. */
+static const struct command_rule *rule_hiding(const struct policy *policy, const char *name)
+{
+	for (const struct commands *at = policy->commands; at != NULL; at = at->within) {
+		for (size_t i = 0; i < at->deny.count; i++) {
+			const struct command_rule *rule = &at->deny.items[i];
+
+			if (deny_rule_whole_program(rule) &&
+			    command_value_is_choice(rule->programs, str_of(name)))
+				return rule;
+		}
+	}
+	return NULL;
+}
+
+static void add_hidden(const struct policy *policy, const struct command_rule *hides,
+		       const char *program, struct tool_result *result)
+{
+	char rule[VERDICT_RULE_MAX], remedy[REMEDY_MAX];
+
+	if (hides->of_machine)
+		(void)snprintf(rule, sizeof(rule),
+			       "/etc/glovebox/policy.json, deny_commands");
+	else
+		(void)snprintf(rule, sizeof(rule), "agents.%.64s.commands.deny",
+			       policy->name);
+	(void)snprintf(remedy, sizeof(remedy),
+		       "the rule \"%.64s\" denies this program to scripts as well: do without "
+		       "it, or ask the user to run it",
+		       hides->name);
+	denial_add(result, &(struct denial){.kind = DENIAL_POLICY,
+					    .target = program,
+					    .rule = rule,
+					    .remedy = remedy,
+					    .guessed = true});
+}
+
 static void judge_path(const struct policy *policy, const struct value *claim,
 		       struct tool_result *result)
 {
@@ -642,6 +708,12 @@ static void judge_path(const struct policy *policy, const struct value *claim,
 
 	if (!is_printable(path) || (!exact && is_cut_off(policy, path)))
 		return;
+	const struct command_rule *hides =
+		exact ? NULL : rule_hiding(policy, path_base_name(path));
+	if (hides != NULL) {
+		add_hidden(policy, hides, path_base_name(path), result);
+		return;
+	}
 	policy_judge_path(policy, path, writes, !exact, &verdict);
 	if (verdict.answer == VERDICT_ALLOW)
 		return;

@@ -107,6 +107,9 @@ enum { CLAIMS_MAX = 8 };
 void denial_claims_gather(struct str messages, const char *folder,
 			  struct tool_result *result);
 
+/* Gather only programs that a shell could not execute because the view hides them. */
+void denial_claims_gather_hidden(struct str messages, struct tool_result *result);
+
 /* Gather only hosts that were not found or reached; "" when the message names no host. */
 void denial_claims_gather_hosts(struct str messages, struct tool_result *result);
 

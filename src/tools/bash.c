@@ -1052,13 +1052,10 @@ static void claim(struct shell *shell)
 	const char *folder = shell->folder.path.data;
 	struct buf text;
 
-	/*
-	 * After "not executable" or "not found" the shell could read the file, so this is
-	 * no denial.
-	 */
-	if (shell->run.ending == PROGRAM_ENDED &&
-	    (shell->run.exit_code == NOT_EXECUTABLE ||
-	     shell->run.exit_code == INTERACTIVE_NOT_FOUND))
+	const int code = shell->run.ending == PROGRAM_ENDED ? shell->run.exit_code : 0;
+
+	/* After "not found" the shell could read the folders, so this is no denial. */
+	if (code == INTERACTIVE_NOT_FOUND)
 		return;
 	buf_init(&text, PROGRAM_HEAD + PROGRAM_TAIL + CLAIM_SLACK);
 	for (size_t i = 0; i < 2; i++) {
@@ -1066,7 +1063,10 @@ static void claim(struct shell *shell)
 		program_output_text(streams[i], &text);
 		if (text.size > CLAIM_BYTES)
 			buf_remove(&text, 0, text.size - CLAIM_BYTES);
-		denial_claims_gather(buf_str(&text), folder, shell->result);
+		if (code == NOT_EXECUTABLE)
+			denial_claims_gather_hidden(buf_str(&text), shell->result);
+		else
+			denial_claims_gather(buf_str(&text), folder, shell->result);
 	}
 	buf_fini(&text);
 }

@@ -243,7 +243,7 @@ def the_same_lines_are_a_conflict_of_that_file_alone():
         (review,) = [name for name, state in here.reviews().items() if state == "open"]
         assert re.match(
             r"two is done: landed \d files; 1 conflicts with what the delegate before it landed: "
-            rf"a\.txt \(lines 10-10\); its version is at review {review}, to be read at "
+            rf"a\.txt \(line 10\); its version is at review {review}, to be read at "
             rf"/run/glovebox/layers/{review}/a\.txt: edit the file, or delegate again with this text\.\n",
             text), [result["text"] for result in results(events)]
         assert (here.read("one.txt"), here.read("two.txt"), here.read("d/three")) == ("1\n", "2\n", "3\n")

@@ -367,6 +367,11 @@ def denied_commands_are_those_of_every_agent():
         assert "administrator" not in results[1], results
         assert "126" in results[2], results
         machine.refuses(f"exec ({FILE}, deny_commands)", "sh", "-c", "shred x", code=126)
+        # An agent's own rule that fits as well is no way out.
+        with open(machine.path("own.json"), "w", encoding="utf-8") as file:
+            json.dump({"agents": {"own": {"commands": {"profile": "box", "deny": ["git push"]}}}}, file)
+        machine.refuses(f"exec ({FILE}, deny_commands)", "--config", machine.path("own.json"), "--agent", "own",
+                        "sh", "-c", "git push --force", code=126)
         machine.ceiling = '{"deny_commands": ["--force"]}'
         done = machine.exec("true")
         assert done.returncode == 2 and "begins with a program" in done.stderr, done.stderr
