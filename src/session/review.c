@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -597,6 +598,21 @@ static bool call_worker(struct session *session, const struct review *review,
 	return result->status == RESULT_DONE;
 }
 
+void review_say_unfinished(const char *id, uint32_t step, struct buf *out)
+{
+	if (step == 0)
+		(void)buf_addf(out,
+			       "Nothing was landed yet: `glovebox land --id %s` begins again.",
+			       id);
+	else
+		(void)buf_addf(out,
+			       "The landing is not finished: every file is old or new, and the "
+			       "next `glovebox land --id %s` goes on. `glovebox review %s` shows "
+			       "what is not landed yet, and `glovebox undo %" PRIu32
+			       "` takes back what is.",
+			       id, id, step);
+}
+
 bool session_review(struct session *session, const struct review *review,
 		    const struct review_wish *wish, struct review_report *report,
 		    struct tool_result *result)
@@ -617,7 +633,13 @@ bool session_review(struct session *session, const struct review *review,
 				 : fd_memory_file("log", STR(""), &files.log, &err));
 	if (!fine)
 		(void)tool_fail(result, "%s", err.text);
+	const bool called = fine;
 	fine = fine && call_worker(session, review, wish, &files, result);
+	/* The worker was ended, and could tell nothing any more. */
+	if (called && !fine && files.step != 0 && undo_store_is_used(files.log)) {
+		(void)buf_end_line(&result->text);
+		review_say_unfinished(review->meta.id, files.step, &result->text);
+	}
 	if (fine && !take_report(files.report, report, &err))
 		fine = tool_fail(result, "%s", err.text) == RESULT_DONE;
 	if (fine) {

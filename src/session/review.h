@@ -159,6 +159,12 @@ bool session_review(struct session *session, const struct review *review,
 		    struct tool_result *result);
 
 /*
+ * Say in OUT how it goes on after a landing of the layer ID that was broken off in STEP (0: it
+ * had changed nothing).
+ */
+void review_say_unfinished(const char *id, uint32_t step, struct buf *out);
+
+/*
  * Layers of WORKSPACE whose landing was undone are open again. UNDO is the folder of all undo
  * stores, or NULL. A sentence about each of them is added to TOLD (or NULL).
  */

@@ -1205,6 +1205,38 @@ def a_full_layer_that_could_not_be_landed_is_gone_on_with():
         tty.leave()
 
 
+def landed_count(tty):
+    try:
+        return len(os.listdir(os.path.join(tty.work, "d")))
+    except FileNotFoundError:
+        return 0
+
+
+@tap.case
+def a_landing_that_is_stopped_is_told_and_the_conversation_goes_on():
+    script = writes_then_echoes("mkdir d; cd d; echo '*' > .gitignore; "
+                                "python3 -c 'for i in range(8000): open(str(i), \"w\").write(\"x\")'")
+    with Chat(script, options=("--review",)) as tty:
+        tty.type(b"go\r")
+        tty.shows("Turn 0.")
+        tty.prompt()
+        for key in (b"\x03", b"\x1b"):
+            before = landed_count(tty)
+            tty.type(b"\x0c/review land\r")
+            tty.wait_until(lambda least=before: landed_count(tty) > least, "landing")
+            tty.type(key)
+            tty.shows("! to the model: The person wanted to land the layer")
+            tty.prompt()
+            told = " ".join(tty.screen.text().split())
+            assert "The landing is not finished" in told and "takes back what is." in told, told
+            assert landed_count(tty) < 8001
+        tty.type(b"\x0c/review land\r")
+        tty.shows("! to the model: The person has landed the layer:")
+        tty.prompt()
+        assert landed_count(tty) == 8001
+        tty.leave()
+
+
 @tap.case
 def a_layer_that_cannot_be_taken_again_is_named():
     with Chat(writes_then_echoes("echo ours > a"), options=("--review",)) as tty:

@@ -3,12 +3,14 @@
 #include "front/review/decided.h"
 
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/str.h"
 #include "front/review/layered.h"
 #include "process/program.h"
 #include "view/review.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,12 +26,39 @@ enum {
 /* Calling a verb. */
 
 /*
+ * Wait until PID has ended. When INTERRUPT (or -1) becomes readable, PID gets a SIGINT: Escape is
+ * a signal for this process only. The terminal's Ctrl+C reaches both, and counts once.
+ */
+static bool wait_for(pid_t pid, int interrupt, int *status, struct err *err)
+{
+	auto_close int ends = kernel_pidfd_open(pid);
+	struct pollfd watched[] = {{.fd = ends, .events = POLLIN},
+				   {.fd = interrupt, .events = POLLIN}};
+
+	while (ends >= 0 && interrupt >= 0) {
+		if (poll(watched, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (watched[0].revents != 0)
+			break;
+		if (watched[1].revents == 0)
+			continue;
+		(void)kill(pid, SIGINT);
+		break;
+	}
+	while (waitpid(pid, status, 0) < 0) {
+		if (errno != EINTR)
+			return err_set(err, errno, "%s", strerror(errno));
+	}
+	return true;
+}
+
+/*
  * Run VERB with the descriptors FDS. Returns its exit code (128 and the signal when one ended
  * it), or -1 with ERR.
  */
 static int call_verb(const struct setup *setup, const struct options *options,
 		     const char *verb, const char *id, const char *const *words,
-		     const int fds[3], struct err *err)
+		     const int fds[3], int interrupt, struct err *err)
 {
 	const bool drops = strcmp(verb, "drop") == 0, looks = strcmp(verb, "review") == 0;
 	const char *config = options_text(options, "config");
@@ -75,24 +104,23 @@ static int call_verb(const struct setup *setup, const struct options *options,
 	argv[count] = NULL;
 	if (!program_start(&start, &pid, err))
 		return -1;
-	while (waitpid(pid, &status, 0) < 0) {
-		if (errno != EINTR) {
-			(void)err_set(err, errno, "glovebox %s: %s", verb, strerror(errno));
-			return -1;
-		}
+	if (!wait_for(pid, interrupt, &status, err)) {
+		(void)err_while(err, "glovebox %s", verb);
+		return -1;
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : CODE_SIGNAL + WTERMSIG(status);
 }
 
-int decided_run(const struct setup *setup, const struct options *options, const char *verb,
-		const char *id, const char *const *words, struct buf *out, struct err *err)
+int decided_run(const struct setup *setup, const struct options *options,
+		const char *verb, const char *id, const char *const *words, int interrupt,
+		struct buf *out, struct err *err)
 {
 	auto_close int printed = -1;
 
 	if (!fd_memory_file("printed", STR(""), &printed, err))
 		return -1;
 	const int code = call_verb(setup, options, verb, id, words,
-				   (const int[]){-1, printed, printed}, err);
+				   (const int[]){-1, printed, printed}, interrupt, err);
 	if (code >= 0 && (lseek(printed, 0, SEEK_SET) != 0 ||
 			  !fd_read_all(printed, out, "its output", err)))
 		return -1;
@@ -162,7 +190,7 @@ static void ask(const struct setup *setup, const struct options *options, const 
 		(void)sigaction(SIGINT, &ignored, &before);
 		/* `land` and `drop` tell what they will do, and ask for a yes. */
 		const int code = call_verb(setup, options, looks ? "review" : answer, id,
-					   looks ? diff : NULL, terminal, &err);
+					   looks ? diff : NULL, terminal, -1, &err);
 
 		(void)sigaction(SIGINT, &before, NULL);
 		if (code < 0)

@@ -21,8 +21,9 @@ void decided_end(struct setup *setup, const struct options *options, int code);
 
 /*
  * Run the verb VERB ("review", "land" or "drop") on the layer ID of a session of SETUP with
- * the NULL-ended WORDS, without a terminal; what it prints is added to OUT. Returns its exit
- * code, or -1 with ERR.
+ * the NULL-ended WORDS, without a terminal; what it prints is added to OUT. It ends early when
+ * INTERRUPT becomes readable. Returns its exit code, or -1 with ERR.
  */
-int decided_run(const struct setup *setup, const struct options *options, const char *verb,
-		const char *id, const char *const *words, struct buf *out, struct err *err);
+int decided_run(const struct setup *setup, const struct options *options,
+		const char *verb, const char *id, const char *const *words, int interrupt,
+		struct buf *out, struct err *err);

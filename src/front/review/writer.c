@@ -154,11 +154,11 @@ static struct value *tell(const struct review *review, const struct review_repor
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	if (report->broken_off != NULL)
-		(void)buf_addf(&text,
-			       "%s. The landing is not finished: every file is old or new, and "
-			       "`glovebox land --id %s` goes on.\n",
-			       report->broken_off, review->meta.id);
+	if (report->broken_off != NULL) {
+		(void)buf_addf(&text, "%s. ", report->broken_off);
+		review_say_unfinished(review->meta.id, report->step, &text);
+		(void)buf_addc(&text, '\n');
+	}
 	print_review_commits(review->meta.id, report,
 			     keeps_commits(report) ? PRINT_COMMITS_STAY
 						   : PRINT_COMMITS_LANDED,

@@ -514,14 +514,20 @@ static int decide(struct chat *chat, const char *verb, const char *id,
 	struct buf text;
 
 	buf_init(&text, REVIEW_TEXT_MAX);
-	const int code =
-		decided_run(chat->setup, chat->options, verb, id, words, &text, &err);
+	const int code = decided_run(chat->setup, chat->options, verb, id, words,
+				     talk_interrupt_fd(chat->talk), &text, &err);
+	/* It was for the verb, and the conversation goes on. */
+	talk_calm(chat->talk);
 	struct str shown = buf_str(&text);
 	/* It is this conversation that works in it. */
 	if (str_starts(shown, STR(used)))
 		shown = str_part(shown, str_find(shown, STR("\n"), 0) + 1, shown.size);
 	if (code < 0)
 		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
+	else if (str_trim(shown).size == 0 && code > CODE_SIGNAL)
+		(void)buf_adds(&chat->paint.out,
+			       "Stopped. /review shows what is in the layer and not in the "
+			       "folder.\n");
 	else if (str_trim(shown).size == 0)
 		(void)buf_adds(&chat->paint.out, "There is nothing to show.\n");
 	else

@@ -532,11 +532,15 @@ static int finish_landing(struct reviewing *work, const struct review_report *re
 	struct err err = {0};
 	int code = CODE_DONE;
 
-	if (report->broken_off != NULL)
-		return verb_complain(CODE_FAILED,
-				     "%s. The landing is not finished: every file is old or "
-				     "new, and the next `glovebox land --id %s` goes on.",
-				     report->broken_off, work->review->meta.id);
+	if (report->broken_off != NULL) {
+		struct buf text;
+
+		buf_init(&text, TEXT_MAX);
+		review_say_unfinished(work->review->meta.id, report->step, &text);
+		(void)verb_complain(CODE_FAILED, "%s. %s", report->broken_off, text.data);
+		buf_fini(&text);
+		return CODE_FAILED;
+	}
 	const bool all = !leaves_rest(work, report);
 	const bool marked = !all || review_set_state(work->review, REVIEW_LANDED, &err);
 	if (options_given(work->options, "json")) {
