@@ -4,6 +4,7 @@ import fcntl
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -591,6 +592,9 @@ def commands_are_completed_and_slips_are_named():
         tty.type(b"\r")
         tty.shows("/sessions")
         tty.prompt()
+        # What each command does begins in one column.
+        assert re.search(r"^  /agent \[NAME\]       the agent;", tty.screen.text(), re.M), tty.screen.text()
+        assert re.search(r"^  /review \[PATH \.\.\.\]  what the layer", tty.screen.text(), re.M), tty.screen.text()
         tty.type(b"/hlep\r")
         tty.shows("There is no /hlep; did you mean /help?")
         tty.prompt()

@@ -221,7 +221,7 @@ static void chat_undo(struct chat *chat, uint32_t number, struct tool_result *re
 /* The commands of a conversation, in one table. */
 
 enum {
-	COMMAND_COLUMN = 18,
+	COMMAND_COLUMN = 20,
 	TOOL_COLUMN = 18,
 	LISTED_COLUMNS = 500,
 	/* The person reads a whole change here; a longer one is for git. */
@@ -730,8 +730,8 @@ static const struct command commands[] = {
 	 "put back what the newest step, or step N, has changed; --to POINT, --mark NAME",
 	 run_undo},
 	{"diff", "", "what was changed since the conversation began", run_diff},
-	{"review", "[PATH…]",
-	 "what the layer of --review would change; --diff, --stat; land [PATH…]; drop",
+	{"review", "[PATH ...]",
+	 "what the layer of --review would change; --diff, --stat; land; drop",
 	 run_review},
 	{"sessions", "", "the last conversations there were", run_sessions},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},

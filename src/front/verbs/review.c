@@ -83,7 +83,8 @@ struct reviewing {
 	struct buf folder; /* of all layers */
 	struct review *review;
 	struct review_shown shown;
-	bool used; /* another process works in the layer */
+	bool used;   /* another process works in the layer */
+	bool colour; /* asked for while all variables are there: a session wipes them */
 	struct session *session;
 	const char **only, **mine, **theirs; /* owned, with their texts */
 };
@@ -321,8 +322,7 @@ static int show_report(struct reviewing *work, const struct review_report *repor
 			      meta->id);
 		return CODE_DONE;
 	}
-	print_review(meta, report, options_given(work->options, "stat"),
-		     screen_options_of(STDOUT_FILENO).colour && isatty(STDOUT_FILENO) != 0,
+	print_review(meta, report, options_given(work->options, "stat"), work->colour,
 		     work->out);
 	return CODE_DONE;
 }
@@ -350,6 +350,7 @@ static int review_run(const struct options *options, FILE *out)
 	int code;
 
 	work_init(&work, options, out);
+	work.colour = screen_options_of(STDOUT_FILENO).colour && isatty(STDOUT_FILENO) != 0;
 	if (options_given(options, "list")) {
 		code = setup_open(&work.setup, options, NULL);
 		if (code == CODE_DONE && find_folder(&work.folder)) {
