@@ -449,12 +449,7 @@ static bool leaves_rest(const struct reviewing *work, const struct review_report
 /* Is there something that would be put into the workspace? */
 static bool has_work(const struct reviewing *work, const struct review_report *report)
 {
-	for (size_t i = 0; i < report->count; i++) {
-		if (report->changes[i].class != REVIEW_REFUSED &&
-		    report->changes[i].class != REVIEW_STAYS)
-			return true;
-	}
-	return report->more > 0 || (report->branch_count > 0 && takes_commits(work));
+	return report->lands > 0 || (report->branch_count > 0 && takes_commits(work));
 }
 
 static bool has_refused(const struct review_report *report)
