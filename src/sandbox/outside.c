@@ -233,10 +233,9 @@ static bool keep_rights_over_files(struct err *err)
 	return sandbox_privilege_reduce(wanted & data[0].permitted, err);
 }
 
-bool outside_enter_folder(int folder, struct err *err)
+bool outside_enter_folder(int folder, pid_t parent, struct err *err)
 {
 	enum { KEPT = 3 };
-	const pid_t parent = getppid();
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		return err_set(err, ESRCH, "the process that wants it is gone");

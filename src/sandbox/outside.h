@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The user that a process of root becomes. It has no account, and no cell has it. */
 enum { SANDBOX_OUTSIDE_UID = SANDBOX_UID + 1 };
@@ -31,7 +32,8 @@ bool outside_enter(const struct sandbox_outside *walls, struct err *err);
 /*
  * Lock the calling process in, so that it can list and remove the names below FOLDER, and can
  * do nothing else: it has no socket, no program and no other descriptor, and it opens no file
- * for writing. It dies with the process that started it. FOLDER becomes descriptor 3. A process
+ * for writing. It dies with the process that started it, PARENT; fails when PARENT, whose number
+ * another process may have then, is not there any more. FOLDER becomes descriptor 3. A process
  * of root keeps the rights over files of others that it has.
  */
-bool outside_enter_folder(int folder, struct err *err);
+bool outside_enter_folder(int folder, pid_t parent, struct err *err);

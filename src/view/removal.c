@@ -66,30 +66,6 @@ static int remove_all(int at, const char *start)
 	return first;
 }
 
-/* Open the folder of RELATIVE, one name at a time. -1 with errno. */
-static int open_above(int top, const char *relative)
-{
-	auto_free char *path = memory_copy(relative);
-	auto_close int at = fcntl(top, F_DUPFD_CLOEXEC, 3);
-	char *rest = path;
-
-	for (char *slash = strchr(rest, '/'); at >= 0 && slash != NULL;
-	     slash = strchr(rest, '/')) {
-		*slash = '\0';
-		const int next =
-			openat(at, rest, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-		fd_close(&at);
-		at = next;
-		if (at >= 0 && overlay_hides(at)) {
-			errno = ENOTSUP;
-			return -1;
-		}
-		rest = slash + 1;
-	}
-	return fd_take(&at);
-}
-
 /* Take NAME out of ABOVE: remove it, or move it to TOP. Returns a number of errno.h. */
 static int take_away(int top, int above, const char *name)
 {
@@ -111,20 +87,17 @@ static int take_away(int top, int above, const char *name)
 	return renameat(above, name, top, moved) < 0 ? errno : 0;
 }
 
-static int move_and_remove(int top, const char *relative)
+/* Remove NAME of the folder ABOVE somewhere below TOP. Returns a number of errno.h. */
+static int remove_in(int top, int above, const char *name)
 {
-	auto_close int above = open_above(top, relative);
 	struct stat st;
 
-	/* A file or a link on the way: there is nothing below it. */
-	if (above < 0)
-		return errno == ENOTDIR || errno == ELOOP ? ENOENT : errno;
 	if (fstat(above, &st) < 0)
 		return errno;
 	/* A name in a read-only folder goes as well; the folder stays as it is. */
 	const bool shut = (st.st_mode & S_IRWXU) != S_IRWXU &&
 			  fchmod(above, (st.st_mode & ALLPERMS) | S_IRWXU) == 0;
-	int code = take_away(top, above, path_base_name(relative));
+	int code = take_away(top, above, name);
 	if (code == 0)
 		code = remove_all(top, MOVED); /* ABOVE may be TOP */
 	if (shut)
@@ -132,16 +105,53 @@ static int move_and_remove(int top, const char *relative)
 	return code;
 }
 
+/*
+ * Remove RELATIVE, which may be changed, below AT, one name at a time. A folder that is closed to
+ * its owner is open while the removal is in it. Returns a number of errno.h.
+ */
+static int remove_below(int top, int at, char *relative)
+{
+	char *slash = strchr(relative, '/');
+	struct stat st;
+
+	if (slash == NULL)
+		return remove_in(top, at, relative);
+	*slash = '\0';
+	if (fstatat(at, relative, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno;
+	/* A file or a link on the way: there is nothing below it. */
+	if (!S_ISDIR(st.st_mode))
+		return ENOENT;
+	const bool shut = (st.st_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR) &&
+			  fchmodat(at, relative, (st.st_mode & ALLPERMS) | S_IRWXU, 0) == 0;
+	auto_close int next =
+		openat(at, relative, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int code = next < 0              ? errno
+		   : overlay_hides(next) ? ENOTSUP
+					 : remove_below(top, next, slash + 1);
+	if (shut && next >= 0)
+		(void)fchmod(next, st.st_mode & ALLPERMS);
+	return code;
+}
+
+static int move_and_remove(int top, const char *relative)
+{
+	auto_free char *path = memory_copy(relative);
+
+	return remove_below(top, top, path);
+}
+
 /* The caller. */
 
 /* RELATIVE NULL: all that is in AT. */
 static int run(int at, const char *relative)
 {
+	const pid_t caller = getpid();
 	int status;
 	const pid_t pid = fork();
 
 	if (pid == 0) {
-		if (!outside_enter_folder(at, NULL))
+		if (!outside_enter_folder(at, caller, NULL))
 			_exit(EPERM);
 		_exit(relative != NULL ? move_and_remove(FOLDER, relative)
 				       : remove_all(FOLDER, ""));

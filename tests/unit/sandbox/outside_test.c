@@ -45,7 +45,7 @@ static bool works(bool (*act)(void))
 	assert_true(in >= 0);
 	const pid_t pid = fork();
 	if (pid == 0)
-		_exit(!outside_enter_folder(in, NULL) ? 2 : act() ? 0 : 1);
+		_exit(!outside_enter_folder(in, getppid(), NULL) ? 2 : act() ? 0 : 1);
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	(void)close(in);
@@ -104,10 +104,29 @@ static void it_has_one_folder(void **state)
 	assert_false(works(reads_out));
 }
 
+/* The parent may have died before its child asks for its end with it. */
+static void it_does_not_begin_without_its_parent(void **state)
+{
+	const int in = open("in", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int status;
+
+	(void)state;
+	assert_true(in >= 0);
+	const pid_t pid = fork();
+	if (pid == 0)
+		_exit(outside_enter_folder(in, getpid(), NULL) ? 1 : 0);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	(void)close(in);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_has_one_folder, setup, teardown),
+		cmocka_unit_test_setup_teardown(it_does_not_begin_without_its_parent,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
