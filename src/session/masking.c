@@ -31,6 +31,7 @@ struct masking {
 	struct value *wish; /* the arguments of SECRET_TOOL */
 	bool known;         /* the secrets were read since they may have changed */
 	bool explained;     /* a result has said what a mark is */
+	char *lost;         /* the file of the key, which holds none; NULL: it does */
 	/* the sentences about the secrets that were not read, and those last told */
 	struct buf missed, told;
 	bool forgot, forgot_told; /* values, as there were too many; this was said */
@@ -69,17 +70,17 @@ static void key_write(const char *path, const uint8_t key[MASK_KEY])
 		(void)fd_link(file, parent, slash + 1);
 }
 
-/* Without a file the key is that of this session. */
-static void key_take(const char *path, uint8_t key[MASK_KEY])
+/* Without a file the key is that of this session. False: PATH holds no key. */
+static bool key_take(const char *path, uint8_t key[MASK_KEY])
 {
 	if (path != NULL && key_read(path, key))
-		return;
+		return true;
 	while (getrandom(key, MASK_KEY, 0) != MASK_KEY)
 		;
 	if (path == NULL)
-		return;
+		return true;
 	key_write(path, key);
-	(void)key_read(path, key);
+	return key_read(path, key);
 }
 
 static struct value *paths_of(const struct policy_paths *paths)
@@ -110,7 +111,8 @@ struct masking *masking_new(const struct policy *policy, const char *key_file)
 	if (policy->secrets.shown)
 		return NULL;
 	masking = memory_alloc(sizeof(*masking));
-	key_take(key_file, key);
+	if (!key_take(key_file, key))
+		masking->lost = memory_copy(key_file);
 	masking->mask = mask_new(key);
 	explicit_bzero(key, sizeof(key));
 	buf_init(&masking->missed, MISSED_MAX);
@@ -130,6 +132,7 @@ void masking_free(struct masking *masking)
 	value_free(masking->wish);
 	buf_fini(&masking->missed);
 	buf_fini(&masking->told);
+	free(masking->lost);
 	free(masking);
 }
 
@@ -711,6 +714,14 @@ static void explain(struct masking *masking, struct tool_result *result)
 		       " stands for a value that is kept out of this conversation. write_file, "
 		       "edit_file and apply_patch put the value back; in a command use the "
 		       "variable, or the file that holds it.]\n");
+	if (masking->lost == NULL)
+		return;
+	(void)buf_adds(&result->text, "[");
+	text_add_name(&result->text, str_of(masking->lost));
+	(void)buf_adds(&result->text,
+		       " holds no key for these marks, and none can be put there: another session "
+		       "takes none of them for its value. A person removes that file, and the next "
+		       "session makes a new one.]\n");
 }
 
 /* Say once which secrets of the workspace have no marks. */
