@@ -606,6 +606,8 @@ static const struct option_row doctor_options[] = {
 	{0},
 };
 
+#define NOT_FOUND "not found"
+
 struct program_row {
 	const char *name, *package, *used_for;
 	bool needed;
@@ -747,7 +749,7 @@ static struct value *report_programs(void)
 				       "for %s, on Debian and Ubuntu: sudo apt install %s",
 				       row->used_for, row->package);
 		value_append(rows, row_new(row->name, found || !row->needed,
-					   found ? path.data : "not found", remedy.data));
+					   found ? path.data : NOT_FOUND, remedy.data));
 	}
 	buf_fini(&path);
 	buf_fini(&remedy);
@@ -882,11 +884,14 @@ static void print_ceiling(const struct value *ceiling, FILE *out)
 static void print_row(const struct value *row, FILE *out)
 {
 	const char *remedy = value_text(value_member(row, "remedy"));
+	const char *value = value_text(value_member(row, "value"));
 
+	/* A program that is missing and not needed is no fault, and not there either. */
 	(void)fprintf(out, "  %-4s %-20s  %s\n",
-		      value_is_true(value_member(row, "ok")) ? "ok" : "NO",
-		      value_text(value_member(row, "name")),
-		      value_text(value_member(row, "value")));
+		      !value_is_true(value_member(row, "ok")) ? "NO"
+		      : strcmp(value, NOT_FOUND) == 0         ? "--"
+							      : "ok",
+		      value_text(value_member(row, "name")), value);
 	if (remedy != NULL)
 		(void)fprintf(out, "       %s\n", remedy);
 }
