@@ -317,12 +317,34 @@ static bool review_settle(struct session *session, struct review *review,
 	       err_set(err, errno, REVIEW_KEY ": %s: %s", review->path, strerror(errno));
 }
 
+/*
+ * A program has met the one thing that a layer cannot do. Where a denial explains the error, a
+ * protected name has caused it.
+ */
+static void note_rename(const struct session *session, const struct tool *tool,
+			struct tool_result *result)
+{
+	const struct str text = buf_str(&result->text);
+
+	if ((session->review == NULL && !session->policy->scratch) || tool == NULL ||
+	    (tool->effects & EFFECT_RUNS) == 0 || value_count(denial_list(result)) > 0 ||
+	    (str_find(text, STR("nvalid cross-device link"), 0) == (size_t)-1 &&
+	     str_find(text, STR("EXDEV"), 0) == (size_t)-1))
+		return;
+	(void)buf_end_line(&result->text);
+	(void)buf_adds(&result->text,
+		       "[A folder that was there before this session's layer is not renamed in one "
+		       "step (EXDEV): mv copies it and removes the old one; a program has to do the "
+		       "same.]\n");
+}
+
 void session_note_layer(struct session *session, const struct tool *tool,
 			struct tool_result *result)
 {
 	const struct value *counts = value_member(result->details, BASE_LOG_KEY);
 	struct review_counts told = {0};
 
+	note_rename(session, tool, result);
 	if (session->review == NULL || tool == NULL ||
 	    (tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) == 0)
 		return;
