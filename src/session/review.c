@@ -69,6 +69,7 @@ static const struct field change_fields[] = {
 };
 static const struct field class_fields[] = {
 	FIELD_CHOICE(struct review_change, class, "class", class_names),
+	FIELD(struct review_change, key, .optional = true, SHOWN),
 	FIELD(struct review_change, from, .optional = true, SHOWN),
 	FIELD(struct review_change, target, .optional = true, SHOWN),
 	{0},

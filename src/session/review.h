@@ -63,7 +63,8 @@ struct review_pair {
 
 struct review_change {
 	const char *path, *from; /* as shown; FROM: the old name of a renamed file, or NULL */
-	const char *target;      /* of a link, as shown; or NULL */
+	const char *key; /* PATH by its bytes (path_key), where that differs; or NULL */
+	const char *target; /* of a link, as shown; or NULL */
 	enum review_kind kind;
 	enum review_class class;
 	struct review_side before, after;

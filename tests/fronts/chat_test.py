@@ -1291,7 +1291,7 @@ def what_may_not_be_landed_is_told_with_the_part_that_is():
 
 @tap.case
 def a_name_in_quotes_is_one_word_of_review():
-    with Chat(writes_then_echoes("echo a > 'a b'; echo c > '#c'; echo d > d"),
+    with Chat(writes_then_echoes("echo a > 'a b'; echo c > '#c'; echo d > d; echo e > $'e\\377'"),
               options=("--review",)) as tty:
         tty.type(b"go\r")
         tty.shows("Turn 0.")
@@ -1302,10 +1302,11 @@ def a_name_in_quotes_is_one_word_of_review():
             tty.shows(told)
             tty.prompt()
         assert not made(tty, "d") and not made(tty, "#c")
-        tty.type(b"\x0c/review land 'a b' '#c'\r")
+        tty.type(b"\x0c/review land 'a b' '#c' $'e\\377'\r")
         tty.shows("! to the model: The person has landed a part of the layer")
         tty.prompt()
         assert made(tty, "a b") and made(tty, "#c") and not made(tty, "d")
+        assert os.path.exists(os.path.join(os.fsencode(tty.work), b"e\xff"))
         tty.type(b"\x15\x04")
         is_asked(tty, 1)
         tty.type(b"\r")

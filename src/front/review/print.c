@@ -135,13 +135,34 @@ static void add_size(const struct review_side *side, struct buf *out)
 		(void)buf_adds(out, "?");
 }
 
+/* The path of CHANGE as a word of a shell: bytes that are not shown as they are become \xHH. */
+static void add_path_word(const struct review_change *change, struct buf *out)
+{
+	auto_free char *path = path_of_key(change->key);
+
+	if (path == NULL) {
+		shell_token_add_word(change->path, out);
+		return;
+	}
+	(void)buf_adds(out, "$'");
+	for (const char *at = path; *at != '\0'; at++) {
+		const unsigned char c = (unsigned char)*at;
+
+		if (c < ' ' || c > '~' || c == '\'' || c == '\\')
+			(void)buf_addf(out, "\\x%02X", c);
+		else
+			(void)buf_addc(out, *at);
+	}
+	(void)buf_adds(out, "'");
+}
+
 /* A person copies these words into a shell. */
 static void add_choices(const struct review_change *change, struct buf *out)
 {
 	(void)buf_adds(out, ": --theirs ");
-	shell_token_add_word(change->path, out);
+	add_path_word(change, out);
 	(void)buf_adds(out, change->text ? ", --mine " : " or --mine ");
-	shell_token_add_word(change->path, out);
+	add_path_word(change, out);
 	(void)buf_adds(out, change->text ? ", or --markers" : "");
 }
 

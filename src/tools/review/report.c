@@ -399,6 +399,12 @@ static bool add_row(struct reporting *reporting, struct change *change,
 			: &change->row->state;
 
 	set_name(row, "path", change->row->path);
+	/* A name that is shown with escapes is still one that a person may have to type. */
+	if (!str_equal(value_str(value_member(row, "path")), change->row->path)) {
+		auto_free char *key = path_key(change->row->path.data);
+
+		value_set_text(row, "key", key);
+	}
 	value_set_text(row, "kind", old_name != NULL ? "renamed" : kind_of(change, after));
 	value_set_text(row, "class", class_names[change->class]);
 	value_set(row, "before",
