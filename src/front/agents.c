@@ -738,10 +738,12 @@ static bool has_hands(const struct policy *policy)
 	return false;
 }
 
-static bool uses_any(const struct policy *policy)
+/* Has the agent any tool of the orchestra? NAMED: any that only agents have which name it. */
+static bool uses_any(const struct policy *policy, bool named)
 {
-	for (size_t i = 0; i < policy->tools.count; i++)
-		if (is_orchestras(policy->tools.items[i]))
+	for (size_t i = 0; orchestra_rows[i] != NULL; i++)
+		if (policy_has_tool(policy, orchestra_rows[i]->name) &&
+		    (orchestra_rows[i]->when_named || !named))
 			return true;
 	return false;
 }
@@ -886,17 +888,11 @@ static void make_request(struct orchestrate *orchestrate,
 	make_prompt(orchestrate, setup);
 }
 
-bool orchestrate_open(const struct orchestrate_options *options,
-		      struct orchestrate **made, struct err *err)
+static bool meet_agents(struct orchestrate *orchestrate,
+			const struct orchestrate_options *options, struct err *err)
 {
 	struct setup *setup = options->setup;
-	struct orchestrate *orchestrate;
 
-	*made = NULL;
-	if (!uses_any(setup->policy))
-		return true;
-	orchestrate = memory_alloc(sizeof(*orchestrate));
-	*made = orchestrate;
 	orchestrate->chain = copy_list(value_member(options->request, "chain"));
 	value_append(orchestrate->chain, value_new_text(setup->role_name));
 	if (!agent_registry_make(setup, orchestrate->chain, &orchestrate->registry,
@@ -904,6 +900,23 @@ bool orchestrate_open(const struct orchestrate_options *options,
 		return err_while(err, "the agents there are");
 	if (!options->alone)
 		make_request(orchestrate, options);
+	return true;
+}
+
+bool orchestrate_open(const struct orchestrate_options *options,
+		      struct orchestrate **made, struct err *err)
+{
+	struct setup *setup = options->setup;
+	struct orchestrate *orchestrate;
+
+	*made = NULL;
+	if (!uses_any(setup->policy, options->alone))
+		return true;
+	orchestrate = memory_alloc(sizeof(*orchestrate));
+	*made = orchestrate;
+	/* The other tools know nothing of other agents, whose files need not be read. */
+	if (uses_any(setup->policy, true) && !meet_agents(orchestrate, options, err))
+		return false;
 	orchestrate->workspace = memory_copy(setup->workspace);
 	orchestrate->layers = value_new_object();
 	orchestrate->shows_layers = has_hands(setup->policy);

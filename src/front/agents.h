@@ -138,8 +138,8 @@ struct orchestrate_options {
 };
 
 /*
- * Open the orchestra for an agent that has any of its tools: the tools of SETUP then
- * work. For all other agents *MADE is NULL.
+ * Open the orchestra for an agent that has any of its tools that can work here: the tools
+ * of SETUP then work. For all other agents *MADE is NULL.
  */
 bool orchestrate_open(const struct orchestrate_options *options,
 		      struct orchestrate **made, struct err *err);

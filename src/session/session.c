@@ -72,8 +72,7 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 			.name = tools[i]->name,
 			.aliases = tools[i]->aliases,
 			.effects = tools[i]->effects,
-			.only_when_named = tools[i]->internal || tools[i]->when_named ||
-					   tools[i]->where == IN_FRONT,
+			.only_when_named = tools[i]->internal || tools[i]->when_named,
 			.unlisted = tools[i]->internal,
 		};
 	}

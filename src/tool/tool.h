@@ -35,8 +35,7 @@ enum tool_effects {
 
 /*
  * The place where a call is carried out. IN_FRONT: in this process, by execute(), or by
- * `begin` with a later result; only for agents that name the tool, and offered only
- * where a front has set a `keeper`. IN_JOBS: about the session's jobs, answered by
+ * `begin` with a later result; offered only where a front has set a `keeper`. IN_JOBS: about the session's jobs, answered by
  * session/jobs.c. ELSEWHERE: by another program that this process talks to, for example
  * a server in a cell of its own, which answers later (`begin`).
  */
@@ -163,6 +162,8 @@ struct tool {
 	 * workspace
 	 */
 	bool keeps;
+	/* IN_FRONT: only in the run of an agent, whose own work it is about */
+	bool in_runs;
 	/* only for agents that name it: "every tool" does not include it */
 	bool when_named;
 	/* not offered to models or clients, but used by the front (exec) */

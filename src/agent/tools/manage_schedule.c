@@ -412,6 +412,7 @@ const struct tool manage_schedule_tool = {
 		   "changed since yesterday.\", \"when\": \"Mon..Fri 09:00\"}",
 	.params = manage_schedule_params,
 	.where = IN_FRONT,
+	.when_named = true,
 	.keeps = true,
 	.timeout_s = 10,
 	.leave = &schedule_leave,

@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/delegate.h"
+#include "agent/tools/todo.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -22,8 +23,13 @@
 #include <time.h>
 
 const struct tool *const orchestra_rows[ORCHESTRA_TOOLS + 1] = {
-	&list_agents_tool,   &delegate_agent_tool,  &shared_context_tool,
-	&query_reports_tool, &manage_schedule_tool, NULL,
+	&list_agents_tool,
+	&delegate_agent_tool,
+	&shared_context_tool,
+	&query_reports_tool,
+	&manage_schedule_tool,
+	&todo_tool,
+	NULL,
 };
 
 struct orchestra *orchestra_open(const struct orchestra_options *options)
@@ -48,6 +54,13 @@ void orchestra_close(struct orchestra *orchestra)
 	free(orchestra);
 }
 
+/* Can TOOL be carried out here? Without a registry only those that know no other agent. */
+static bool serves(const struct orchestra *orchestra, const struct tool *tool)
+{
+	return !(orchestra->options.alone && tool->in_runs) &&
+	       !(tool->when_named && orchestra->options.registry == NULL);
+}
+
 const struct tool *const *orchestra_tools(struct orchestra *orchestra,
 					  const struct tool *const *tools)
 {
@@ -61,8 +74,7 @@ const struct tool *const *orchestra_tools(struct orchestra *orchestra,
 	for (size_t i = 0; i < count; i++) {
 		orchestra->table[i] = tools[i];
 		for (size_t j = 0; j < ORCHESTRA_TOOLS; j++) {
-			if (tools[i] == orchestra_rows[j] &&
-			    !(orchestra->options.alone && tools[i]->begin))
+			if (tools[i] == orchestra_rows[j] && serves(orchestra, tools[i]))
 				orchestra->table[i] = &orchestra->tools[j];
 		}
 	}
@@ -206,6 +218,7 @@ const struct tool list_agents_tool = {
 	.example = "{}",
 	.params = list_agents_params,
 	.where = IN_FRONT,
+	.when_named = true,
 	.timeout_s = 10,
 	.execute = list_agents_execute,
 };
@@ -253,6 +266,8 @@ const struct tool delegate_agent_tool = {
 		   "its input.\"}",
 	.params = delegate_agent_params,
 	.where = IN_FRONT,
+	.when_named = true,
+	.in_runs = true,
 	.timeout_s = DELEGATE_TIMEOUT_S,
 	.goes_beside = goes_beside,
 	.begin = delegate_calls_begin,

@@ -1,13 +1,13 @@
 /*
  * orchestra: the data that some tools of the front share in one run. These tools are
  * list_agents, delegate_agent, shared_context, query_reports and manage_schedule
- * (docs/orchestration.md). They touch no file of the workspace and are offered to
- * agents that name them. This module gives them a run to work for; only delegate_agent
- * cannot work without one.
+ * (docs/orchestration.md), which are offered to agents that name them, and todo, which
+ * every run has. They touch no file of the workspace. This module gives them a run to work
+ * for; delegate_agent and todo cannot work without one.
  *
  * The tools are IN_FRONT: this module carries them out in a run, for an MCP client and
  * for a single call. It carries out delegate_agent in a run only, because a delegate
- * shares the run's budget and session. A new tool is one file in agent/tools/ and one
+ * shares the run's budget and session; a list of tasks is the run's own. A new tool is one file in agent/tools/ and one
  * row in orchestra.c.
  */
 #pragma once
@@ -42,7 +42,7 @@ struct orchestra_options {
 	const char *agent;     /* of this run */
 	/*
 	 * The agents that this agent may delegate to: a list of {name, description,
-	 * tools, write}.
+	 * tools, write}. NULL: only the tools work that every run has.
 	 */
 	const struct value *registry;
 	/* The other name of a shipped role -> this role's name in the registry. */
@@ -74,8 +74,8 @@ struct orchestra_options {
 	bool (*layer_show)(void *context, struct session *session, const char *id);
 	void *context;
 	/*
-	 * There is no run, only one call or those of an MCP client. delegate_agent does
-	 * not work.
+	 * There is no run, only one call or those of an MCP client: the tools of runs
+	 * (tool.h) do not work.
 	 */
 	bool alone;
 	/* --max-iterations holds for all answers of this run, those of delegates included. */
@@ -108,7 +108,7 @@ void orchestra_describe(const struct value *registry, struct buf *out);
 extern const struct tool list_agents_tool, delegate_agent_tool, shared_context_tool,
 	query_reports_tool, manage_schedule_tool;
 
-enum { ORCHESTRA_TOOLS = 5 };
+enum { ORCHESTRA_TOOLS = 6 };
 
 struct orchestra {
 	struct orchestra_options options;

@@ -300,6 +300,7 @@ const struct tool query_reports_tool = {
 	.example = "{\"agent\": \"coder\", \"limit\": 5}",
 	.params = query_reports_params,
 	.where = IN_FRONT,
+	.when_named = true,
 	.timeout_s = 30,
 	.execute = query_reports_execute,
 };

@@ -183,6 +183,7 @@ const struct tool shared_context_tool = {
 	.example = "{\"action\": \"set\", \"key\": \"build/command\", \"value\": \"make -j2\"}",
 	.params = shared_context_params,
 	.where = IN_FRONT,
+	.when_named = true,
 	.keeps = true,
 	.timeout_s = 10,
 	.execute = shared_context_execute,

@@ -2,6 +2,7 @@
 
 #include "front/terminal/paint.h"
 
+#include "agent/tools/todo.h"
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/str.h"
@@ -446,6 +447,18 @@ static struct str call_text(const struct value *result)
 	return str_part(text, 0, (size_t)(last - text.data));
 }
 
+/* The list of tasks, of which the model has read only the state. */
+static void paint_tasks(struct paint *paint, const struct value *items)
+{
+	const struct paint_excerpt all = {.head = SIZE_MAX, .barred = true};
+	struct buf text;
+
+	buf_init(&text, PAINT_MAX);
+	todo_print(items, &text);
+	paint_lines(paint, buf_str(&text), &all);
+	buf_fini(&text);
+}
+
 void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
 		const struct value *result)
 {
@@ -470,6 +483,8 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 	call_status(paint, result);
 	if (value_member(details, "patch")) {
 		/* This call hands the patch over: the end of the turn shows the patch. */
+	} else if (value_member(details, "todo")) {
+		paint_tasks(paint, value_member(details, "todo"));
 	} else if (diff && *diff) {
 		excerpt = (struct paint_excerpt){
 			.head = CALL_DIFF_HEAD,

@@ -137,8 +137,8 @@ static int list_run(const struct options *options, FILE *out)
 		value_set(row, "schema", schema_of_tool(tool));
 		value_set_text(row, "example", tool->example);
 		value_set_text(row, "aliases", tool->aliases != NULL ? tool->aliases : "");
-		value_set_boolean(row, "only_in_runs",
-				  tool->where == IN_FRONT && tool->begin != NULL);
+		value_set_boolean(row, "only_in_runs", tool->in_runs);
+		value_set_boolean(row, "when_named", tool->when_named);
 		value_append(list, row);
 	}
 	setup_fini(&setup);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { DEFAULT_TOOLS = 13 };
+enum { DEFAULT_TOOLS = 14 };
 
 static void a_file_becomes_a_role(void **state)
 {
@@ -113,11 +113,13 @@ static bool has_word(const char *text, const char *word)
 static void a_prompt_names_no_tool_that_its_role_lacks(void **state)
 {
 	static const char *const tools[] = {
-		"read_file",   "batch_read",      "list_files",     "glob",
-		"grep",        "write_file",      "edit_file",      "edit_notebook",
-		"apply_patch", "generate_patch",  "bash",           "job",
-		"run_tests",   "database_schema", "shared_context", "delegate_agent",
-		"list_agents", "query_reports",   "manage_schedule"};
+		"read_file",      "batch_read",     "list_files",
+		"glob",           "grep",           "write_file",
+		"edit_file",      "edit_notebook",  "apply_patch",
+		"generate_patch", "bash",           "job",
+		"run_tests",      "todo",           "database_schema",
+		"shared_context", "delegate_agent", "list_agents",
+		"query_reports",  "manage_schedule"};
 	char **names = agents_files_shipped();
 
 	(void)state;
@@ -154,7 +156,7 @@ static void the_shipped_roles_have_the_rights_they_need(void **state)
 		{"default", 50, NULL, ".", false, CONFIG_TEMPERATURE_ABSENT, 0},
 		{"coder", 30,
 		 "read_file batch_read list_files glob grep write_file edit_file "
-		 "edit_notebook apply_patch generate_patch bash job run_tests database_schema shared_context delegate_agent",
+		 "edit_notebook apply_patch generate_patch bash job run_tests database_schema shared_context todo delegate_agent",
 		 ".", false, 0.3, 16000},
 		{"tester", 20,
 		 "read_file list_files glob grep write_file edit_file edit_notebook bash run_tests",
