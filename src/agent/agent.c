@@ -42,6 +42,10 @@
  */
 
 static const char turn_patch_tool[] = "generate_patch";
+
+/* The role's prompt and our paragraph about the workspace. */
+enum { AGENT_SYSTEM_MAX = 1 << 20 };
+
 const char turn_interrupted[] = "Interrupted by the user.";
 
 /* EVENT_SESSION_BEGAN or EVENT_SESSION_RESUMED, TEXT may be NULL. */
@@ -968,6 +972,9 @@ static bool resume_session(struct agent *agent, struct err *err)
 /* Bytes of a summary; a longer one is cut. */
 enum { COMPACT_SUMMARY_MAX = 32 << 10 };
 
+/* Bytes of what stands behind a summary: paths have room, and the summary stays the longer part. */
+enum { COMPACT_BEHIND_MAX = 16 << 10, COMPACT_CHANGED_MAX = 40 };
+
 static const char compact_task[] =
 	"You are given the older part of a conversation between a user and a coding agent. It "
 	"will be dropped, and what you write stands in its place. Write down, in plain sentences "
@@ -981,6 +988,9 @@ static const char compact_task[] =
  * Some models continue the work that they read about, although no tool is offered to them
  * here.
  */
+/* Before what the person has said with /compact, at the end of the task. */
+static const char compact_matters[] =
+	" Of all this the user wants the following kept above all, in full: ";
 static const char compact_wordless[] = "(This answer had no words.)";
 static const char compact_again[] =
 	"That is no summary. Nothing can be called here, and nothing of the conversation is to be "
@@ -1053,16 +1063,25 @@ static bool compact_insist(struct agent *agent, struct turn *turn,
 	return compact_try(agent, turn, question, summary, usage, &good, why);
 }
 
-/* Ask for the summary of TEXT. False: the turn is over. */
+/*
+ * Ask for the summary of TEXT, in which MATTERS (or NULL) must stand. False: the turn is
+ * over.
+ */
 static bool compact_ask(struct agent *agent, struct turn *turn, const char *text,
-			struct buf *summary, struct model_usage *usage)
+			const char *matters, struct buf *summary, struct model_usage *usage)
 {
 	struct conversation question;
 	struct err why = {0};
 	bool answered, good;
+	struct buf task;
 
+	buf_init(&task, AGENT_SYSTEM_MAX);
+	(void)buf_adds(&task, compact_task);
+	if (matters != NULL)
+		(void)buf_addf(&task, "%s%s", compact_matters, matters);
 	conversation_init(&question);
-	conversation_set_system(&question, compact_task);
+	conversation_set_system(&question, task.data);
+	buf_fini(&task);
 	message_add_text(conversation_add(&question, SPEAKER_USER), text);
 	answered = compact_try(agent, turn, &question, summary, usage, &good, &why);
 	if (answered && !good)
@@ -1079,18 +1098,55 @@ static bool compact_ask(struct agent *agent, struct turn *turn, const char *text
 	return !turn->over;
 }
 
+/* Append what must stand behind a summary, whatever the model has made of it. */
+static void compact_add_behind(const struct agent *agent, struct buf *behind)
+{
+	struct session *session = agent->options.session;
+	const char *const *changed = session_changed(session);
+	struct buf jobs;
+	size_t count = 0;
+
+	buf_init(&jobs, COMPACT_BEHIND_MAX / 2);
+	history_add_behind(&agent->history, session_workspace(session), behind);
+	while (changed[count] != NULL)
+		count++;
+	for (size_t i = 0; i < count && i < COMPACT_CHANGED_MAX; i++) {
+		(void)buf_adds(behind, i == 0 ? "\nFiles changed so far: " : ", ");
+		text_add_name(behind, str_of(changed[i]));
+	}
+	if (count > COMPACT_CHANGED_MAX)
+		(void)buf_addf(behind, " and %zu more", count - COMPACT_CHANGED_MAX);
+	if (count > 0)
+		(void)buf_addc(behind, '\n');
+	session_jobs_running(session, &jobs);
+	if (jobs.size > 0)
+		(void)buf_addf(behind, "\nJobs that run (tool job):\n%s", jobs.data);
+	buf_fini(&jobs);
+}
+
 static bool compact_record(struct agent *agent, size_t cut,
 			   const struct compaction *compaction, struct str summary,
-			   const struct model_usage *usage, struct err *err)
+			   const char *matters, const struct model_usage *usage,
+			   struct err *err)
 {
 	auto_value struct value *data = value_new_object();
 	struct event event = {.kind = EVENT_COMPACTED, .text = summary, .data = data};
+	struct buf behind;
+	bool recorded;
 
 	value_set_integer(data, "from", agent->history.numbers[cut]);
 	value_set_integer(data, "pinned_max", (int64_t)compaction->pinned_max);
 	value_set_integer(data, "tokens", (int64_t)agent_tokens(agent));
 	value_set(data, "usage", turn_usage_value(usage));
-	return recorder_event(agent->options.recorder, &event, err);
+	buf_init(&behind, COMPACT_BEHIND_MAX);
+	compact_add_behind(agent, &behind);
+	if (behind.size > 0)
+		value_set_str(data, "behind", str_trim(buf_str(&behind)));
+	if (matters != NULL)
+		value_set_text(data, "matters", matters);
+	recorded = recorder_event(agent->options.recorder, &event, err);
+	buf_fini(&behind);
+	return recorded;
 }
 
 static bool compact_tell(struct agent *agent, struct err *err)
@@ -1106,7 +1162,8 @@ static bool compact_tell(struct agent *agent, struct err *err)
 }
 
 static bool compact_to(struct agent *agent, struct turn *turn, size_t cut,
-		       const struct compaction *compaction, struct err *err)
+		       const struct compaction *compaction, const char *matters,
+		       struct err *err)
 {
 	struct model_usage usage = {0};
 	struct buf text, summary;
@@ -1117,12 +1174,46 @@ static bool compact_to(struct agent *agent, struct turn *turn, size_t cut,
 	compaction_print(&agent->history.conversation, cut, compaction, &text);
 	if (!compact_tell(agent, err))
 		recorded = false;
-	else if (compact_ask(agent, turn, text.data, &summary, &usage))
+	else if (compact_ask(agent, turn, text.data, matters, &summary, &usage))
 		recorded = compact_record(agent, cut, compaction, buf_str(&summary),
-					  &usage, err);
+					  matters, &usage, err);
 	buf_fini(&summary);
 	buf_fini(&text);
 	return recorded;
+}
+
+/*
+ * Tell the model the long results of earlier steps in short, once between two summaries:
+ * that costs no answer, and often the summary comes much later. A gain that is small is not
+ * worth it, because a service must then read all of the conversation anew.
+ */
+static bool compact_shorten(struct agent *agent, const struct compaction *compaction,
+			    struct err *err)
+{
+	struct history *history = &agent->history;
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = EVENT_SHORTENED, .data = data};
+	const uint64_t tokens = agent_tokens(agent);
+	char sentence[ERR_TEXT_MAX];
+	size_t cut, count, bytes;
+
+	if (history->shortened)
+		return true;
+	cut = compaction_cut(history, compaction, 0);
+	count = history_shorten(history, cut, COMPACTION_RESULT, true, &bytes);
+	if (count == 0 || bytes / HISTORY_BYTES_PER_TOKEN < compaction->kept / 4)
+		return true;
+	value_set_integer(data, "from", history->numbers[cut]);
+	value_set_integer(data, "over", COMPACTION_RESULT);
+	value_set_integer(data, "results", (int64_t)count);
+	value_set_integer(data, "tokens", (int64_t)tokens);
+	(void)snprintf(sentence, sizeof(sentence),
+		       "The conversation has grown to some %" PRIu64
+		       " tokens: of %zu results of earlier steps the model is sent the first "
+		       "line from now on. The record keeps all of them.",
+		       tokens, count);
+	return agent_notice(agent, sentence, false, err) &&
+	       recorder_event(agent->options.recorder, &event, err);
 }
 
 /*
@@ -1135,11 +1226,14 @@ static bool compact_when_due(struct agent *agent, struct turn *turn, struct err 
 	struct compaction compaction = compaction_for(context);
 	size_t cut;
 
+	if (compaction_shortens(context, agent_tokens(agent)) &&
+	    !compact_shorten(agent, &compaction, err))
+		return false;
 	if (!compaction_due(context, agent_tokens(agent)))
 		return true;
 	/* Do not ask for a summary that would save almost nothing. */
 	cut = compaction_cut(&agent->history, &compaction, compaction.kept / 4);
-	return cut == 0 || compact_to(agent, turn, cut, &compaction, err);
+	return cut == 0 || compact_to(agent, turn, cut, &compaction, NULL, err);
 }
 
 bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
@@ -1161,7 +1255,7 @@ bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorte
 	compaction = compaction_for(context / 2);
 	cut = compaction_cut(&agent->history, &compaction, 0);
 	*shorter = cut > 0;
-	return cut == 0 || compact_to(agent, turn, cut, &compaction, err);
+	return cut == 0 || compact_to(agent, turn, cut, &compaction, NULL, err);
 }
 
 /* Makes a patch of a turn's changes, however the turn ended. */
@@ -1459,9 +1553,6 @@ static void instructions_add(const struct agent *agent, struct buf *text)
 	buf_adds(text, instructions_begin);
 	buf_adds(text, agent->history.instructions);
 }
-
-/* The role's prompt and our paragraph about the workspace. */
-enum { AGENT_SYSTEM_MAX = 1 << 20 };
 
 static const char *const reasons[] = {
 	[AGENT_MODEL_FAILED] = "model_failed",
@@ -1827,5 +1918,48 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 	value_free(turn.delegated);
 	value_free(turn.edited);
 	value_free(turn.checks);
+	return recorded;
+}
+
+static bool compact_say_done(struct agent *agent, uint64_t before, struct err *err)
+{
+	char sentence[ERR_TEXT_MAX];
+
+	(void)snprintf(sentence, sizeof(sentence),
+		       "The conversation is summarised: some %" PRIu64 " tokens, %" PRIu64
+		       " before.",
+		       agent_tokens(agent), before);
+	return agent_notice(agent, sentence, false, err);
+}
+
+bool agent_compact(struct agent *agent, const char *matters,
+		   struct agent_outcome *outcome, struct err *err)
+{
+	const uint64_t context = model_context(agent->options.model);
+	struct compaction compaction;
+	struct turn turn;
+	uint64_t before;
+	bool recorded = true;
+	size_t cut;
+
+	turn_begin(agent, &turn, "", outcome);
+	agent->turn = &turn;
+	history_settle(&agent->history);
+	before = agent_tokens(agent);
+	/* Whatever the context is, this conversation fits, and so does the text of it. */
+	compaction = compaction_for(context > 0 ? context : 2 * before);
+	compaction.kept = 0;
+	cut = compaction_cut(&agent->history, &compaction, 0);
+	if (cut == 0)
+		turn_end(&turn, AGENT_STOPPED, "There is nothing to summarise yet.");
+	else
+		recorded = compact_to(agent, &turn, cut, &compaction, matters, err);
+	if (recorded && !turn.over)
+		recorded = compact_say_done(agent, before, err);
+	turn_end(&turn, AGENT_STOPPED, NULL);
+	if (recorded && outcome->sentence[0])
+		recorded = agent_notice(agent, outcome->sentence, false, err);
+	agent_clear_interrupt(agent);
+	agent->turn = NULL;
 	return recorded;
 }

@@ -145,6 +145,14 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 		  struct err *err);
 
 /*
+ * Between turns: have the conversation summarised but for its last answer, as is done when
+ * it grows too long. MATTERS: what the summary must keep above all, in the person's words;
+ * NULL: nothing. The limits are those of a turn of its own. Returns as agent_submit.
+ */
+bool agent_compact(struct agent *agent, const char *matters,
+		   struct agent_outcome *outcome, struct err *err);
+
+/*
  * The rest of the limits of the turn under way, for a delegate that works for this turn;
  * 0: no such limit. Between turns nothing is limited.
  */

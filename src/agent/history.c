@@ -5,6 +5,7 @@
 
 #include "agent/history.h"
 
+#include "agent/tools/todo.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -19,6 +20,7 @@
 #include "tool/tool.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +39,16 @@ enum {
 	COMPACTION_KEPT = 20000,
 	/* Bytes of the person's prompts that stay word for word. */
 	COMPACTION_PINNED_MAX = 64 << 10,
+	/* Percent of the context from which on older results are told in short. */
+	COMPACTION_SHORTENS_PERCENT = 70,
+	/*
+	 * Bytes of the first line of a result that is told in short, and of the line with
+	 * which a command's result ends: it names the exit code and a path.
+	 */
+	SHORT_LINE_MAX = 200,
+	SHORT_END_MAX = 500,
+	/* Files that stand behind a summary: as many as one turn works with. */
+	FILES_MAX = 40,
 };
 
 /*
@@ -62,6 +74,8 @@ void history_init(struct history *history)
 	*history = (struct history){0};
 	conversation_init(&history->conversation);
 	history->calls = value_new_object();
+	history->handles = value_new_object();
+	history->files = value_new_object();
 }
 
 static void history_drop_results(struct history *history)
@@ -81,6 +95,9 @@ void history_fini(struct history *history)
 	history_drop_results(history);
 	conversation_fini(&history->conversation);
 	value_free(history->calls);
+	value_free(history->handles);
+	value_free(history->files);
+	value_free(history->todo);
 	free(history->numbers);
 	free(history->prompts);
 	free(history->instructions);
@@ -275,6 +292,31 @@ static void history_drop_pictures(struct history *history)
 	/* The last count had them, and the next one corrects it. */
 	if (history->counted_bytes > history->bytes)
 		history->counted_bytes = history->bytes;
+}
+
+/* Note the file that has the whole output of the call, and the files that it knows now. */
+static void history_note(struct history *history, const struct event *event)
+{
+	const struct value *details = value_member(event->data, "details");
+	const struct value *seen = value_member(event->data, "seen");
+	const char *handle = value_text(value_member(details, "spill"));
+	struct value *todo = value_member(details, "todo");
+
+	if (handle != NULL && event->call != NULL)
+		value_set_text(history->handles, event->call, handle);
+	for (void *at = value_first(seen); at != NULL; at = value_next(seen, at)) {
+		/* The key of the folder of the next command is empty (tool/call.h). */
+		if (value_key(at)[0] == '\0')
+			continue;
+		value_remove(history->files, value_key(at));
+		if (value_count(history->files) == FILES_MAX)
+			value_remove(history->files, value_key(value_first(history->files)));
+		value_set_boolean(history->files, value_key(at), true);
+	}
+	if (todo == NULL || event->tool == NULL || strcmp(event->tool, todo_tool.name) != 0)
+		return;
+	value_free(history->todo);
+	history->todo = value_ref(todo);
 }
 
 static void history_add_result(struct history *history, const struct event *event)
@@ -484,10 +526,11 @@ static bool *history_choose(const struct history *history, size_t count, size_t 
 }
 
 void history_compact(struct history *history, size_t from, struct str summary,
-		     size_t pinned_max)
+		     struct str behind, size_t pinned_max)
 {
 	struct conversation *conversation = &history->conversation;
 	auto_free char *copy = memory_copy_str(summary);
+	auto_free char *rest = memory_copy_str(behind);
 	struct message head = {.speaker = SPEAKER_USER};
 	size_t before = 0, kept = 0;
 
@@ -511,6 +554,9 @@ void history_compact(struct history *history, size_t from, struct str summary,
 	history->prompt_count = kept;
 	message_add_text(&head, summary_begins);
 	message_add_text(&head, copy);
+	if (behind.size > 0)
+		message_add_text(&head, rest);
+	history->shortened = false;
 	conversation_replace(conversation, from, &head);
 	memmove(history->numbers + 1, history->numbers + from,
 		(conversation->message_count - 1) * sizeof(*history->numbers));
@@ -520,26 +566,165 @@ void history_compact(struct history *history, size_t from, struct str summary,
 		history->bytes += history_message_bytes(&conversation->messages[i]);
 }
 
+/* The line with which a tool says how a command ended, or nothing. */
+static struct str last_line(struct str text)
+{
+	const struct str trimmed = str_trim(text);
+	const char *end = memrchr(trimmed.data, '\n', trimmed.size);
+	struct str line = STR("");
+
+	if (end != NULL)
+		line = str_part(trimmed, (size_t)(end + 1 - trimmed.data), trimmed.size);
+	return line.size <= SHORT_END_MAX && str_starts(line, STR("[")) ? line : STR("");
+}
+
+/*
+ * PART, a result, in short; the caller frees it. A text that is no longer than OVER stays: of
+ * a picture it says what it shows.
+ */
+static char *short_result(const struct history *history, const struct part *part, size_t over)
+{
+	const struct str text = str_of(part->text);
+	const struct str end = last_line(text);
+	const char *handle = value_text(value_member(history->handles, part->call_id));
+	struct str rest = text, first = STR("");
+	struct buf out;
+
+	if (text.size <= over)
+		return memory_copy(part->text);
+	(void)str_next_line(&rest, &first);
+	first.size = text_character_border(first, SHORT_LINE_MAX);
+	buf_init(&out, COMPACTION_RESULT + PATH_MAX);
+	(void)buf_addstr(&out, first);
+	(void)buf_addf(&out,
+		       "\n[… %zu bytes left out, because this conversation grew long; ",
+		       text.size - first.size - end.size);
+	if (handle != NULL)
+		(void)buf_addf(&out, "all of the output was kept in %s]", handle);
+	else
+		(void)buf_adds(&out, "make this call again if you need them]");
+	if (end.size > 0)
+		(void)buf_addc(&out, '\n');
+	(void)buf_addstr(&out, end);
+	return buf_take(&out);
+}
+
+size_t history_shorten(struct history *history, size_t from, size_t over, bool only_count,
+		       size_t *bytes)
+{
+	size_t count = 0;
+
+	*bytes = 0;
+	for (size_t i = 0; i < from && i < history->conversation.message_count; i++) {
+		const struct message *message = &history->conversation.messages[i];
+
+		for (size_t n = 0; n < message->part_count; n++) {
+			struct part *part = &message->parts[n];
+			const size_t before = part_bytes(part);
+
+			if (part->kind != PART_RESULT || before <= over)
+				continue;
+			auto_free char *text = short_result(history, part, over);
+			const size_t after = strlen(text);
+
+			if (after >= before)
+				continue;
+			count++;
+			*bytes += before - after;
+			if (only_count)
+				continue;
+			free(part->text);
+			part->text = memory_copy(text);
+			value_free(part->pictures);
+			part->pictures = NULL;
+		}
+	}
+	return count;
+}
+
+/* Subtract from the counts what was taken out of messages that the service has counted. */
+static void history_uncount(struct history *history, size_t bytes)
+{
+	const uint64_t tokens = bytes / HISTORY_BYTES_PER_TOKEN;
+
+	history->bytes -= bytes;
+	if (history->counted_tokens > tokens && history->counted_bytes >= bytes) {
+		history->counted_tokens -= tokens;
+		history->counted_bytes -= bytes;
+	} else {
+		history->counted_tokens = history->counted_bytes = 0;
+	}
+}
+
+/* The message of the model that begins with the event NUMBER; 0: there is none. */
+static size_t history_message_at(const struct history *history, int64_t number)
+{
+	const struct conversation *conversation = &history->conversation;
+
+	for (size_t i = 1; i < conversation->message_count; i++) {
+		if (conversation->messages[i].speaker == SPEAKER_MODEL &&
+		    history->numbers[i] == number)
+			return i;
+	}
+	return 0;
+}
+
+static void history_take_shorter(struct history *history, const struct event *event)
+{
+	const int64_t over = value_integer(value_member(event->data, "over"));
+	size_t from, bytes;
+
+	history_settle(history);
+	from = history_message_at(history, value_integer(value_member(event->data, "from")));
+	(void)history_shorten(history, from, over > 0 ? (size_t)over : SIZE_MAX, false,
+			      &bytes);
+	history_uncount(history, bytes);
+	history->shortened = true;
+}
+
 /* A summary up to an unknown message is refused, and the conversation stays whole. */
 static bool history_take_summary(struct history *history, const struct event *event,
 				 struct err *err)
 {
-	const struct conversation *conversation = &history->conversation;
 	int64_t number = value_integer(value_member(event->data, "from"));
 	int64_t pinned_max = value_integer(value_member(event->data, "pinned_max"));
+	size_t from;
 
 	history_settle(history);
-	for (size_t i = 1; i < conversation->message_count; i++) {
-		if (conversation->messages[i].speaker != SPEAKER_MODEL ||
-		    history->numbers[i] != number)
-			continue;
-		history_compact(history, i, event->text,
-				pinned_max > 0 ? (size_t)pinned_max : 0);
-		return true;
+	from = history_message_at(history, number);
+	if (from == 0)
+		return err_set(err, EPROTO,
+			       "a summary up to event %lld, which is no message of the model's",
+			       (long long)number);
+	history_compact(history, from, event->text,
+			value_str(value_member(event->data, "behind")),
+			pinned_max > 0 ? (size_t)pinned_max : 0);
+	return true;
+}
+
+void history_add_behind(const struct history *history, const char *workspace, struct buf *out)
+{
+	const size_t length = strlen(workspace);
+	const char *before =
+		"\nFiles that you have read or written, the newest last (what they "
+		"hold is no longer above: read again what you need): ";
+
+	if (value_count(history->todo) > 0) {
+		(void)buf_adds(out, "\nThe list of your tasks (todo):\n");
+		todo_print(history->todo, out);
 	}
-	return err_set(err, EPROTO,
-		       "a summary up to event %lld, which is no message of the model's",
-		       (long long)number);
+	for (void *at = value_first(history->files); at != NULL;
+	     at = value_next(history->files, at)) {
+		const char *path = value_key(at);
+
+		if (strncmp(path, workspace, length) == 0 && path[length] == '/')
+			path += length + 1;
+		(void)buf_adds(out, before);
+		text_add_name(out, str_of(path));
+		before = ", ";
+	}
+	if (value_count(history->files) > 0)
+		(void)buf_addc(out, '\n');
 }
 
 static void history_take_text(char **place, struct str text)
@@ -566,11 +751,15 @@ bool history_event(struct history *history, const struct event *event, struct er
 		if (value_is_true(value_member(event->data, "to_model")))
 			(void)history_add_text(history, event->text, event->number);
 		return true;
+	case EVENT_SHORTENED:
+		history_take_shorter(history, event);
+		return true;
 	case EVENT_COMPACTED:
 		return history_take_summary(history, event, err);
 	case EVENT_MESSAGE:
 		return history_add_message(history, event, err);
 	case EVENT_TOOL_ENDED:
+		history_note(history, event);
 		history_add_result(history, event);
 		return true;
 	default:
@@ -793,6 +982,12 @@ struct compaction compaction_for(uint64_t context)
 bool compaction_due(uint64_t context, uint64_t tokens)
 {
 	return context > 0 && tokens + compaction_for(context).free > context;
+}
+
+bool compaction_shortens(uint64_t context, uint64_t tokens)
+{
+	return compaction_due(context, tokens) ||
+	       (context > 0 && tokens > context / 100 * COMPACTION_SHORTENS_PERCENT);
 }
 
 size_t compaction_cut(const struct history *history, const struct compaction *compaction,

@@ -7,8 +7,9 @@
  * of it. The events also hold which files were read (`seen`); the steps of the earlier
  * process become those of the process that goes on (session_adopt). One process has a
  * session: it holds a lock of the kernel on the session's byte (store/journal.c). When
- * a conversation gets too long, the module decides where it is cut; agent.c has the model
- * summarise the part that goes, as an event.
+ * a conversation gets too long, its older results are told in short first; when that is not
+ * enough, the module decides where it is cut, and agent.c has the model summarise the part
+ * that goes. Both are events.
  */
 #pragma once
 
@@ -66,7 +67,13 @@ struct history {
 	struct history_prompt *prompts; /* in their order */
 	size_t prompt_count;
 	struct value *calls; /* the ids of all calls so far, as members */
-	char *instructions;  /* of the project's files (EVENT_INSTRUCTIONS), or NULL */
+	/* call -> the file in the cell that has all of its output */
+	struct value *handles;
+	/* the files that were read or written, as members; the newest last */
+	struct value *files;
+	struct value *todo; /* the newest list of tasks (tools/todo.h), or NULL */
+	bool shortened;     /* older results are told in short, since the last summary */
+	char *instructions; /* of the project's files (EVENT_INSTRUCTIONS), or NULL */
 	char *remark; /* of EVENT_SESSION_RESUMED, until it has been said; or NULL */
 	size_t bytes; /* of all messages, as they are sent */
 	size_t counted_bytes; /* the part of `bytes` that counted_tokens counts */
@@ -79,7 +86,8 @@ void history_fini(struct history *history);
 
 /*
  * Add EVENT to the conversation: a turn's text, a message, a result, or a notice whose
- * data says `to_model`. EVENT_COMPACTED replaces older messages by its summary.
+ * data says `to_model`. EVENT_SHORTENED shortens older results, EVENT_COMPACTED replaces
+ * older messages by its summary.
  * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
  * nothing, nor does a result for a call that the last message did not make (the
  * hand-over's). The pictures in a result come with it, except those that no service takes
@@ -118,12 +126,27 @@ size_t history_message_bytes(const struct message *message);
 uint64_t history_tokens(const struct history *history, size_t fixed_bytes);
 
 /*
- * Replace all messages before FROM, a message of the model, by the person's prompts and
- * SUMMARY. Prompts of at most PINNED_MAX bytes in total stay: the newest and the very
- * first.
+ * Replace all messages before FROM, a message of the model, by the person's prompts,
+ * SUMMARY and BEHIND (may be empty). Prompts of at most PINNED_MAX bytes in total stay: the
+ * newest and the very first.
  */
 void history_compact(struct history *history, size_t from, struct str summary,
-		     size_t pinned_max);
+		     struct str behind, size_t pinned_max);
+
+/*
+ * Shorten each result before FROM, a message of the model, that has more than OVER bytes:
+ * its first line stays, and the line that says how it ended, and where all of it is.
+ * Returns how many. *BYTES: of what goes. ONLY_COUNT: nothing is changed.
+ */
+size_t history_shorten(struct history *history, size_t from, size_t over, bool only_count,
+		       size_t *bytes);
+
+/*
+ * Append what a summary must not lose: the list of tasks, and the files of this session
+ * below WORKSPACE and elsewhere, the newest of them. Nothing when there is none of these.
+ */
+void history_add_behind(const struct history *history, const char *workspace,
+			struct buf *out);
 
 /*
  * Gives the events of one session their numbers, keeps them in the journal and then hands
@@ -204,6 +227,10 @@ struct compaction compaction_for(uint64_t context);
  * is 0 (not known).
  */
 bool compaction_due(uint64_t context, uint64_t tokens);
+/* Is so much of CONTEXT used that older results are told in short? Earlier than that. */
+bool compaction_shortens(uint64_t context, uint64_t tokens);
+/* A longer result is shortened. */
+enum { COMPACTION_RESULT = 2 << 10 };
 
 /*
  * The first message that stays; 0: the messages before it would have less than LEAST

@@ -681,23 +681,41 @@ static int code_of(enum agent_reason reason)
 	return CODE_FAILED;
 }
 
-int talk_turn(struct talk *talk, const char *prompt, struct agent_outcome *outcome)
+/* The exit code of OUTCOME. Not RECORDED: the complaint in ERR is printed. */
+static int code_of_turn(struct talk *talk, bool recorded,
+			const struct agent_outcome *outcome, const struct err *err)
 {
-	struct err err = {0};
 	int code;
 
-	*outcome = (struct agent_outcome){0};
-	if (!agent_submit(talk->agent, prompt, outcome, &err)) {
+	if (!recorded) {
 		talk->broken = true;
 		if (talk->screen != NULL)
 			screen_rest(talk->screen);
-		return verb_complain(CODE_FAILED, "%s", err.text);
+		return verb_complain(CODE_FAILED, "%s", err->text);
 	}
 	code = code_of(outcome->reason);
 	if (code == CODE_CANCELLED && interrupt_signal(talk->interrupt) != 0)
 		code = CODE_SIGNAL + interrupt_signal(talk->interrupt);
 	interrupt_settle(talk->interrupt);
 	return code;
+}
+
+int talk_turn(struct talk *talk, const char *prompt, struct agent_outcome *outcome)
+{
+	struct err err = {0};
+
+	*outcome = (struct agent_outcome){0};
+	return code_of_turn(talk, agent_submit(talk->agent, prompt, outcome, &err),
+			    outcome, &err);
+}
+
+int talk_compact(struct talk *talk, const char *matters)
+{
+	struct agent_outcome outcome = {0};
+	struct err err = {0};
+
+	return code_of_turn(talk, agent_compact(talk->agent, matters, &outcome, &err),
+			    &outcome, &err);
 }
 
 int talk_told(const struct talk *talk, int code)

@@ -71,6 +71,9 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
  */
 int talk_turn(struct talk *talk, const char *prompt, struct agent_outcome *outcome);
 
+/* Have the conversation summarised (agent_compact). An exit code, as of talk_turn. */
+int talk_compact(struct talk *talk, const char *matters);
+
 /*
  * Returns CODE, the exit code of the last turn. When CODE is CODE_DONE but some of the
  * turn could not be printed, prints a complaint and returns CODE_FAILED.

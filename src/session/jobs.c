@@ -136,6 +136,17 @@ static void add_label(const struct job *job, struct buf *text)
 		(void)buf_adds(text, "…");
 }
 
+void session_jobs_running(const struct session *session, struct buf *text)
+{
+	for (const struct job *job = session->first_job; job != NULL; job = job->next) {
+		if (is_over(job))
+			continue;
+		(void)buf_addf(text, "%" PRId64 ": ", job->number);
+		add_label(job, text);
+		(void)buf_addc(text, '\n');
+	}
+}
+
 /* This notice is for people: a model learns of the end when it asks. */
 static void tell_end(struct job *job)
 {

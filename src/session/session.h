@@ -381,6 +381,8 @@ enum { SESSION_JOBS_MAX = 16 };
  * the session is for one call, has no tool `job`, or already runs SESSION_JOBS_MAX jobs.
  */
 bool running_become_job(struct running *running);
+/* Append a line for each job that runs: its number and the beginning of its command. */
+void session_jobs_running(const struct session *session, struct buf *text);
 
 /*
  * Start REQUEST, turn the loop until the call is done, and move the result to *RESULT

@@ -40,6 +40,7 @@ static const struct kind_row kinds[] = {
 	{EVENT_APPROVAL_GIVEN, "approval_given", true},
 	{EVENT_NOTICE, "notice", true},
 	{EVENT_CHECK_ENDED, "check_ended", true},
+	{EVENT_SHORTENED, "shortened", true},
 	{EVENT_COMPACTED, "compacted", true},
 	{EVENT_TURN_ENDED, "turn_ended", true},
 };

@@ -84,9 +84,15 @@ enum event_kind {
 	 */
 	EVENT_CHECK_ENDED,
 	/*
+	 * the model is told the long results before event `from` in short from now on;
+	 * data: from, over (bytes of the longest that stays), results, tokens (before)
+	 */
+	EVENT_SHORTENED,
+	/*
 	 * text: the older part of the conversation in the model's words, which replaces
 	 * it from now on; data: from (number of the first event that is kept),
-	 * pinned_max, tokens (before), usage
+	 * pinned_max, tokens (before), usage, behind (what stands behind the summary),
+	 * matters (what the person said of it)
 	 */
 	EVENT_COMPACTED,
 	/*

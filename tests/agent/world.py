@@ -258,7 +258,7 @@ def check_requests(requests, folder, events, resumed=False):
     request to the next, no key, no place of the host but the workspace. In a session that was
     RESUMED what came last may have been said anew, with the next prompt."""
     host = [os.path.join(folder, name) for name in ("home", "state", "configuration", "replay")]
-    shortened = any(event["event"] == "compacted" for event in events)
+    shortened = any(event["event"] in ("compacted", "shortened") for event in events)
     before, known = [], {}  # of the conversation that a request belongs to; delegates have theirs
     for request in requests:
         if "sk-secret" in request["text"]:

@@ -700,6 +700,34 @@ def a_change_is_shown_and_undone():
         tty.leave()
 
 
+SUMS = {"name": "sums", "turns": [
+    {"text": "One."}, {"text": "Two."}, {"text": "A short summary."},
+    {"text": "You said: ${prompt}.", "repeat": True}]}
+
+
+@tap.case
+def a_conversation_is_summarised_when_its_person_says_so():
+    with Chat(SUMS) as tty:
+        tty.type(b"/compact\r")
+        tty.shows("There is nothing to summarise yet.")
+        tty.prompt()
+        for prompt, answer in ((b"first\r", "One."), (b"second\r", "Two.")):
+            tty.type(prompt)
+            tty.shows(answer)
+            tty.prompt()
+        tty.type(b"/compact the names of the files\r")
+        tty.shows("The conversation is summarised: some ")
+        tty.prompt()
+        tty.type(b"third\r")
+        tty.says("third")
+        told = subprocess.run([GLOVEBOX, "sessions", "export", "last"], cwd=tty.work, check=True,
+                              env=tty.variables, stdout=subprocess.PIPE, text=True).stdout
+        compacted = [json.loads(line) for line in told.splitlines() if '"compacted"' in line]
+        assert [event["text"] for event in compacted] == ["A short summary."], compacted
+        assert compacted[0]["matters"] == "the names of the files", compacted
+        tty.leave()
+
+
 @tap.case
 def a_conversation_goes_back_to_a_mark():
     with Chat(EDITS) as tty:

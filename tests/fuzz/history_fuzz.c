@@ -72,7 +72,7 @@ static void check_cut(struct history *history)
 		return;
 	buf_init(&out, PRINTED_MAX);
 	compaction_print(&history->conversation, cut, &compaction, &out);
-	history_compact(history, cut, buf_str(&out), compaction.pinned_max);
+	history_compact(history, cut, buf_str(&out), STR("tasks"), compaction.pinned_max);
 	buf_fini(&out);
 	check_history(history);
 }

@@ -715,6 +715,11 @@ static void run_sessions(struct chat *chat, const char *argument)
 	(void)fflush(stdout);
 }
 
+static void run_compact(struct chat *chat, const char *argument)
+{
+	(void)talk_compact(chat->talk, argument[0] != '\0' ? argument : NULL);
+}
+
 static void run_quit(struct chat *chat, const char *argument)
 {
 	(void)argument;
@@ -733,6 +738,8 @@ static const struct command commands[] = {
 	{"review", "[PATH ...]",
 	 "what the layer of --review would change; --diff, --stat; land; drop",
 	 run_review},
+	{"compact", "[TEXT]",
+	 "have the model summarise the conversation; TEXT: what it must keep", run_compact},
 	{"sessions", "", "the last conversations there were", run_sessions},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
 };

@@ -1162,6 +1162,7 @@ static void screen_show(struct screen *screen, const struct event *event)
 		screen_approval(screen, event);
 		break;
 	case EVENT_INSTRUCTIONS:
+	case EVENT_SHORTENED:
 	case EVENT_COMPACTED:
 	case EVENT_TOOL_OUTPUT:
 	case EVENT_PROGRESS:

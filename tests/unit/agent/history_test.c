@@ -529,8 +529,138 @@ static void only_the_newest_pictures_stay(void **state)
 	}
 	assert_int_equal(count_pictures(&history, &first), 3);
 	history_compact(&history, history.conversation.message_count - 2, STR("summary"),
-			100);
+			STR("behind"), 100);
 	assert_int_equal(count_pictures(&history, &first), 1);
+	history_fini(&history);
+}
+
+static void add_long_result(struct history *history, const char *call, const char *spill)
+{
+	auto_value struct value *data = value_new_object();
+	struct value *details = value_new_object();
+	struct buf text;
+
+	buf_init(&text, 8192);
+	(void)buf_adds(&text, "the first line\n");
+	for (int i = 0; i < 300; i++)
+		(void)buf_adds(&text, "0123456789\n");
+	(void)buf_adds(&text, "[exit code 0, 1.5 s; in .]\n");
+	value_set_text(data, "status", "done");
+	value_set_str(data, "text", buf_str(&text));
+	if (spill)
+		value_set_text(details, "spill", spill);
+	value_set(data, "details", details);
+	add(history, (struct event){.kind = EVENT_TOOL_ENDED, .call = call, .data = data});
+	buf_fini(&text);
+}
+
+static void long_results_are_told_in_short(void **state)
+{
+	auto_value struct value *data = value_new_object();
+	struct history history;
+	const struct message *results;
+	size_t bytes, before, only;
+
+	(void)state;
+	history_init(&history);
+	add(&history,
+	    (struct event){.kind = EVENT_TURN_BEGAN, .text = STR("go"), .number = 1});
+	add_calls(&history, "x", "y");
+	add_long_result(&history, "x", NULL);
+	add_long_result(&history, "y", "/tmp/7.log");
+	history_settle(&history);
+	add_calls(&history, "u", "v");
+	history.numbers[3] = 9;
+	add_long_result(&history, "u", NULL);
+	add_result(&history, "v", "done", "short");
+	history_settle(&history);
+	before = history.bytes;
+	assert_int_equal(history_shorten(&history, 3, 2048, true, &only), 2);
+	assert_int_equal(history.bytes, before);
+	value_set_integer(data, "from", 9);
+	value_set_integer(data, "over", 2048);
+	add(&history, (struct event){.kind = EVENT_SHORTENED, .data = data});
+	assert_true(history.shortened);
+	assert_int_equal(history.bytes, before - only);
+	before = 0;
+	for (size_t i = 0; i < history.conversation.message_count; i++)
+		before += history_message_bytes(message_at(&history, i));
+	assert_int_equal(history.bytes, before);
+	results = message_at(&history, 2);
+	assert_non_null(
+		strstr(results->parts[0].text, "the first line\n[… 3302 bytes left out"));
+	assert_non_null(strstr(results->parts[0].text, "make this call again"));
+	assert_non_null(strstr(results->parts[0].text, "]\n[exit code 0, 1.5 s; in .]"));
+	assert_non_null(strstr(results->parts[1].text, "kept in /tmp/7.log]"));
+	assert_true(strlen(message_at(&history, 4)->parts[0].text) > 3000);
+	/* There is nothing left to shorten. */
+	assert_int_equal(history_shorten(&history, 3, 2048, false, &bytes), 0);
+	assert_int_equal(bytes, 0);
+	history_fini(&history);
+}
+
+/* The counts of a service hold what is taken out of the messages: they become smaller. */
+static void what_is_shortened_is_not_counted_any_more(void **state)
+{
+	auto_value struct value *data = value_new_object();
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add(&history,
+	    (struct event){.kind = EVENT_TURN_BEGAN, .text = STR("go"), .number = 1});
+	add_calls(&history, "x", "y");
+	add_long_result(&history, "x", NULL);
+	add_result(&history, "y", "done", "short");
+	history_settle(&history);
+	add_calls(&history, "u", "v");
+	history.numbers[3] = 9;
+	history.counted_tokens = 5000;
+	history.counted_bytes = history.bytes;
+	value_set_integer(data, "from", 9);
+	value_set_integer(data, "over", 2048);
+	add(&history, (struct event){.kind = EVENT_SHORTENED, .data = data});
+	assert_in_range(history_tokens(&history, 0), 4150, 4350);
+	history_fini(&history);
+}
+
+static void tasks_and_files_stand_behind_a_summary(void **state)
+{
+	auto_value struct value *data = value_new_object();
+	struct value *details = value_new_object(), *list = value_new_array();
+	struct value *task = value_new_object(), *seen = value_new_object();
+	struct history history;
+	struct buf behind;
+
+	(void)state;
+	history_init(&history);
+	value_set_text(task, "text", "mend the parser");
+	value_set_text(task, "state", "active");
+	value_append(list, task);
+	value_set(details, "todo", list);
+	value_set_text(data, "status", "done");
+	value_set(data, "details", details);
+	for (int i = 0; i < 50; i++) {
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "/ws/f%02d", i);
+		value_set_text(seen, path, "mark");
+	}
+	value_set_text(seen, "", "/ws/folder");
+	value_set_text(seen, "/ws/f45", "again");
+	value_set_text(seen, "/wsx/other", "mark");
+	value_set(data, "seen", seen);
+	add(&history, (struct event){.kind = EVENT_TOOL_ENDED,
+				     .call = "x",
+				     .tool = "todo",
+				     .data = data});
+	buf_init(&behind, 8192);
+	history_add_behind(&history, "/ws", &behind);
+	assert_non_null(strstr(behind.data, "(todo):\n[>] mend the parser\n"));
+	assert_non_null(strstr(behind.data, ": f11, f12"));
+	assert_non_null(strstr(behind.data, ", f49, /wsx/other\n"));
+	assert_null(strstr(behind.data, "folder"));
+	buf_fini(&behind);
 	history_fini(&history);
 }
 
@@ -552,6 +682,9 @@ int main(void)
 		cmocka_unit_test(a_summary_of_nothing_known_changes_nothing),
 		cmocka_unit_test(tokens_are_counted_by_the_service_and_estimated_since),
 		cmocka_unit_test(what_resuming_says_follows_the_prompt),
+		cmocka_unit_test(long_results_are_told_in_short),
+		cmocka_unit_test(what_is_shortened_is_not_counted_any_more),
+		cmocka_unit_test(tasks_and_files_stand_behind_a_summary),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
