@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/agents.h"
+#include "front/formats.h"
 #include "front/review/writer.h"
 #include "front/setup.h"
 #include "front/terminal/console.h"
@@ -488,6 +489,8 @@ static struct event_sink open_view(struct talk *talk, const struct talk_options 
 		talk->json = json_events_new(STDOUT_FILENO);
 		return json_events_sink(talk->json);
 	}
+	if (options->formats != NULL)
+		return formats_sink(options->formats);
 	talk->screen = screen_new(STDOUT_FILENO, options->screen);
 	if (options->console == NULL)
 		return screen_sink(talk->screen);
@@ -720,8 +723,9 @@ int talk_compact(struct talk *talk, const char *matters)
 
 int talk_told(const struct talk *talk, int code)
 {
-	int gone = talk->json != NULL ? json_events_gone(talk->json)
-				      : screen_gone(talk->screen);
+	int gone = talk->json != NULL     ? json_events_gone(talk->json)
+		   : talk->screen != NULL ? screen_gone(talk->screen)
+					  : 0;
 
 	if (code != CODE_DONE || gone == 0 || gone == EPIPE)
 		return code;

@@ -29,11 +29,14 @@
 #include <stdio.h>
 
 struct console;
+struct formats;
 struct talk;
 
 struct talk_options {
 	struct model_options model;
 	bool json;    /* events as JSON lines instead of the screen */
+	/* its sink shows the events, instead of the screen (front/formats.h); or NULL */
+	struct formats *formats;
 	bool answers; /* with json: standard input has the answers to questions */
 	struct console *console; /* for questions to a person; NULL: there is none */
 	bool kept;               /* recorded in the journal of the user's sessions */

@@ -10,6 +10,7 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/agents.h"
+#include "front/formats.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
 #include "front/verbs/mcp_install.h"
@@ -882,6 +883,15 @@ static int run_group(const char **words, size_t at)
 	return run_verb(verb, words);
 }
 
+/* `-p` before any word is `run`, as programs call Claude Code. */
+static bool asks_for_run(const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(words[i], "-p") == 0 || strcmp(words[i], "--print") == 0)
+			return true;
+	return false;
+}
+
 int verb_dispatch(const char *const *given)
 {
 	auto_free const char **words = NULL;
@@ -895,6 +905,8 @@ int verb_dispatch(const char *const *given)
 		words[i] = given[i];
 
 	at = verb_find_word((const char *const *)words, 0);
+	if (asks_for_run((const char *const *)words, at))
+		return run_verb(&verb_run, (const char *const *)words);
 	if (words[at] == NULL)
 		return run_without_verb((const char *const *)words);
 	if (words[at][0] == '\0')
@@ -1206,6 +1218,9 @@ static void offer_names(struct completing *completing, enum option_names names)
 		break;
 	case NAMES_QUESTIONS:
 		offer_words(completing, POLICY_ASKABLE);
+		break;
+	case NAMES_FORMATS:
+		offer_words(completing, FORMATS_NAMES);
 		break;
 	case NAMES_LEVELS:
 		offer_levels(completing);

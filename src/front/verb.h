@@ -51,6 +51,7 @@ enum option_names {
 	NAMES_QUESTIONS, /* of --ask */
 	NAMES_LEVELS,
 	NAMES_SHELLS,
+	NAMES_FORMATS,   /* of --output-format */
 };
 
 /* A table of rows ends with {0}. */

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "front/formats.h"
 #include "front/review/decided.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
@@ -36,7 +37,10 @@ enum { PROMPT_MAX = 4 << 20 };
 #define EVENT_OPTION_ROWS \
 	{"json", 0, OPTION_FLAG, NULL, "print one event per line, as JSON"}, \
 	{"answers", 0, OPTION_FLAG, NULL, \
-	 "with --json: read the answers to what is asked as lines on standard input"}
+	 "with --json: read the answers to what is asked as lines on standard input"}, \
+	{"output-format", 0, OPTION_TEXT, "FORMAT", \
+	 "print text, json or stream-json, as Claude Code has them", NAMES_FORMATS}, \
+	{"print", 'p', OPTION_FLAG, NULL, "this is what run does; glovebox -p is glovebox run"}
 /* clang-format on */
 
 static const struct option_row run_options[] = {
@@ -86,14 +90,23 @@ static bool asks(const struct policy *policy)
 	       policy_has_tool(policy, "manage_schedule");
 }
 
-static int run_with(const struct options *options, struct setup *setup,
-		    const char *resume, const char *prompt)
+/* One run of `run`. */
+struct run {
+	const struct options *options;
+	const char *resume; /* the id of the session that goes on, or NULL */
+	const char *prompt;
+	struct formats *formats; /* of --output-format, or NULL */
+};
+
+static int run_with(const struct run *run, struct setup *setup)
 {
+	const struct options *options = run->options;
 	struct talk_options talk_options = {
 		.json = options_given(options, "json"),
+		.formats = run->formats,
 		.answers = options_given(options, "answers"),
 		.kept = true,
-		.resume = resume,
+		.resume = run->resume,
 		.counts_answers = options_given(options, "max-iterations"),
 	};
 	struct agent_outcome outcome;
@@ -106,17 +119,20 @@ static int run_with(const struct options *options, struct setup *setup,
 		return verb_complain(CODE_USAGE,
 				     "--answers reads the answers to what --json asks: "
 				     "give both");
+	if (run->formats != NULL)
+		formats_set_tools(run->formats, setup->tools, setup->policy);
 	if (!talk_model(options_text(options, "model"), &setup->role, &talk_options.model,
 			&err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	/* Open the console even where nothing is asked: Escape ends the run. */
-	if (!talk_options.json && !console_open_if_any(&console, &err))
+	if (!talk_options.json && run->formats == NULL &&
+	    !console_open_if_any(&console, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (asks(setup->policy))
 		talk_options.console = console;
 	code = talk_open(&talk_options, setup, &talk);
 	if (code == CODE_DONE)
-		code = talk_told(talk, talk_turn(talk, prompt, &outcome));
+		code = talk_told(talk, talk_turn(talk, run->prompt, &outcome));
 	/* Fail, so that a script does not take a recording for an agent's work. */
 	if (code == CODE_DONE && talk_options.model.name == NULL)
 		code = verb_complain(CODE_FAILED,
@@ -127,9 +143,10 @@ static int run_with(const struct options *options, struct setup *setup,
 	return code;
 }
 
-static int run_set_up(const struct options *options, const char *resume, const char *prompt)
+static int run_set_up(const struct run *run)
 {
 	const struct setup_flags flags = {.serves = true};
+	const struct options *options = run->options;
 	struct setup setup = {0};
 	int code = setup_open(&setup, options, &flags);
 
@@ -137,8 +154,8 @@ static int run_set_up(const struct options *options, const char *resume, const c
 	if (code == CODE_DONE)
 		code = layered_take(&setup, options, "glovebox run");
 	if (code == CODE_DONE)
-		code = run_with(options, &setup, resume, prompt);
-	if (options_given(options, "json"))
+		code = run_with(run, &setup);
+	if (options_given(options, "json") || run->formats != NULL)
 		(void)layered_end(&setup, false, stderr);
 	else
 		decided_end(&setup, options, code);
@@ -146,47 +163,88 @@ static int run_set_up(const struct options *options, const char *resume, const c
 	return code;
 }
 
-static int run_resumed(const struct options *options, const char *name, const char *prompt)
+/* Go on with the session that RUN names. */
+static int run_resumed(const struct run *run)
 {
 	struct journal_found found = {0};
 	struct options filled;
+	struct run resumed = *run;
 	struct err err = {0};
 	int code;
 
-	if (setup_resume(options, name, &filled, &found, &err))
-		code = run_set_up(&filled, found.id, prompt);
+	resumed.options = &filled;
+	resumed.resume = found.id;
+	if (setup_resume(run->options, run->resume, &filled, &found, &err))
+		code = run_set_up(&resumed);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	journal_found_fini(&found);
 	return code;
 }
 
+/* The form of --output-format in FORMATS; NULL: the screen, or --json. */
+static bool take_format(const struct options *options, struct formats **formats,
+			struct err *err)
+{
+	const char *name = options_text(options, "output-format");
+	enum formats_kind kind;
+
+	*formats = NULL;
+	if (name == NULL)
+		return true;
+	if (options_given(options, "json"))
+		return err_set(err, EINVAL,
+			       "--json prints our own events: give it, or --output-format");
+	if (!formats_parse(name, &kind, err))
+		return false;
+	*formats = formats_new(kind, STDOUT_FILENO);
+	return true;
+}
+
 /* Run with the prompt WORDS. RESUME is the session that goes on; NULL: a new session. */
 static int run_words(const struct options *options, const char *resume,
 		     const char *const *words, size_t count)
 {
+	struct run run = {.options = options, .resume = resume};
 	struct buf prompt;
 	struct err err = {0};
 	int code;
 
+	if (!take_format(options, &run.formats, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
 	buf_init(&prompt, PROMPT_MAX);
 	if (!read_prompt(words, count, &prompt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (str_trim(buf_str(&prompt)).size == 0)
 		code = verb_complain(CODE_USAGE, "the prompt is empty");
-	else if (resume != NULL)
-		code = run_resumed(options, resume, prompt.data);
-	else
-		code = run_set_up(options, NULL, prompt.data);
+	else {
+		run.prompt = prompt.data;
+		code = resume != NULL ? run_resumed(&run) : run_set_up(&run);
+	}
+	if (run.formats != NULL)
+		code = formats_end(run.formats, code);
+	formats_free(run.formats);
 	buf_fini(&prompt);
 	return code;
 }
 
 static int run_run(const struct options *options, FILE *out)
 {
+	static const char *const standard_input[] = {"-"};
+	const char *const *words = (const char *const *)options->words;
+	size_t count = options->word_count;
+
 	(void)out;
-	return run_words(options, options_text(options, "resume"),
-			 (const char *const *)options->words, options->word_count);
+	/* As `claude -p` does, whose prompt may come through a pipe alone. */
+	if (count == 0 && options_given(options, "print") && !isatty(STDIN_FILENO)) {
+		words = standard_input;
+		count = 1;
+	}
+	if (count == 0)
+		return verb_complain(CODE_USAGE,
+				     "run: too few words; usage: glovebox run %s",
+				     verb_run.arguments);
+	return run_words(options, options_text(options, "resume"), words, count);
 }
 
 /* Run with the session as first word. */
@@ -210,6 +268,9 @@ static const char run_help[] =
 	"answer is played, and the exit code is 1; --model replay:FILE plays yours.\n\n"
 	"At a terminal Escape ends it, as Ctrl+C does. After --review it asks there at the\n"
 	"end: land, diff, drop or later?\n\n"
+	"--output-format prints what programs for Claude Code read: text is the last answer,\n"
+	"json one result, stream-json every message and the result. Each run ends with its\n"
+	"result, also one that failed. glovebox -p is glovebox run.\n\n"
 	"--resume goes on with an earlier session, however it ended: in its folder, as its\n"
 	"agent, with its model, with all that was said and read. ID is what `glovebox\n"
 	"sessions list` shows, the beginning of it, or `last`.\n\n"
@@ -224,7 +285,6 @@ const struct verb verb_run = {
 	.example = "  export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1\n"
 		   "  glovebox run --model qwen3-coder \"find out why make test fails\"",
 	.options = run_options,
-	.words_least = 1,
 	.words_most = VERB_WORDS_ANY,
 	.run = run_run,
 };
