@@ -1900,10 +1900,13 @@ static bool turn_finish(struct agent *agent, struct turn *turn, struct err *err)
 bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *outcome,
 		  struct err *err)
 {
-	struct event began = {.kind = EVENT_TURN_BEGAN, .text = str_of(text)};
+	auto_value struct value *data = value_new_object();
+	struct event began = {.kind = EVENT_TURN_BEGAN, .text = str_of(text), .data = data};
 	struct turn turn;
 	bool recorded;
 
+	value_set_text(data, "agent", agent->options.name);
+	value_set_text(data, "model", model_name(agent->options.model));
 	turn_begin(agent, &turn, text, outcome);
 	agent->turn = &turn;
 	recorded = recorder_event(agent->options.recorder, &began, err);

@@ -817,6 +817,11 @@ struct session *talk_session(const struct talk *talk)
 	return talk->session;
 }
 
+const char *talk_session_id(const struct talk *talk)
+{
+	return recorder_session_id(talk->recorder);
+}
+
 const char *talk_model_name(const struct talk *talk)
 {
 	return model_name(talk->model);

@@ -103,6 +103,8 @@ const struct setup *talk_setup(const struct talk *talk);
  */
 struct agent *talk_agent(const struct talk *talk);
 struct session *talk_session(const struct talk *talk);
+/* The id of the recorded session; "" when it is not recorded. */
+const char *talk_session_id(const struct talk *talk);
 const char *talk_model_name(const struct talk *talk);
 
 /* Between turns: end the last output with a blank line. */

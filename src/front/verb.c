@@ -1222,6 +1222,9 @@ static void offer_names(struct completing *completing, enum option_names names)
 	case NAMES_FORMATS:
 		offer_words(completing, FORMATS_NAMES);
 		break;
+	case NAMES_COSTS:
+		offer_words(completing, VERB_COST_GROUPS);
+		break;
 	case NAMES_LEVELS:
 		offer_levels(completing);
 		break;

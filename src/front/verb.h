@@ -52,7 +52,11 @@ enum option_names {
 	NAMES_LEVELS,
 	NAMES_SHELLS,
 	NAMES_FORMATS,   /* of --output-format */
+	NAMES_COSTS,     /* of cost --by */
 };
+
+/* The values of `cost --by`. */
+#define VERB_COST_GROUPS "model agent folder day"
 
 /* A table of rows ends with {0}. */
 struct option_row {

@@ -30,11 +30,11 @@ enum event_kind {
 	 * skipped
 	 */
 	EVENT_INSTRUCTIONS,
-	EVENT_TURN_BEGAN, /* text: the user's message */
+	EVENT_TURN_BEGAN, /* text: the user's message; data: agent, model */
 	/* text: what the user said while a turn was under way; it joins the conversation */
 	EVENT_STEERED,
-	EVENT_TEXT,       /* text: a fragment of the model's words (screen only) */
-	EVENT_THINKING,   /* text: a fragment of its reasoning (screen only) */
+	EVENT_TEXT,     /* text: a fragment of the model's words (screen only) */
+	EVENT_THINKING, /* text: a fragment of its reasoning (screen only) */
 	/*
 	 * data: the model's whole message, as it joins the conversation; stored before
 	 * its calls run

@@ -725,6 +725,10 @@ def a_conversation_is_summarised_when_its_person_says_so():
         compacted = [json.loads(line) for line in told.splitlines() if '"compacted"' in line]
         assert [event["text"] for event in compacted] == ["A short summary."], compacted
         assert compacted[0]["matters"] == "the names of the files", compacted
+        tty.type(b"/cost\r")
+        # Three answers, and the summary.
+        tty.wait_until(lambda: re.search(r"replay:r\.json +4 ", tty.screen.text()), "the cost")
+        tty.prompt()
         tty.leave()
 
 

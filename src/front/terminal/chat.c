@@ -695,17 +695,15 @@ static void run_review(struct chat *chat, const char *argument)
 	free(split.text);
 }
 
-static void run_sessions(struct chat *chat, const char *argument)
+/* Run VERB with WORDS, and print what it says. */
+static void run_verb(const struct verb *verb, const char *const *words)
 {
-	static const char *const words[] = {"--limit", "10", NULL};
 	FILE *out = paint_fold_open();
 	struct options options;
 	struct err err = {0};
 
-	(void)chat;
-	(void)argument;
-	if (options_parse(&options, verb_sessions_list.options, words, false, &err))
-		(void)verb_sessions_list.run(&options, out);
+	if (options_parse(&options, verb->options, words, false, &err))
+		(void)verb->run(&options, out);
 	options_fini(&options);
 	paint_fold_close(out);
 	/*
@@ -713,6 +711,23 @@ static void run_sessions(struct chat *chat, const char *argument)
 	 * directly.
 	 */
 	(void)fflush(stdout);
+}
+
+static void run_sessions(struct chat *chat, const char *argument)
+{
+	static const char *const words[] = {"--limit", "10", NULL};
+
+	(void)chat;
+	(void)argument;
+	run_verb(&verb_sessions_list, words);
+}
+
+static void run_cost(struct chat *chat, const char *argument)
+{
+	const char *const words[] = {"--session", talk_session_id(chat->talk), NULL};
+
+	(void)argument;
+	run_verb(&verb_cost, words);
 }
 
 static void run_compact(struct chat *chat, const char *argument)
@@ -738,6 +753,7 @@ static const struct command commands[] = {
 	{"review", "[PATH ...]",
 	 "what the layer of --review would change; --diff, --stat; land; drop",
 	 run_review},
+	{"cost", "", "what this conversation and its delegates have used", run_cost},
 	{"compact", "[TEXT]",
 	 "have the model summarise the conversation; TEXT: what it must keep", run_compact},
 	{"sessions", "", "the last conversations there were", run_sessions},
