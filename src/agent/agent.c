@@ -1897,8 +1897,25 @@ static bool turn_finish(struct agent *agent, struct turn *turn, struct err *err)
 	return turn_record_end(agent, turn, err);
 }
 
-bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *outcome,
-		  struct err *err)
+/* The model does not take the PICTURES of its prompt: the person is told what it gets. */
+static bool turn_say_unseen(struct agent *agent, const struct value *pictures,
+			    struct err *err)
+{
+	const struct model *model = agent->options.model;
+	char sentence[ERR_TEXT_MAX];
+
+	if (value_count(pictures) == 0 || model_sees(model) || model_is_replay(model))
+		return true;
+	(void)snprintf(sentence, sizeof(sentence),
+		       "It is not known that %.200s takes pictures, so it is told their names "
+		       "and sizes only. If it does, say so in your configuration: {\"models\": "
+		       "{\"%.200s\": {\"sight\": true}}}.",
+		       model_name(model), model_bare_name(model));
+	return agent_notice(agent, sentence, false, err);
+}
+
+bool agent_submit(struct agent *agent, const char *text, const struct value *pictures,
+		  struct agent_outcome *outcome, struct err *err)
 {
 	auto_value struct value *data = value_new_object();
 	struct event began = {.kind = EVENT_TURN_BEGAN, .text = str_of(text), .data = data};
@@ -1907,9 +1924,12 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 
 	value_set_text(data, "agent", agent->options.name);
 	value_set_text(data, "model", model_name(agent->options.model));
+	if (value_count(pictures) > 0)
+		value_set(data, "pictures", value_ref(pictures));
 	turn_begin(agent, &turn, text, outcome);
 	agent->turn = &turn;
-	recorded = recorder_event(agent->options.recorder, &began, err);
+	recorded = recorder_event(agent->options.recorder, &began, err) &&
+		   turn_say_unseen(agent, pictures, err);
 	while (recorded && !turn.over)
 		recorded = turn_step(agent, &turn, err) &&
 			   agent_checks_finish(agent, &turn, err);

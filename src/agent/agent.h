@@ -13,7 +13,7 @@
  *	session_options.sink = recorder_sink(recorder);
  *	session_open(&session_options, &session, &err);
  *	agent_open(&(struct agent_options){.session = session, …}, &agent, &err);
- *	agent_submit(agent, "fix the test", &outcome, &err);
+ *	agent_submit(agent, "fix the test", NULL, &outcome, &err);
  *	agent_close(agent);
  *	session_close(session);
  *	recorder_free(recorder);
@@ -137,12 +137,13 @@ struct agent_outcome {
 };
 
 /*
- * Carry out one turn. True: *OUTCOME is filled, also after model failures and interrupts;
+ * Carry out one turn. PICTURES: those that go with TEXT, as in EVENT_TURN_BEGAN; NULL: none.
+ * True: *OUTCOME is filled, also after model failures and interrupts;
  * its sentence has then been an EVENT_NOTICE. False: an event could not be recorded, and
  * nothing was run after that.
  */
-bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *outcome,
-		  struct err *err);
+bool agent_submit(struct agent *agent, const char *text, const struct value *pictures,
+		  struct agent_outcome *outcome, struct err *err);
 
 /*
  * Between turns: have the conversation summarised but for its last answer, as is done when

@@ -496,12 +496,42 @@ static void history_pin(struct history *history, size_t message, size_t part)
 	history->prompts[history->prompt_count++] = (struct history_prompt){message, part};
 }
 
+/*
+ * The pictures that came with a prompt, behind their names, which a model that takes no
+ * pictures is sent alone.
+ */
+static void history_add_shown(struct history *history, const struct event *event)
+{
+	const struct value *items = value_member(event->data, "pictures");
+	struct message *message;
+	struct part *part;
+	struct buf text;
+
+	if (value_count(items) == 0)
+		return;
+	buf_init(&text, 2 * RESULT_TEXT_MAX);
+	(void)buf_adds(&text, "Pictures that come with this prompt:");
+	for (size_t i = 0; i < value_count(items); i++) {
+		(void)buf_adds(&text, "\n- ");
+		(void)buf_addstr(&text,
+				 value_str(value_member(value_item(items, i), "text")));
+	}
+	message = history_add_text(history, buf_str(&text), event->number);
+	part = &message->parts[message->part_count - 1];
+	history->bytes -= part_bytes(part);
+	part->pictures = pictures_of(items);
+	history->bytes += part_bytes(part);
+	history_drop_pictures(history);
+	buf_fini(&text);
+}
+
 static void history_add_prompt(struct history *history, const struct event *event)
 {
 	struct message *message = history_add_text(history, event->text, event->number);
 
 	history_pin(history, history->conversation.message_count - 1,
 		    message->part_count - 1);
+	history_add_shown(history, event);
 	if (history->remark)
 		(void)history_add_text(history, str_of(history->remark), event->number);
 	free(history->remark);

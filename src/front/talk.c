@@ -703,12 +703,14 @@ static int code_of_turn(struct talk *talk, bool recorded,
 	return code;
 }
 
-int talk_turn(struct talk *talk, const char *prompt, struct agent_outcome *outcome)
+int talk_turn(struct talk *talk, const char *prompt, const struct value *pictures,
+	      struct agent_outcome *outcome)
 {
 	struct err err = {0};
 
 	*outcome = (struct agent_outcome){0};
-	return code_of_turn(talk, agent_submit(talk->agent, prompt, outcome, &err),
+	return code_of_turn(talk,
+			    agent_submit(talk->agent, prompt, pictures, outcome, &err),
 			    outcome, &err);
 }
 
@@ -949,7 +951,8 @@ static int delegate_turn(struct setup *setup, const struct value *request)
 		value_integer(value_member(value_member(request, "budget"), "answers")) > 0;
 	code = talk_open(&options, setup, &talk);
 	if (code == CODE_DONE)
-		code = talk_turn(talk, value_text(value_member(request, "task")), &outcome);
+		code = talk_turn(talk, value_text(value_member(request, "task")), NULL,
+				 &outcome);
 	talk_close(talk);
 	return code;
 }

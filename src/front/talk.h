@@ -4,7 +4,7 @@
  *
  *	code = talk_open(&options, &setup, &talk);
  *	while (code == CODE_DONE && …)
- *		code = talk_turn(talk, prompt, &outcome);
+ *		code = talk_turn(talk, prompt, NULL, &outcome);
  *	talk_close(talk);
  *
  * Work of the set-up that needs no cell is done while the cell is being made
@@ -34,7 +34,7 @@ struct talk;
 
 struct talk_options {
 	struct model_options model;
-	bool json;    /* events as JSON lines instead of the screen */
+	bool json; /* events as JSON lines instead of the screen */
 	/* its sink shows the events, instead of the screen (front/formats.h); or NULL */
 	struct formats *formats;
 	bool answers; /* with json: standard input has the answers to questions */
@@ -67,12 +67,13 @@ bool talk_model(const char *name, const struct config_role *role,
 int talk_open(const struct talk_options *options, struct setup *setup, struct talk **talk);
 
 /*
- * One turn. An exit code; complaints have been printed. OUTCOME is filled when the turn
+ * One turn, with PICTURES (agent_submit). An exit code; complaints have been printed. OUTCOME is filled when the turn
  * was begun (else it is zero). After a turn that Ctrl+C cancelled (CODE_CANCELLED), that
  * reached a limit, or whose model failed, the next turn may follow, except when
  * talk_is_over.
  */
-int talk_turn(struct talk *talk, const char *prompt, struct agent_outcome *outcome);
+int talk_turn(struct talk *talk, const char *prompt, const struct value *pictures,
+	      struct agent_outcome *outcome);
 
 /* Have the conversation summarised (agent_compact). An exit code, as of talk_turn. */
 int talk_compact(struct talk *talk, const char *matters);

@@ -31,8 +31,8 @@ struct part {
 	char *tool;      /* call and result: the tool's name */
 	char *arguments; /* of a call: as the model wrote it; may be no JSON at all */
 	/*
-	 * of a result: a list of objects with `mimeType` and `data`, which is Base64; or
-	 * NULL
+	 * of a result, or of a text of the user: a list of objects with `mimeType` and
+	 * `data`, which is Base64; or NULL
 	 */
 	struct value *pictures;
 	bool is_object;      /* of a call: the arguments are one JSON object */
@@ -127,7 +127,7 @@ void conversation_add_schema(const struct model_tool *tool, struct buf *out);
 const char *conversation_result_text(const struct part *part);
 
 /*
- * Append each picture of PART, a result: BEFORE, its type, BETWEEN, its Base64, AFTER.
+ * Append each picture of PART: BEFORE, its type, BETWEEN, its Base64, AFTER.
  * Returns how many there are.
  */
 size_t conversation_add_pictures(const struct part *part, const char *before,

@@ -153,6 +153,11 @@ static bool model_ran_out(struct model *model, const struct model_usage *usage)
 	       fills(tokens, model->known.context) || fills(tokens, room_there(model));
 }
 
+bool model_sees(const struct model *model)
+{
+	return model->settings.sees;
+}
+
 bool model_is_priced(const struct model *model)
 {
 	const struct model_usage nothing = {0};

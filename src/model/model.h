@@ -110,6 +110,8 @@ void model_ready(struct model *model, struct buf *note);
  * it.
  */
 uint64_t model_context(struct model *model);
+/* Is it known that the model takes pictures? Others are sent texts only. */
+bool model_sees(const struct model *model);
 /* Will the price of an answer be known? */
 bool model_is_priced(const struct model *model);
 

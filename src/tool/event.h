@@ -30,7 +30,11 @@ enum event_kind {
 	 * skipped
 	 */
 	EVENT_INSTRUCTIONS,
-	EVENT_TURN_BEGAN, /* text: the user's message; data: agent, model */
+	/*
+	 * text: the user's message; data: agent, model, pictures (items of a result's
+	 * content, each with a `text` that names it)
+	 */
+	EVENT_TURN_BEGAN,
 	/* text: what the user said while a turn was under way; it joins the conversation */
 	EVENT_STEERED,
 	EVENT_TEXT,     /* text: a fragment of the model's words (screen only) */

@@ -355,7 +355,7 @@ bool picture_fits(const struct picture *picture, uint64_t bytes)
 	       picture->height <= PICTURE_SIDE_MAX;
 }
 
-bool picture_add(const struct picture *picture, struct str bytes, struct tool_result *result)
+struct value *picture_value(const struct picture *picture, struct str bytes)
 {
 	struct value *item = value_new_object();
 	struct buf data;
@@ -366,5 +366,10 @@ bool picture_add(const struct picture *picture, struct str bytes, struct tool_re
 	value_set_str(item, "data", buf_str(&data));
 	value_set_text(item, "mimeType", picture->mime);
 	buf_fini(&data);
-	return tool_add_content(result, item);
+	return item;
+}
+
+bool picture_add(const struct picture *picture, struct str bytes, struct tool_result *result)
+{
+	return tool_add_content(result, picture_value(picture, bytes));
 }

@@ -44,6 +44,9 @@ void picture_describe(const struct picture *picture, uint64_t bytes, struct buf 
 /* Is a picture of BYTES within the limits? */
 bool picture_fits(const struct picture *picture, uint64_t bytes);
 
+/* The picture in BYTES as an item of a result's content (tool.h); the caller frees it. */
+struct value *picture_value(const struct picture *picture, struct str bytes);
+
 /* Add the picture in BYTES to the content of RESULT. False: there is no room for it. */
 bool picture_add(const struct picture *picture, struct str bytes,
 		 struct tool_result *result);

@@ -191,7 +191,8 @@ def chat_items(body):
         if message["role"] == "tool":
             yield "result", message["tool_call_id"], message["content"]
             continue
-        yield "other", message["role"], message.get("content")
+        content = message.get("content")
+        yield "other", message["role"], json.dumps(content) if isinstance(content, list) else content
         for call in message.get("tool_calls", []):
             yield "call", call["id"], json.dumps(call["function"])
 

@@ -163,7 +163,8 @@ static void paint_session(struct paint *paint, const struct value *data)
 	}
 }
 
-static void paint_prompt(struct paint *paint, struct str text)
+/* PICTURES: those that come with the prompt. */
+static void paint_prompt(struct paint *paint, struct str text, const struct value *pictures)
 {
 	struct buf clean;
 	struct str rest, line;
@@ -183,6 +184,13 @@ static void paint_prompt(struct paint *paint, struct str text)
 
 		paint_format(paint, PAINT_DIM, "> %s %zu more %s", paint_more(paint),
 			     more, more == 1 ? "line" : "lines");
+		buf_addc(&paint->out, '\n');
+	}
+	for (size_t i = 0; i < value_count(pictures); i++) {
+		paint_text(paint, PAINT_DIM, STR("> picture "));
+		paint_one_line(paint, PAINT_DIM,
+			       value_str(value_member(value_item(pictures, i), "text")),
+			       SCREEN_COLUMNS);
 		buf_addc(&paint->out, '\n');
 	}
 	buf_fini(&clean);
@@ -1131,7 +1139,8 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_TURN_BEGAN:
 	case EVENT_STEERED:
 		screen_begin_item(screen);
-		paint_prompt(&screen->paint, event->text);
+		paint_prompt(&screen->paint, event->text,
+			     value_member(event->data, "pictures"));
 		break;
 	case EVENT_TEXT:
 	case EVENT_THINKING:

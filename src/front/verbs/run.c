@@ -2,12 +2,14 @@
 
 #include "front/verbs/run.h"
 
+#include "agent/history.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "front/formats.h"
 #include "front/review/decided.h"
 #include "front/review/layered.h"
@@ -17,6 +19,7 @@
 #include "front/terminal/console.h"
 #include "front/verb.h"
 #include "store/database.h"
+#include "tool/picture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +36,9 @@
 /* A longer prompt should be a file in the workspace. */
 enum { PROMPT_MAX = 4 << 20 };
 
+/* Pictures of a prompt: half of those that a conversation keeps (agent/history.h). */
+enum { PICTURES_MAX = 10 };
+
 /* clang-format off */
 #define EVENT_OPTION_ROWS \
 	{"json", 0, OPTION_FLAG, NULL, "print one event per line, as JSON"}, \
@@ -40,6 +46,8 @@ enum { PROMPT_MAX = 4 << 20 };
 	 "with --json: read the answers to what is asked as lines on standard input"}, \
 	{"output-format", 0, OPTION_TEXT, "FORMAT", \
 	 "print text, json or stream-json, as Claude Code has them", NAMES_FORMATS}, \
+	{"image", 'i', OPTION_TEXTS, "FILE", \
+	 "show the model this picture with the prompt (PNG, JPEG, GIF, WebP; may be repeated)"}, \
 	{"print", 'p', OPTION_FLAG, NULL, "this is what run does; glovebox -p is glovebox run"}
 /* clang-format on */
 
@@ -95,6 +103,7 @@ struct run {
 	const struct options *options;
 	const char *resume; /* the id of the session that goes on, or NULL */
 	const char *prompt;
+	struct value *pictures;  /* of --image, or NULL */
 	struct formats *formats; /* of --output-format, or NULL */
 };
 
@@ -132,7 +141,8 @@ static int run_with(const struct run *run, struct setup *setup)
 		talk_options.console = console;
 	code = talk_open(&talk_options, setup, &talk);
 	if (code == CODE_DONE)
-		code = talk_told(talk, talk_turn(talk, run->prompt, &outcome));
+		code = talk_told(talk,
+				 talk_turn(talk, run->prompt, run->pictures, &outcome));
 	/* Fail, so that a script does not take a recording for an agent's work. */
 	if (code == CODE_DONE && talk_options.model.name == NULL)
 		code = verb_complain(CODE_FAILED,
@@ -182,6 +192,73 @@ static int run_resumed(const struct run *run)
 	return code;
 }
 
+/* Read a picture of the person's; the content alone says what the file is. */
+static bool read_picture(const char *path, struct value **item, struct err *err)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct picture picture;
+	struct buf bytes, text;
+	struct stat st;
+	bool good;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, errno, "--image %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, EINVAL, "--image %s: this is no file", path);
+	if (st.st_size > PICTURE_BYTES_MAX)
+		return err_set(err, EFBIG,
+			       "--image %s: models take pictures of at most " PICTURE_MOST_TEXT
+			       ": make it smaller, with magick for example",
+			       path);
+	buf_init(&bytes, PICTURE_BYTES_MAX);
+	buf_init(&text, PATH_MAX + 128);
+	good = fd_read_all(fd, &bytes, path, err);
+	if (good && !picture_read(buf_str(&bytes), &picture, err))
+		good = err_while(err, "--image %s", path);
+	if (good && !picture_fits(&picture, bytes.size))
+		good = err_set(err, EFBIG,
+			       "--image %s: models take pictures of at most " PICTURE_MOST_TEXT
+			       ": make it smaller, with magick for example",
+			       path);
+	if (good) {
+		text_add_name(&text, str_of(path_base_name(path)));
+		(void)buf_adds(&text, ": ");
+		picture_describe(&picture, bytes.size, &text);
+		*item = picture_value(&picture, buf_str(&bytes));
+		value_set_str(*item, "text", buf_str(&text));
+	}
+	buf_fini(&text);
+	buf_fini(&bytes);
+	return good;
+}
+
+/* The pictures of --image. All of them must go into one request (agent/history.h). */
+static bool read_pictures(const struct options *options, struct value **pictures,
+			  struct err *err)
+{
+	const char *const *paths = options_texts(options, "image");
+	size_t bytes = 0;
+
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
+		struct value *item = NULL;
+
+		if (i == PICTURES_MAX)
+			return err_set(err, E2BIG,
+				       "--image: at most %d pictures go with a prompt",
+				       PICTURES_MAX);
+		if (!read_picture(paths[i], &item, err))
+			return false;
+		bytes += value_str(value_member(item, "data")).size;
+		if (*pictures == NULL)
+			*pictures = value_new_array();
+		value_append(*pictures, item);
+	}
+	return bytes <= HISTORY_PICTURE_BYTES ||
+	       err_set(err, E2BIG,
+		       "--image: the pictures of a prompt may have 12 MiB together: make them "
+		       "smaller, or send some with another prompt");
+}
+
 /* The form of --output-format in FORMATS; NULL: the screen, or --json. */
 static bool take_format(const struct options *options, struct formats **formats,
 			struct err *err)
@@ -217,10 +294,13 @@ static int run_words(const struct options *options, const char *resume,
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (str_trim(buf_str(&prompt)).size == 0)
 		code = verb_complain(CODE_USAGE, "the prompt is empty");
+	else if (!read_pictures(options, &run.pictures, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else {
 		run.prompt = prompt.data;
 		code = resume != NULL ? run_resumed(&run) : run_set_up(&run);
 	}
+	value_free(run.pictures);
 	if (run.formats != NULL)
 		code = formats_end(run.formats, code);
 	formats_free(run.formats);
@@ -340,7 +420,7 @@ static void take_text(struct chat *chat, struct str sent)
 		chat_command(chat, str_of(text));
 	} else {
 		console_work(chat->console, &chat->line);
-		(void)talk_turn(chat->talk, text, &outcome);
+		(void)talk_turn(chat->talk, text, NULL, &outcome);
 		console_rest(chat->console);
 	}
 	talk_break(chat->talk);
@@ -590,7 +670,7 @@ static int play(const char *folder, const struct options *options)
 	else
 		code = talk_open(&talk_options, &setup, &talk);
 	if (code == CODE_DONE)
-		code = talk_told(talk, talk_turn(talk, demo_prompt, &outcome));
+		code = talk_told(talk, talk_turn(talk, demo_prompt, NULL, &outcome));
 	talk_close(talk);
 	console_close(console);
 	if (code == CODE_DONE && outcome.last_exit_code != 0)

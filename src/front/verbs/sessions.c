@@ -426,6 +426,17 @@ static void print_titled(const char *title, struct str text, FILE *out)
 	print_paragraph(text, out);
 }
 
+static void print_pictures(const struct value *pictures, FILE *out)
+{
+	for (size_t i = 0; i < value_count(pictures); i++) {
+		(void)fputs("- picture ", out);
+		print_clean(value_str(value_member(value_item(pictures, i), "text")), out);
+		(void)fputc('\n', out);
+	}
+	if (value_count(pictures) > 0)
+		(void)fputc('\n', out);
+}
+
 static void export_event(const struct event *event, FILE *out)
 {
 	switch (event->kind) {
@@ -441,6 +452,7 @@ static void export_event(const struct event *event, FILE *out)
 	case EVENT_TURN_BEGAN:
 	case EVENT_STEERED:
 		print_titled("User", event->text, out);
+		print_pictures(value_member(event->data, "pictures"), out);
 		break;
 	case EVENT_MESSAGE:
 		print_message(event->data, out);

@@ -327,6 +327,13 @@ static void write_part(const struct part *part, bool sees, bool *is_open, struct
 	case PART_TEXT:
 		open_block(is_open, "text", body);
 		write_text_member("text", str_of(part->text), body);
+		/* The block of the last one stays open. */
+		if (sees)
+			(void)conversation_add_pictures(
+				part,
+				"},{\"type\":\"image\",\"source\":{\"type\":\"base64\","
+				"\"media_type\":\"",
+				"\",\"data\":\"", "\"}", body);
 		break;
 	case PART_THINKING:
 		write_thinking(part, is_open, body);

@@ -67,7 +67,9 @@ static void write_pictures(const struct message *message, struct buf *body)
 	const char *separator = "";
 
 	for (size_t i = 0; i < message->part_count; i++) {
-		const struct value *pictures = message->parts[i].pictures;
+		const struct part *part = &message->parts[i];
+		const struct value *pictures =
+			part->kind == PART_RESULT ? part->pictures : NULL;
 
 		for (size_t n = 0; n < value_count(pictures); n++) {
 			if (!separator[0]) {
@@ -83,6 +85,17 @@ static void write_pictures(const struct message *message, struct buf *body)
 	}
 	if (separator[0])
 		(void)buf_adds(body, "]}");
+}
+
+/* Append the PICTURES of the message that is being written, if it has any. */
+static void write_own_pictures(const struct value *pictures, struct buf *body)
+{
+	for (size_t i = 0; i < value_count(pictures); i++) {
+		(void)buf_adds(body, i == 0 ? ",\"images\":[" : ",");
+		(void)value_print(value_member(value_item(pictures, i), "data"), 0, body);
+	}
+	if (value_count(pictures) > 0)
+		(void)buf_addc(body, ']');
 }
 
 /* SEES: the pictures of its results follow, because a result of this API has none. */
@@ -109,6 +122,8 @@ static void write_user_message(const struct message *message, bool sees, struct 
 		if (part->kind == PART_TEXT && !conversation_is_blank(part->text)) {
 			begin_message("user", body);
 			(void)value_quote(str_of(part->text), body);
+			if (sees)
+				write_own_pictures(part->pictures, body);
 			(void)buf_addc(body, '}');
 		}
 	}

@@ -506,24 +506,40 @@ static void write_result(const struct part *part, struct buf *body)
 	(void)buf_addc(body, '}');
 }
 
-/* Append the user's message of TEXT, behind PICTURES, which are pieces of its content. */
-static void write_user_content(struct str text, struct str pictures, struct buf *body)
+/*
+ * Append the user's message of TEXT, behind the pictures OF_RESULTS and before its OWN, which
+ * come with a text only. Both are pieces of its content, each with a comma before it.
+ */
+static void write_user_content(struct str text, struct str of_results, struct str own,
+			       struct buf *body)
 {
-	if (text.size == 0 && pictures.size == 0)
+	const bool has_pictures = of_results.size > 0 || own.size > 0;
+
+	if (text.size == 0 && !has_pictures)
 		return;
 	(void)buf_adds(body, ",{\"role\":\"user\",\"content\":");
-	if (pictures.size > 0) {
+	if (of_results.size > 0) {
 		(void)buf_adds(body, "[{\"type\":\"text\",\"text\":\"" CONVERSATION_PICTURES
 				     "\"}");
-		(void)buf_addstr(body, pictures);
-		if (text.size > 0)
-			(void)buf_adds(body, ",{\"type\":\"text\",\"text\":");
+		(void)buf_addstr(body, of_results);
 	}
+	if (text.size > 0 && has_pictures)
+		(void)buf_addf(body, "%c{\"type\":\"text\",\"text\":",
+			       of_results.size > 0 ? ',' : '[');
 	if (text.size > 0)
 		(void)value_quote(text, body);
-	if (pictures.size > 0)
-		(void)buf_adds(body, text.size > 0 ? "}]" : "]");
-	(void)buf_addc(body, '}');
+	if (text.size > 0 && has_pictures)
+		(void)buf_addc(body, '}');
+	(void)buf_addstr(body, own);
+	(void)buf_adds(body, has_pictures ? "]}" : "}");
+}
+
+static void add_pictures(const struct part *part, bool sees, struct buf *pieces)
+{
+	if (sees)
+		(void)conversation_add_pictures(
+			part, ",{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:",
+			";base64,", "\"}}", pieces);
 }
 
 /*
@@ -535,33 +551,34 @@ static void write_user_content(struct str text, struct str pictures, struct buf 
 static void write_user_run(const struct conversation *conversation, size_t first,
 			   size_t end, bool sees, struct buf *body)
 {
-	struct buf text, pictures;
+	struct buf text, pictures, own;
 
 	buf_init(&text, body->max);
 	buf_init(&pictures, body->max);
+	buf_init(&own, body->max);
 	for (size_t i = first; i < end; i++) {
 		const struct message *message = &conversation->messages[i];
 
 		for (size_t n = 0; n < message->part_count; n++) {
 			const struct part *part = &message->parts[n];
 
-			if (part->kind == PART_RESULT)
+			if (part->kind == PART_RESULT) {
 				write_result(part, body);
-			if (sees)
-				(void)conversation_add_pictures(
-					part,
-					",{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:",
-					";base64,", "\"}}", &pictures);
+				add_pictures(part, sees, &pictures);
+			}
 			if (part->kind != PART_TEXT || conversation_is_blank(part->text))
 				continue;
 			if (text.size > 0)
 				(void)buf_adds(&text, "\n\n");
 			(void)buf_adds(&text, part->text);
+			add_pictures(part, sees, &own);
 		}
 	}
-	write_user_content(buf_str(&text), buf_str(&pictures), body);
-	body->overflowed = body->overflowed || text.overflowed || pictures.overflowed;
+	write_user_content(buf_str(&text), buf_str(&pictures), buf_str(&own), body);
+	body->overflowed = body->overflowed || text.overflowed || pictures.overflowed ||
+			   own.overflowed;
 	buf_fini(&pictures);
+	buf_fini(&own);
 	buf_fini(&text);
 }
 

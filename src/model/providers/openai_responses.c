@@ -467,6 +467,10 @@ static void write_user_message(const struct conversation *conversation, size_t a
 		(void)buf_addf(body, "%s{\"type\":\"input_text\"", separator);
 		write_member("text", str_of(part->text), body);
 		(void)buf_addc(body, '}');
+		if (sees)
+			(void)conversation_add_pictures(
+				part, ",{\"type\":\"input_image\",\"image_url\":\"data:",
+				";base64,", "\"}", body);
 		separator = ",";
 	}
 	if (separator[0])

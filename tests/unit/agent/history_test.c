@@ -534,6 +534,46 @@ static void only_the_newest_pictures_stay(void **state)
 	history_fini(&history);
 }
 
+/* The words of a prompt outlive a summary, and its pictures go with the older part. */
+static void pictures_of_a_prompt_stand_behind_their_names(void **state)
+{
+	auto_value struct value *data = NULL;
+	struct history history;
+	const struct message *prompt;
+	struct err err = {0};
+	size_t bytes = 0;
+
+	(void)state;
+	assert_true(
+		value_parse(STR("{\"pictures\": [{\"type\": \"image\", \"mimeType\": "
+				"\"image/png\", \"data\": \"iVBORw0KGgo=\", \"text\": "
+				"\"cut.png: PNG\"}, {\"type\": \"image\", \"mimeType\": "
+				"\"image/gif\", \"text\": \"dot.gif: GIF\", \"data\": "
+				"\"R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAUwAOw==\"}]}"),
+			    0, &data, &err));
+	history_init(&history);
+	add(&history,
+	    (struct event){.kind = EVENT_TURN_BEGAN, .text = STR("look"), .data = data});
+	prompt = message_at(&history, 0);
+	assert_int_equal(prompt->part_count, 2);
+	assert_string_equal(prompt->parts[0].text, "look");
+	assert_string_equal(
+		prompt->parts[1].text,
+		"Pictures that come with this prompt:\n- cut.png: PNG\n- dot.gif: GIF");
+	/* A picture that no service would take does not go there. */
+	assert_int_equal(value_count(prompt->parts[1].pictures), 1);
+	add_calls(&history, "x", "y");
+	history_settle(&history);
+	add_calls(&history, "u", "v");
+	for (size_t i = 0; i < history.conversation.message_count; i++)
+		bytes += history_message_bytes(message_at(&history, i));
+	assert_int_equal(history.bytes, bytes);
+	history_compact(&history, 3, STR("summary"), STR(""), 1000);
+	assert_string_equal(message_at(&history, 0)->parts[0].text, "look");
+	assert_int_equal(count_pictures(&history, &bytes), 0);
+	history_fini(&history);
+}
+
 static void add_long_result(struct history *history, const char *call, const char *spill)
 {
 	auto_value struct value *data = value_new_object();
@@ -682,6 +722,7 @@ int main(void)
 		cmocka_unit_test(a_summary_of_nothing_known_changes_nothing),
 		cmocka_unit_test(tokens_are_counted_by_the_service_and_estimated_since),
 		cmocka_unit_test(what_resuming_says_follows_the_prompt),
+		cmocka_unit_test(pictures_of_a_prompt_stand_behind_their_names),
 		cmocka_unit_test(long_results_are_told_in_short),
 		cmocka_unit_test(what_is_shortened_is_not_counted_any_more),
 		cmocka_unit_test(tasks_and_files_stand_behind_a_summary),

@@ -393,8 +393,9 @@ static void pictures_stand_in_their_result(void **state)
 		":\"a.png: PNG\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\",\""
 		"media_type\":\"image/png\",\"data\":\"iVBO\"}},{\"type\":\"image\",\"s"
 		"ource\":{\"type\":\"base64\",\"media_type\":\"image/jpeg\",\"data\":\""
-		"/w==\"}}]},{\"type\":\"text\",\"text\":\"and?\",\"cache_control\":{\"t"
-		"ype\":\"ephemeral\"}}]}]");
+		"/w==\"}}]},{\"type\":\"text\",\"text\":\"and?\"},{\"type\":\"image\","
+		"\"source\":{\"type\":\"base64\",\"media_type\":\"image/gif\",\"data\":"
+		"\"R0lG\"},\"cache_control\":{\"type\":\"ephemeral\"}}]}]");
 }
 
 int main(void)

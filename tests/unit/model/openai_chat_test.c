@@ -313,7 +313,8 @@ static void pictures_stand_in_the_message_after_their_result(void **state)
 		"results above:\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"dat"
 		"a:image/png;base64,iVBO\"}},{\"type\":\"image_url\",\"image_url\":{\"u"
 		"rl\":\"data:image/jpeg;base64,/w==\"}},{\"type\":\"text\",\"text\":\"a"
-		"nd?\"}]}]");
+		"nd?\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/gif;"
+		"base64,R0lG\"}}]}]");
 }
 
 static void pictures_of_ollama_stand_in_a_message_of_their_own(void **state)
@@ -326,7 +327,8 @@ static void pictures_of_ollama_stand_in_a_message_of_their_own(void **state)
 		"ead_file\",\"arguments\":{}}}]},{\"role\":\"tool\",\"content\":\"a.png"
 		": PNG\",\"tool_name\":\"read_file\",\"tool_call_id\":\"c1\"},{\"role\""
 		":\"user\",\"content\":\"The pictures of the results above:\",\"images\""
-		":[\"iVBO\",\"/w==\"]},{\"role\":\"user\",\"content\":\"and?\"}]");
+		":[\"iVBO\",\"/w==\"]},{\"role\":\"user\",\"content\":\"and?\",\"images\":"
+		"[\"R0lG\"]}]");
 }
 
 int main(void)

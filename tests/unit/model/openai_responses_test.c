@@ -311,7 +311,8 @@ static void pictures_stand_in_their_result(void **state)
 		"\",\"text\":\"a.png: PNG\"},{\"type\":\"input_image\",\"image_url\":\""
 		"data:image/png;base64,iVBO\"},{\"type\":\"input_image\",\"image_url\":"
 		"\"data:image/jpeg;base64,/w==\"}]},{\"type\":\"message\",\"role\":\"us"
-		"er\",\"content\":[{\"type\":\"input_text\",\"text\":\"and?\"}]}]");
+		"er\",\"content\":[{\"type\":\"input_text\",\"text\":\"and?\"},{\"type\":"
+		"\"input_image\",\"image_url\":\"data:image/gif;base64,R0lG\"}]}]");
 }
 
 int main(void)

@@ -62,6 +62,15 @@ static inline struct value *written(const struct provider *provider,
  * A conversation with pictures as PROVIDER writes it for a model that sees must have EXPECTED, JSON, as its
  * member KEY. For any other model no byte of a picture may be in it.
  */
+/* Give the newest text of the user a picture of its own. */
+static inline void add_own_picture(struct conversation *conversation)
+{
+	struct message *last = &conversation->messages[conversation->message_count - 1];
+
+	last->parts[last->part_count - 1].pictures =
+		json("[{\"mimeType\":\"image/gif\",\"data\":\"R0lG\"}]");
+}
+
 static inline void check_pictures(const struct provider *provider, const char *key,
 				  const char *expected)
 {
@@ -75,6 +84,7 @@ static inline void check_pictures(const struct provider *provider, const char *k
 	add_user(&conversation, "look");
 	add_pictures(&conversation, "a.png: PNG");
 	add_user(&conversation, "and?");
+	add_own_picture(&conversation);
 	buf_init(&body, BODY_MAX);
 	seen = written(provider, &seeing, &request, &body);
 	if (!value_equal(value_member(seen, key), wanted))
@@ -82,6 +92,7 @@ static inline void check_pictures(const struct provider *provider, const char *k
 	buf_clear(&body);
 	value_free(written(provider, &plain, &request, &body));
 	assert_true(str_find(buf_str(&body), STR("iVBO"), 0) == (size_t)-1);
+	assert_true(str_find(buf_str(&body), STR("R0lG"), 0) == (size_t)-1);
 	assert_true(str_find(buf_str(&body), STR("a.png: PNG"), 0) != (size_t)-1);
 	buf_fini(&body);
 	conversation_fini(&conversation);
