@@ -86,28 +86,23 @@ static bool writable_add(int ruleset, const char *path, uint64_t access, struct 
 	return true;
 }
 
-bool landlock_no_files(int emptied, struct err *err)
+bool landlock_no_files(int folder, uint64_t rights, struct err *err)
 {
 	const int abi = landlock_abi();
 	/*
 	 * All rights up to MAKE_SYM; then REFER with ABI 2, TRUNCATE with 3, IOCTL_DEV
 	 * with 5.
 	 */
-	const unsigned rights = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
+	const unsigned known = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
 	const struct kernel_landlock_ruleset wanted = {
-		.handled_access_fs = (1ULL << rights) - 1,
+		.handled_access_fs = (1ULL << known) - 1,
 		.scoped = abi >= LANDLOCK_ABI_SCOPES ? KERNEL_LANDLOCK_SCOPE_SIGNAL |
 							       KERNEL_LANDLOCK_SCOPE_ABSTRACT
 						     : 0,
 	};
-	/* A folder is moved up where it lies too deep (fd_folder_remove). */
 	const struct kernel_landlock_beneath rule = {
-		.allowed_access =
-			(LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-			 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
-			 KERNEL_ACCESS_REFER) &
-			wanted.handled_access_fs,
-		.parent_fd = emptied,
+		.allowed_access = rights & wanted.handled_access_fs,
+		.parent_fd = folder,
 	};
 
 	if (abi == 0)
@@ -117,8 +112,8 @@ bool landlock_no_files(int emptied, struct err *err)
 						      ? sizeof(wanted)
 						      : sizeof(wanted.handled_access_fs),
 					      0);
-	if (ruleset < 0 || (emptied >= 0 && syscall(KERNEL_LANDLOCK_ADD, ruleset,
-						    KERNEL_LANDLOCK_BENEATH, &rule, 0) < 0))
+	if (ruleset < 0 || (folder >= 0 && syscall(KERNEL_LANDLOCK_ADD, ruleset,
+						   KERNEL_LANDLOCK_BENEATH, &rule, 0) < 0))
 		return err_set(err, errno, "Landlock: %s", strerror(errno));
 	return landlock_enter(ruleset, err);
 }

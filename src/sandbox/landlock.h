@@ -16,6 +16,7 @@
 #include "base/kernel.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct view;
 
@@ -54,10 +55,10 @@ bool landlock_enter(int ruleset, struct err *err);
 bool landlock_write_below(const char *const *writable, struct err *err);
 
 /*
- * Load Landlock rules: no signals out, no abstract socket, and no right to any file, but that
- * names below the folder EMPTIED (-1: none) may be listed and removed.
+ * Load Landlock rules: no signals out, no abstract socket, and no right to any file but those
+ * RIGHTS that this kernel knows, below FOLDER (-1: none).
  */
-bool landlock_no_files(int emptied, struct err *err);
+bool landlock_no_files(int folder, uint64_t rights, struct err *err);
 
 /*
  * Take one call from LISTENER. If the file lies at or below one of WRITABLE

@@ -4,25 +4,32 @@
  */
 #include "sandbox/outside.h"
 
+#include "base/fd.h"
 #include "base/kernel.h"
 #include "sandbox/landlock.h"
 #include "sandbox/sandbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -113,27 +120,55 @@ static const struct sock_filter no_sockets[] = {
 	REFUSE,   ANSWER(SECCOMP_RET_ALLOW),
 };
 
-/* For a process that removes names: it opens folders to read them, and nothing to write. */
-static const struct sock_filter removes[] = {
+/*
+ * A process with one folder. Its filter is these rows, then those of its work, then those of
+ * every work.
+ */
+static const struct sock_filter folder_begin[] = {
 	LOAD(arch),
 	EQUAL(OUR_ARCHITECTURE, 1, 0),
 	ANSWER(SECCOMP_RET_KILL_PROCESS),
 	LOAD(nr),
+};
+static const struct sock_filter removes[] = {
+	ALLOW(SYS_unlinkat), ALLOW(SYS_renameat2), ALLOW(SYS_fchmod),
+	ALLOW(SYS_fchmodat), ALLOW(SYS_getrandom), ALLOW(SYS_fgetxattr),
+#if defined(SYS_renameat)
+	ALLOW(SYS_renameat),
+#endif
+};
+static const struct sock_filter reads[] = {
+	ALLOW(SYS_readlinkat), ALLOW(SYS_pread64),   ALLOW(SYS_write),
+	ALLOW(SYS_flistxattr), ALLOW(SYS_fgetxattr),
+};
+/* Beside Landlock, no opened name may follow a link. */
+static const struct sock_filter builds[] = {
+	ALLOW(SYS_read),
+	ALLOW(SYS_pwrite64),
+	ALLOW(SYS_ftruncate),
+	ALLOW(SYS_mkdirat),
+	ALLOW(SYS_mknodat),
+	ALLOW(SYS_symlinkat),
+	ALLOW(SYS_linkat),
 	ALLOW(SYS_unlinkat),
+	ALLOW(SYS_fchmod),
+	ALLOW(SYS_fchownat),
+	ALLOW(SYS_utimensat),
+	ALLOW(SYS_fsetxattr),
+	EQUAL(SYS_openat, 0, 4),
+	LOAD(args[2]),
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_NOFOLLOW, 0, 1),
+	ANSWER(SECCOMP_RET_ALLOW),
+	LOAD(nr),
+};
+/* It opens folders and files to read them, and nothing to write. */
+static const struct sock_filter folder_end[] = {
 	ALLOW(SYS_getdents64),
 	ALLOW(SYS_newfstatat),
 	ALLOW(SYS_fstat),
 	ALLOW(SYS_lseek),
 	ALLOW(SYS_close),
-#if defined(SYS_renameat)
-	ALLOW(SYS_renameat),
-#endif
-	ALLOW(SYS_renameat2),
-	ALLOW(SYS_fchmod),
-	ALLOW(SYS_fchmodat),
-	ALLOW(SYS_fgetxattr),
 	ALLOW(SYS_fcntl),
-	ALLOW(SYS_getrandom),
 	ALLOW(SYS_brk),
 	ALLOW(SYS_munmap),
 	ALLOW(SYS_mremap),
@@ -155,6 +190,40 @@ static const struct sock_filter removes[] = {
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 0, 1),
 	REFUSE,
 	ANSWER(SECCOMP_RET_ALLOW),
+};
+
+#define ROWS(rows) rows, sizeof(rows) / sizeof((rows)[0])
+
+/* What each work needs. */
+static const struct {
+	const struct sock_filter *rows;
+	size_t count;
+	uint64_t files;  /* rights of Landlock below the folder */
+	uint64_t others; /* rights over files of others, which root may have */
+} works[] = {
+	/* A folder is moved up where it lies too deep (fd_folder_remove). */
+	[OUTSIDE_REMOVES] = {ROWS(removes),
+			     LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+				     LANDLOCK_ACCESS_FS_REMOVE_FILE |
+				     LANDLOCK_ACCESS_FS_MAKE_DIR | KERNEL_ACCESS_REFER,
+			     1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH |
+				     1ULL << CAP_FOWNER},
+	[OUTSIDE_READS] = {ROWS(reads),
+			   LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_READ_FILE,
+			   1ULL << CAP_DAC_READ_SEARCH | 1ULL << CAP_DAC_OVERRIDE},
+	[OUTSIDE_READS_ALL] = {ROWS(reads),
+			       LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_READ_FILE,
+			       1ULL << CAP_DAC_READ_SEARCH | 1ULL << CAP_DAC_OVERRIDE},
+	[OUTSIDE_BUILDS] =
+		{ROWS(builds),
+		 LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |
+			 LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+			 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+			 LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+			 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+			 KERNEL_ACCESS_REFER | KERNEL_ACCESS_TRUNCATE,
+		 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH |
+			 1ULL << CAP_FOWNER | 1ULL << CAP_FSETID | 1ULL << CAP_CHOWN},
 };
 
 static bool filter_load(const struct sock_filter *rows, size_t count, struct err *err)
@@ -214,41 +283,117 @@ bool outside_enter(const struct sandbox_outside *walls, struct err *err)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
 	/* The filter that lists calls is the last one: it allows no further one. */
-	return sandbox_privilege_reduce(0, err) && landlock_no_files(-1, err) &&
+	return sandbox_privilege_reduce(0, err) && landlock_no_files(-1, 0, err) &&
 	       (!walls->no_network ||
 		filter_load(no_sockets, sizeof(no_sockets) / sizeof(no_sockets[0]), err)) &&
 	       filter_load(filter, sizeof(filter) / sizeof(filter[0]), err);
 }
 
-/* Of the rights over files of others keep those that this process has, and no other one. */
-static bool keep_rights_over_files(struct err *err)
+/* The rights that this process has; 0: they are not known. */
+static uint64_t rights_of_ours(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
-	const uint64_t wanted = 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH |
-				1ULL << CAP_FOWNER;
 
-	if (syscall(SYS_capget, &header, data) < 0)
-		return err_set(err, errno, "reading capabilities: %s", strerror(errno));
-	return sandbox_privilege_reduce(wanted & data[0].permitted, err);
+	return syscall(SYS_capget, &header, data) < 0
+		       ? 0
+		       : data[0].permitted | (uint64_t)data[1].permitted << 32;
 }
 
-bool outside_enter_folder(int folder, pid_t parent, struct err *err)
+/*
+ * In a user namespace of its own that holds its user and group only, a process may read the
+ * files of its user whatever their permissions are. Where the kernel makes none, it reads what
+ * the permissions allow.
+ */
+static void read_all_of_ours(void)
 {
-	enum { KEPT = 3 };
+	const uid_t user = geteuid();
+	const gid_t group = getegid();
+	char line[64];
 
+	if ((rights_of_ours() & 1ULL << CAP_DAC_READ_SEARCH) != 0 ||
+	    unshare(CLONE_NEWUSER) < 0)
+		return;
+	/* The kernel gives root the maps of a process that is closed to debuggers. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	(void)fd_write_file("/proc/self/setgroups", "deny", NULL);
+	(void)snprintf(line, sizeof(line), "%u %u 1\n", group, group);
+	(void)fd_write_file("/proc/self/gid_map", line, NULL);
+	(void)snprintf(line, sizeof(line), "%u %u 1\n", user, user);
+	(void)fd_write_file("/proc/self/uid_map", line, NULL);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* Load the filter of WORK, which is the last wall. */
+static bool filter_folder(enum outside_work work, struct err *err)
+{
+	struct sock_filter rows[128];
+	const struct {
+		const struct sock_filter *rows;
+		size_t count;
+	} parts[] = {{ROWS(folder_begin)},
+		     {works[work].rows, works[work].count},
+		     {ROWS(folder_end)}};
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		assert(count + parts[i].count <= sizeof(rows) / sizeof(rows[0]));
+		memcpy(&rows[count], parts[i].rows, parts[i].count * sizeof(rows[0]));
+		count += parts[i].count;
+	}
+	return filter_load(rows, count, err);
+}
+
+/* Give FD the number KEPT, out of the way of the descriptors that get theirs later. */
+static int out_of_the_way(int fd)
+{
+	enum { BEHIND = 16 };
+
+	return fcntl(fd, F_DUPFD_CLOEXEC, BEHIND);
+}
+
+/* Put the walls up around the calling process, whose parent is PARENT. */
+static bool enter_folder(const struct outside_folder *walls, pid_t parent, struct err *err)
+{
+	const int kept[] = {OUTSIDE_FOLDER, OUTSIDE_FILE};
+	const size_t count = walls->file >= 0 ? 2 : 1;
+	const int given[] = {out_of_the_way(walls->folder),
+			     count > 1 ? out_of_the_way(walls->file) : -1};
+
+	if (walls->work == OUTSIDE_READS_ALL)
+		read_all_of_ours();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		return err_set(err, ESRCH, "the process that wants it is gone");
-	if (dup2(folder, KEPT) < 0)
-		return err_set(err, errno, "its folder: %s", strerror(errno));
-	if (!sandbox_privilege_close(&(const int){KEPT}, 1, err) ||
+	for (size_t i = 0; i < count; i++) {
+		if (dup2(given[i], kept[i]) < 0)
+			return err_set(err, errno, "its folder: %s", strerror(errno));
+	}
+	if (!sandbox_privilege_close(kept, count, err) ||
 	    !sandbox_privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
-	    !sandbox_privilege_limit(RLIMIT_FSIZE, 0, "file size", err))
+	    (walls->file < 0 && !sandbox_privilege_limit(RLIMIT_FSIZE, 0, "file size", err)))
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
-	return keep_rights_over_files(err) && landlock_no_files(KEPT, err) &&
-	       filter_load(removes, sizeof(removes) / sizeof(removes[0]), err);
+	(void)umask(0);
+	return sandbox_privilege_reduce(works[walls->work].others & rights_of_ours(), err) &&
+	       landlock_no_files(OUTSIDE_FOLDER, works[walls->work].files, err) &&
+	       filter_folder(walls->work, err);
+}
+
+int outside_run(const struct outside_folder *walls, int (*act)(void *context), void *context)
+{
+	const pid_t caller = getpid(), pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(enter_folder(walls, caller, NULL) ? act(context) : EPERM);
+	if (pid < 0)
+		return errno;
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return errno;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }

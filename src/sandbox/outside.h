@@ -1,8 +1,8 @@
 /*
  * outside: the walls of a role that stands outside of the cell and hears what comes from
  * there: proxy, broker, the ssh door. It has the network and nothing else. A role with
- * `no_network` has only the sockets that it is given. A process that removes what a cell has
- * left has one folder.
+ * `no_network` has only the sockets that it is given. A process that removes, saves or builds
+ * again what a cell has left has one folder.
  */
 #pragma once
 #include "base/err.h"
@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* The user that a process of root becomes. It has no account, and no cell has it. */
 enum { SANDBOX_OUTSIDE_UID = SANDBOX_UID + 1 };
@@ -29,11 +28,29 @@ struct sandbox_outside {
  */
 bool outside_enter(const struct sandbox_outside *walls, struct err *err);
 
+/* What a process with one folder does in it. */
+enum outside_work {
+	OUTSIDE_REMOVES, /* lists names and removes them; opens nothing for writing */
+	OUTSIDE_READS,   /* lists names and reads files, and writes to `file` only */
+	/* the same, whatever permissions the files of its user have, where the kernel lets it */
+	OUTSIDE_READS_ALL,
+	OUTSIDE_BUILDS, /* makes names of every kind, and reads from `file` */
+};
+
+/* The descriptors of that process. It has no other one. */
+enum { OUTSIDE_FOLDER = 3, OUTSIDE_FILE = 4 };
+
+struct outside_folder {
+	enum outside_work work;
+	int folder; /* becomes OUTSIDE_FOLDER */
+	int file;   /* becomes OUTSIDE_FILE; -1: none */
+};
+
 /*
- * Lock the calling process in, so that it can list and remove the names below FOLDER, and can
- * do nothing else: it has no socket, no program and no other descriptor, and it opens no file
- * for writing. It dies with the process that started it, PARENT; fails when PARENT, whose number
- * another process may have then, is not there any more. FOLDER becomes descriptor 3. A process
- * of root keeps the rights over files of others that it has.
+ * Start a process that can do that work below that folder, and nothing else: it has no socket
+ * and no program. It runs ACT with CONTEXT, and dies with the caller, which waits for it. A
+ * process of root keeps the rights over files of others that it has. Returns what ACT returns: 0
+ * or a number of errno.h. EPERM: it could not be locked in; EINTR: it was killed.
  */
-bool outside_enter_folder(int folder, pid_t parent, struct err *err);
+int outside_run(const struct outside_folder *walls, int (*act)(void *context),
+		void *context);

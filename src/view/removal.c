@@ -18,11 +18,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-/* The descriptor of the folder in that process. */
-enum { FOLDER = 3 };
 
 #define MOVED ".glovebox-dropped-"
 enum { DIGITS = 16 };
@@ -143,34 +139,24 @@ static int move_and_remove(int top, const char *relative)
 
 /* The caller. */
 
-/* RELATIVE NULL: all that is in AT. */
-static int run(int at, const char *relative)
+/* RELATIVE NULL: all that is in the folder. */
+static int act(void *relative)
 {
-	const pid_t caller = getpid();
-	int status;
-	const pid_t pid = fork();
-
-	if (pid == 0) {
-		if (!outside_enter_folder(at, caller, NULL))
-			_exit(EPERM);
-		_exit(relative != NULL ? move_and_remove(FOLDER, relative)
-				       : remove_all(FOLDER, ""));
-	}
-	if (pid < 0)
-		return errno;
-	while (waitpid(pid, &status, 0) < 0) {
-		if (errno != EINTR)
-			return errno;
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+	return relative != NULL ? move_and_remove(OUTSIDE_FOLDER, relative)
+				: remove_all(OUTSIDE_FOLDER, "");
 }
 
 int removal_empty(int at)
 {
-	return run(at, NULL);
+	const struct outside_folder walls = {OUTSIDE_REMOVES, at, -1};
+
+	return outside_run(&walls, act, NULL);
 }
 
 int removal_run(int at, const char *relative)
 {
-	return run(at, relative);
+	const struct outside_folder walls = {OUTSIDE_REMOVES, at, -1};
+	auto_free char *own = memory_copy(relative);
+
+	return outside_run(&walls, act, own);
 }

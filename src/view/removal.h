@@ -1,7 +1,7 @@
 /*
  * removal: removes what a cell has left in a folder of ours. Names, depth and rights of all of
  * it are foreign. A process of its own does it, which can list and remove the names below that
- * folder, and nothing else (outside_enter_folder). The caller waits for it.
+ * folder, and nothing else (outside_run). The caller waits for it.
  */
 #pragma once
 

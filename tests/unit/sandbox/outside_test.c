@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -36,21 +37,24 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Does ACT succeed in a process that has the folder `in` only? */
-static bool works(bool (*act)(void))
+static int file = -1;
+
+static int run(void *act)
+{
+	return (*(bool (*const *)(void))act)() ? 0 : ENOENT;
+}
+
+/* Does ACT succeed in a process that does WORK in the folder `in` only? */
+static bool works(enum outside_work work, bool (*act)(void))
 {
 	const int in = open("in", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int status;
+	const struct outside_folder walls = {work, in, file};
 
 	assert_true(in >= 0);
-	const pid_t pid = fork();
-	if (pid == 0)
-		_exit(!outside_enter_folder(in, getppid(), NULL) ? 2 : act() ? 0 : 1);
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	const int code = outside_run(&walls, run, &act);
 	(void)close(in);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
-	return WEXITSTATUS(status) == 0;
+	assert_true(code == 0 || code == ENOENT);
+	return code == 0;
 }
 
 static bool removes_in(void)
@@ -90,43 +94,82 @@ static bool sees_a_descriptor(void)
 	return fcntl(0, F_GETFD) >= 0 && write(1, "", 1) == 1;
 }
 
+static bool reads_in(void)
+{
+	char byte;
+
+	return read(openat(3, "f", O_RDONLY | O_NOFOLLOW), &byte, 1) == 1 ||
+	       pread(openat(3, "f", O_RDONLY | O_NOFOLLOW), &byte, 1, 0) == 1;
+}
+
+static bool follows(void)
+{
+	return openat(3, "l", O_WRONLY | O_NOFOLLOW) >= 0 ||
+	       openat(3, "l", O_WRONLY | O_CREAT, 0600) >= 0;
+}
+
+static bool writes_out(void)
+{
+	return open("out/f", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600) >= 0 ||
+	       mkdirat(3, "../out/new", 0700) == 0 || linkat(3, "f", 3, "../out/g", 0) == 0;
+}
+
+static bool makes_a_device(void)
+{
+	return mknodat(3, "null", S_IFBLK | 0600, makedev(7, 0)) == 0;
+}
+
+static bool has_the_file(void)
+{
+	return lseek(OUTSIDE_FILE, 0, SEEK_CUR) >= 0;
+}
+
 static void it_has_one_folder(void **state)
 {
 	(void)state;
-	assert_true(works(removes_in));
-	assert_false(works(writes));
-	assert_false(works(calls));
-	assert_false(works(starts));
-	assert_false(works(sees_a_descriptor));
-	if (landlock_abi() == 0)
-		skip();
-	assert_false(works(removes_out));
-	assert_false(works(reads_out));
+	assert_true(works(OUTSIDE_REMOVES, removes_in));
+	for (enum outside_work work = OUTSIDE_REMOVES; work <= OUTSIDE_BUILDS; work++) {
+		assert_false(works(work, calls));
+		assert_false(works(work, starts));
+		assert_false(works(work, has_the_file));
+		assert_false(works(work, makes_a_device));
+		if (landlock_abi() == 0)
+			continue;
+		assert_false(works(work, removes_out));
+		assert_false(works(work, reads_out));
+		assert_false(works(work, writes_out));
+	}
+	assert_false(works(OUTSIDE_REMOVES, writes));
+	assert_false(works(OUTSIDE_REMOVES, sees_a_descriptor));
 }
 
-/* The parent may have died before its child asks for its end with it. */
-static void it_does_not_begin_without_its_parent(void **state)
+static void each_work_has_its_own_rights(void **state)
 {
-	const int in = open("in", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int status;
-
 	(void)state;
-	assert_true(in >= 0);
-	const pid_t pid = fork();
-	if (pid == 0)
-		_exit(outside_enter_folder(in, getpid(), NULL) ? 1 : 0);
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	(void)close(in);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	file = open("in/f", O_RDWR | O_CREAT | O_CLOEXEC, 0);
+	assert_int_equal(write(file, "x", 1), 1);
+	assert_int_equal(symlink("f", "in/l"), 0);
+	/* Its own user's file without any permission, in a process that holds keys. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	assert_true(works(OUTSIDE_READS_ALL, reads_in));
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	assert_true(works(OUTSIDE_READS, has_the_file));
+	assert_false(works(OUTSIDE_READS, writes));
+	assert_false(works(OUTSIDE_READS, removes_in));
+	assert_false(works(OUTSIDE_BUILDS, follows));
+	assert_true(works(OUTSIDE_BUILDS, writes));
+	if (landlock_abi() > 0)
+		assert_false(works(OUTSIDE_BUILDS, reads_in));
+	(void)close(file);
+	file = -1;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_has_one_folder, setup, teardown),
-		cmocka_unit_test_setup_teardown(it_does_not_begin_without_its_parent,
-						setup, teardown),
+		cmocka_unit_test_setup_teardown(each_work_has_its_own_rights, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
