@@ -365,6 +365,7 @@ static bool layer_allows(struct running *running)
 {
 	const struct session *session = running->session;
 	const struct policy_limits *limits = &session->policy->limits;
+	const bool writes = (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0;
 	struct err err = {0};
 
 	if (session->review == NULL)
@@ -374,13 +375,14 @@ static bool layer_allows(struct running *running)
 				"%s works in cells of its own, past the layer of review %s: do it "
 				"yourself.",
 				running->tool->name, session->review->meta.id);
-	else if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0 &&
-		 !running->tool->internal &&
+	else if (writes && !running->tool->internal &&
 		 !review_has_room(session->review, session->layered.bytes, limits->layer,
 				  limits->tmp, &err))
 		(void)tool_fail(&running->result, "%s", err.text);
-	else
+	else {
+		session->review->written |= writes;
 		return true;
+	}
 	running->result.status = RESULT_DENIED;
 	return false;
 }

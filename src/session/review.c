@@ -334,7 +334,7 @@ struct value *review_report_value(const struct review_report *report, const char
 	fields_set(value, git_fields, report);
 	value_set(value, "totals", fields_print(total_fields, report));
 	value_set_boolean(value, "conflict", report->conflict);
-	value_set_boolean(value, "cut", report->cut);
+	value_set_boolean(value, "cut", report->cut != REVIEW_WHOLE);
 	value_set_text(value, "hash", report->hash);
 	if (report->step != 0)
 		value_set_integer(value, "step", report->step);

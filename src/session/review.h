@@ -109,7 +109,7 @@ struct review_report {
 	const char *hash;
 	bool stale; /* the layer or the workspace is not as it was at the hash that was given */
 	bool conflict, landed, log_damaged;
-	bool cut; /* the layer was cut by a crash of the machine; set by the caller */
+	enum review_cut cut;    /* set by the caller */
 	const char *broken_off; /* why a landing ended half-way; or NULL */
 	const char **left;      /* folders that hold something else and stay */
 	size_t left_count;

@@ -306,6 +306,8 @@ static bool review_settle(struct session *session, struct review *review,
 		value_free(review->meta.rights);
 		review->meta.rights = spec_rights(spec);
 	}
+	if (review->meta.memory)
+		review->meta.most = (int64_t)session->policy->limits.tmp;
 	if (!review_begin(review, err) || !review_publish(review, err))
 		return false;
 	session->review = review;

@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "sandbox/view.h"
 #include "view/removal.h"
+#include "view/saving.h"
 #include "view/shape.h"
 
 #include <dirent.h>
@@ -54,6 +55,9 @@ enum {
 #define UNDO_NAME     "undo"
 #define LOG_NAME      "changes.log"
 #define MAKING_ENDING ".tmp"
+#define SAVED_NAME    "saved"
+#define SAVED_TEMP    "saved.tmp"
+#define BUILT_ENDING  ".new"
 #define MEMORY_NAME   "glovebox-review-"
 #define UNSYNCED      "unsynced."
 #define SPARE_NAME    ".spare"
@@ -61,6 +65,7 @@ enum {
 
 enum { MEMORY_PLACES = 2, MEMORY_ROOM = 64 };
 enum { MAKING_ROOM = REVIEW_ID + sizeof(MAKING_ENDING) };
+enum { BUILT_ROOM = REVIEW_ID + sizeof(BUILT_ENDING) };
 
 static const char *const state_names[REVIEW_STATES] = {"open", "landed", "dropped"};
 
@@ -114,6 +119,7 @@ static const struct field meta_fields[] = {
 	FIELD_CHOICE(struct review_meta, state, "state", state_names),
 	FIELD(struct review_meta, created_ms, COUNT),
 	FIELD(struct review_meta, memory, .optional = true),
+	FIELD(struct review_meta, most, COUNT, .optional = true),
 	FIELD_LIST(struct review_meta, trees, tree_count, "trees", tree_fields,
 		   .max = REVIEW_TREES_MAX),
 	FIELD_AS(struct review_meta, counts, "counts", FIELD_IS_OBJECT,
@@ -383,7 +389,7 @@ bool review_where(const char *folder, struct buf *text)
 
 		(void)rmdir(path);
 		(void)buf_addf(text,
-			       "in memory, so that a restart loses them: %s lies on %s",
+			       "in memory, saved when their sessions end: %s lies on %s",
 			       folder, why);
 		return memory >= 0;
 	}
@@ -395,14 +401,30 @@ bool review_where(const char *folder, struct buf *text)
 	return false;
 }
 
-/* Remove the trees of the layer ID in memory. Returns 0, or a number of errno.h. */
-static int memory_remove(const char *id)
+/* Remove the folder of ID in memory. Returns 0, or a number of errno.h. */
+static int memory_remove_one(const char *id)
 {
 	char path[MEMORY_ROOM];
 	auto_close int fd = memory_open(id, path);
 	const int code = fd < 0 ? 0 : removal_empty(fd);
 
 	return fd < 0 || rmdir(path) == 0 ? 0 : code != 0 ? code : errno;
+}
+
+/* The name of the trees of the layer ID in memory while they are built again. */
+static void built_name(const char *id, char name[BUILT_ROOM])
+{
+	(void)snprintf(name, BUILT_ROOM, "%s" BUILT_ENDING, id);
+}
+
+/* Remove the trees of the layer ID in memory. Returns 0, or a number of errno.h. */
+static int memory_remove(const char *id)
+{
+	char name[BUILT_ROOM];
+
+	built_name(id, name);
+	(void)memory_remove_one(name);
+	return memory_remove_one(id);
 }
 
 /* Open the folder of the trees of REVIEW; -1 with errno. */
@@ -450,6 +472,7 @@ void review_close(struct review *review)
 		(void)remove_name(review->project, name);
 	}
 	free(review->path);
+	free(review->unsaved);
 	fd_close(&review->lock);
 	fd_close(&review->folder);
 	fd_close(&review->project);
@@ -533,6 +556,18 @@ static bool is_unsynced(int folder)
 	if (names != NULL)
 		(void)closedir(names);
 	return found;
+}
+
+/* Was the layer in FOLDER saved at any time? */
+static bool has_saved(int folder)
+{
+	return faccessat(folder, SAVED_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Is all that the layer in FOLDER holds in memory also in a file? */
+static bool is_saved(int folder)
+{
+	return has_saved(folder) && !is_unsynced(folder);
 }
 
 /* Read the description of the layer ID in FOLDER; META is zero. */
@@ -742,8 +777,8 @@ static bool trees_are_gone(const struct review *review, struct err *err)
 		return err_set(err, code, REVIEW_KEY ": %s/" TREES_NAME ": %s",
 			       review->path, strerror(code));
 	return err_set(err, code,
-		       "Review %s lay in memory, and went with a restart of the machine. glovebox "
-		       "drop --id %s removes the rest.",
+		       "Review %s lay in memory, and went with a restart of the machine before it "
+		       "was saved. glovebox drop --id %s removes the rest.",
 		       review->meta.id, review->meta.id);
 }
 
@@ -844,6 +879,7 @@ static void item_read(int project, const char *id, struct review_item *item)
 
 	item->damaged = folder < 0 || !meta_load(folder, id, &item->meta, &err);
 	item->used = folder >= 0 && is_locked(folder);
+	item->saved = folder >= 0 && is_saved(folder);
 	memcpy(item->meta.id, id, REVIEW_ID);
 }
 
@@ -1048,6 +1084,24 @@ bool review_lock(struct review *review, const char *by, struct err *err)
 
 /* Sessions in a layer. */
 
+/* Put the mark of this session into the folder of REVIEW. */
+static bool mark_make(struct review *review, struct err *err)
+{
+	char name[sizeof(UNSYNCED) + REVIEW_ID];
+	int fd = -1;
+
+	if (review_new_id(review->mark)) {
+		(void)snprintf(name, sizeof(name), UNSYNCED "%s", review->mark);
+		fd = openat(review->folder, name,
+			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
+	}
+	if (fd < 0)
+		return err_set(err, errno, "Review %s: %s", review->meta.id,
+			       strerror(errno));
+	(void)close(fd);
+	return true;
+}
+
 bool review_begin(struct review *review, struct err *err)
 {
 	auto_close int trees = trees_open(review);
@@ -1055,16 +1109,8 @@ bool review_begin(struct review *review, struct err *err)
 
 	if (trees < 0)
 		return trees_are_gone(review, err);
-	if (!review_new_id(review->mark))
-		return err_set(err, errno, "Review %s: %s", review->meta.id,
-			       strerror(errno));
-	(void)snprintf(path, sizeof(path), UNSYNCED "%s", review->mark);
-	auto_close int fd =
-		openat(review->folder, path,
-		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
-	if (fd < 0)
-		return err_set(err, errno, "Review %s: %s", review->meta.id,
-			       strerror(errno));
+	if (!mark_make(review, err))
+		return false;
 	for (size_t i = 0; !review->fresh && i < review->meta.tree_count; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%zu", fd_name(trees, own), i);
 		shape_unmark_layer(path);
@@ -1101,6 +1147,154 @@ static void sync_apart(const struct review *review)
 	_exit(0);
 }
 
+/* Layers in memory, saved. */
+
+/* Take away the marks of all sessions: the layer is saved as they have left it. */
+static void unsynced_remove(int folder)
+{
+	DIR *names = fd_open_names(folder);
+
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		if (str_starts(str_of(at->d_name), STR(UNSYNCED)))
+			(void)unlinkat(folder, at->d_name, 0);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+}
+
+bool review_is_saved(const struct review *review)
+{
+	return is_saved(review->folder);
+}
+
+/* Write the trees of REVIEW to a new file. Returns 0, or a number of errno.h. */
+static int saved_make(const struct review *review)
+{
+	auto_close int trees = trees_open(review);
+
+	if (trees < 0)
+		return errno;
+	(void)unlinkat(review->folder, SAVED_TEMP, 0);
+	auto_close int file =
+		openat(review->folder, SAVED_TEMP,
+		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
+	if (file < 0)
+		return errno;
+	const int code = saving_store(trees, review->meta.tree_count, file,
+				      (uint64_t)review->meta.most);
+	if (code != 0)
+		return code;
+	return fsync(file) < 0 || renameat(review->folder, SAVED_TEMP, review->folder,
+					   SAVED_NAME) < 0
+		       ? errno
+		       : 0;
+}
+
+/* Save REVIEW. The one before is there until the new one is whole and on the disk. */
+static bool memory_save(const struct review *review, struct err *err)
+{
+	char most[32];
+	const int code = saved_make(review);
+
+	if (code == 0) {
+		(void)fsync(review->folder);
+		unsynced_remove(review->folder);
+		return true;
+	}
+	(void)unlinkat(review->folder, SAVED_TEMP, 0);
+	if (code == SAVED_OVER)
+		return err_set(err, code,
+			       "it holds more than %s (limits.tmp): land or drop some of it",
+			       text_size((uint64_t)review->meta.most, most));
+	if (code == E2BIG)
+		return err_set(err, code,
+			       "it has more than %d folders in each other, or %d names",
+			       SAVED_DEPTH_MAX, SAVED_ENTRIES_MAX);
+	return err_set(err, code, "%s: %s", review->path, strerror(code));
+}
+
+/* Build the trees of REVIEW from SAVED in memory. Returns 0, or a number of errno.h. */
+static int memory_build(struct review *review, int saved)
+{
+	char name[BUILT_ROOM], path[MEMORY_ROOM], last[MEMORY_ROOM];
+
+	built_name(review->meta.id, name);
+	(void)memory_remove_one(name);
+	auto_close int trees = memory_make(name) ? memory_open(name, path) : -1;
+	if (trees < 0)
+		return EOPNOTSUPP;
+	int code = saving_build(trees, review->meta.tree_count, saved,
+				(uint64_t)review->meta.most);
+	/* Without the boot of the last session the layer counts as cut (review_cut). */
+	if (code == 0 && is_unsynced(review->folder)) {
+		review->meta.boot[0] = '\0';
+		code = meta_store(review, NULL) ? 0 : EIO;
+	}
+	if (code == 0)
+		code = memory_remove_one(review->meta.id);
+	(void)snprintf(last, sizeof(last), "%.*s",
+		       (int)(strlen(path) - strlen(BUILT_ENDING)), path);
+	if (code == 0 && rename(path, last) < 0)
+		code = errno;
+	if (code != 0)
+		(void)memory_remove_one(name);
+	return code;
+}
+
+/* Does each tree have its upper folder? A killed removal leaves some of a layer in memory. */
+static bool trees_are_there(const struct review *review)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < review->meta.tree_count && all; i++) {
+		auto_close int upper = review_open_upper(review, i);
+
+		all = upper >= 0;
+	}
+	return all;
+}
+
+bool review_restore(struct review *review, struct buf *told, struct err *err)
+{
+	const char *id = review->meta.id;
+	char at[CLOCK_TEXT];
+	struct stat st;
+
+	if (!review->meta.memory || review->lock < 0 || review->meta.state == REVIEW_DROPPED)
+		return true;
+	if (trees_are_there(review))
+		return true;
+	auto_close int saved = openat(review->folder, SAVED_NAME,
+				      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (saved < 0)
+		return trees_are_gone(review, err);
+	const int code = fstat(saved, &st) < 0 || !S_ISREG(st.st_mode)
+				 ? SAVED_UNSOUND
+				 : memory_build(review, saved);
+	if (code == 0) {
+		clock_text_local(clock_ns(&st.st_mtim) / MS_NS, at);
+		(void)buf_addf(told,
+			       "Review %s lay in memory, which a restart of the machine or the "
+			       "end of a login has emptied. It is there again, as it was saved "
+			       "at %s.\n",
+			       id, at);
+		return true;
+	}
+	if (code == SAVED_UNSOUND)
+		return err_set(err, code,
+			       "Review %s lay in memory, which is gone, and what was saved of it "
+			       "is damaged. glovebox drop --id %s removes the rest.",
+			       id, id);
+	return err_set(err, code,
+		       "Review %s lay in memory, which is gone, and cannot be built again from "
+		       "%s/" SAVED_NAME ": %s.",
+		       id, review->path,
+		       code == EOPNOTSUPP   ? "neither /run/user nor /dev/shm can take it"
+		       : code == SAVED_OVER ? "it holds more than limits.tmp was"
+					    : strerror(code));
+}
+
 bool review_has_room(const struct review *review, int64_t bytes, uint64_t layer,
 		     uint64_t tmp, struct err *err)
 {
@@ -1122,6 +1316,22 @@ bool review_is_empty(const struct review *review)
 	       counts->changed == 0 && counts->added == 0 && counts->removed == 0;
 }
 
+/* Save REVIEW, in which this session or one before it may have written. */
+static bool end_in_memory(struct review *review, struct err *err)
+{
+	char mark[sizeof(UNSYNCED) + REVIEW_ID];
+	struct err cause = {0};
+
+	(void)snprintf(mark, sizeof(mark), UNSYNCED "%s", review->mark);
+	if (!review->written)
+		(void)unlinkat(review->folder, mark, 0);
+	if (is_saved(review->folder) || memory_save(review, &cause))
+		return true;
+	free(review->unsaved);
+	review->unsaved = memory_copy(cause.text);
+	return err_set(err, cause.code, "%s", cause.text);
+}
+
 bool review_end(struct review *review, const struct review_counts *counts, struct err *err)
 {
 	review->life = REVIEW_LEFT;
@@ -1130,16 +1340,21 @@ bool review_end(struct review *review, const struct review_counts *counts, struc
 	if (review_is_empty(review))
 		return true; /* the caller removes it */
 	const bool ok = meta_store(review, err);
-	sync_apart(review);
-	return ok;
+	if (!review->meta.memory) {
+		sync_apart(review);
+		return ok;
+	}
+	return end_in_memory(review, err) && ok;
 }
 
-bool review_is_cut(const struct review *review)
+enum review_cut review_cut(const struct review *review)
 {
 	char boot[REVIEW_BOOT];
 
 	boot_read(boot);
-	return is_unsynced(review->folder) && strcmp(boot, review->meta.boot) != 0;
+	if (!is_unsynced(review->folder) || strcmp(boot, review->meta.boot) == 0)
+		return REVIEW_WHOLE;
+	return review->meta.memory ? REVIEW_OLDER : REVIEW_SHORT;
 }
 
 int review_open_upper(const struct review *review, size_t n)
@@ -1169,6 +1384,8 @@ static int contents_remove(int folder, const char *id)
 			     remove_name(folder, UNDO_NAME)};
 
 	(void)unlinkat(folder, LOG_NAME, 0);
+	(void)unlinkat(folder, SAVED_NAME, 0);
+	(void)unlinkat(folder, SAVED_TEMP, 0);
 	return codes[0] != 0 ? codes[0] : codes[1] != 0 ? codes[1] : codes[2];
 }
 
@@ -1218,9 +1435,13 @@ static int drop_in(const struct review *review, size_t n, const char *path)
 bool review_drop_path(struct review *review, const char *path, struct err *err)
 {
 	struct review_meta *meta = &review->meta;
+	const bool saves = meta->memory && has_saved(review->folder);
 	size_t tree = meta->tree_count;
+	struct err cause = {0};
 	int code = ENOENT;
 
+	if (saves && !mark_make(review, err))
+		return false;
 	/* The tree that covers PATH is the longest one: its layer lies over those above it. */
 	for (size_t i = 0; i < meta->tree_count; i++) {
 		if (path_within(path, meta->trees[i]) &&
@@ -1249,7 +1470,13 @@ bool review_drop_path(struct review *review, const char *path, struct err *err)
 			       strerror(code));
 	/* The next session counts anew what is left. */
 	meta->counts = (struct review_counts){.partial = true};
-	return meta_store(review, err);
+	if (!meta_store(review, err))
+		return false;
+	return !saves || memory_save(review, &cause) ||
+	       err_set(err, cause.code,
+		       "%s is dropped from review %s, which lies in memory and could not be "
+		       "saved without it: %s. A restart of the machine would bring it back.",
+		       path_relative(path, meta->workspace), meta->id, cause.text);
 }
 
 /* Remove the layer ID. Under its new name it is a rest, should this process be killed. */

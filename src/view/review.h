@@ -18,7 +18,9 @@
  * Where the file system of the state folder keeps no layer (an overlay, as in a container, one
  * without extended attributes, or one of a network), `trees` lies in memory that outlives the
  * process: glovebox-review-ID in the caller's folder of /run/user, or in /dev/shm. A restart of
- * the machine loses it.
+ * the machine loses that, and so does the end of a login. When a session ends, what the layer holds
+ * is therefore saved in FOLDER/PROJECT/ID/saved (saved.h), whole or not at all, and review_restore
+ * builds it again. The marks `unsynced.X` then stand for a session that is not saved.
  *
  * A layer is made as `ID.tmp`, with its description, and renamed; one that nobody locks is
  * left over and goes. One to which nothing was added is emptied and becomes FOLDER/PROJECT/.spare,
@@ -81,6 +83,7 @@ struct review_meta {
 	/* by the clock that stamps files, rounded up: a later file may be changed since */
 	int64_t created_ms;
 	bool memory;  /* the trees lie in memory */
+	int64_t most; /* bytes that such trees may hold to be saved: limits.tmp */
 	char **trees; /* real paths; the tree N is below ID/trees/N */
 	size_t tree_count;
 	struct review_counts counts;
@@ -110,6 +113,8 @@ struct review {
 	int folder;           /* of the layer */
 	int lock;             /* -1: not locked by this process */
 	char mark[REVIEW_ID]; /* of `unsynced.X` of this session; "": none */
+	bool written;         /* a call of this session may have written */
+	char *unsaved;        /* why the end of the session did not save it; or NULL */
 };
 
 /*
@@ -185,7 +190,8 @@ bool review_set_state(struct review *review, enum review_state state, struct err
 bool review_begin(struct review *review, struct err *err);
 /*
  * The session has ended: writes COUNTS. A process of its own lets the disk
- * confirm all of it, and nobody waits for that process.
+ * confirm all of it, and nobody waits for that process. A layer in memory is saved when it was
+ * written to; where that fails, it stays in memory, and `unsaved` says why.
  */
 bool review_end(struct review *review, const struct review_counts *counts, struct err *err);
 
@@ -197,8 +203,22 @@ bool review_has_room(const struct review *review, int64_t bytes, uint64_t layer,
 		     uint64_t tmp, struct err *err);
 /* Is REVIEW a new layer without a change, which is removed and not kept? */
 bool review_is_empty(const struct review *review);
-/* Was REVIEW cut by a crash of the machine, so that files of it may be short? */
-bool review_is_cut(const struct review *review);
+
+/* What a crash of the machine has done to a layer in which a session worked. */
+enum review_cut {
+	REVIEW_WHOLE, /* there was none */
+	REVIEW_SHORT, /* files of it may be short */
+	REVIEW_OLDER, /* it lay in memory, and what came after it was saved is lost */
+};
+enum review_cut review_cut(const struct review *review);
+
+/* Does REVIEW, which lies in memory, outlive that memory as it is now? */
+bool review_is_saved(const struct review *review);
+/*
+ * Build the trees of REVIEW, which is locked, where they lay in memory and are gone, and say so in
+ * a line of TOLD. False: nothing of it was saved, or that cannot be built.
+ */
+bool review_restore(struct review *review, struct buf *told, struct err *err);
 
 /* The upper folder of the tree N, O_PATH | O_DIRECTORY; -1 with errno. Not inside a cell. */
 int review_open_upper(const struct review *review, size_t n);
@@ -209,7 +229,8 @@ int review_open_log(const struct review *review, bool writes);
 struct review_item {
 	struct review_meta meta; /* of a damaged layer only `id` */
 	bool damaged;
-	bool used; /* locked by a session or a verb */
+	bool used;  /* locked by a session or a verb */
+	bool saved; /* as review_is_saved says */
 };
 struct review_list {
 	struct review_item *items;
@@ -230,7 +251,7 @@ void review_list_fini(struct review_list *list);
 bool review_drop(struct review *review, struct err *err);
 /*
  * Throw away what REVIEW, which is locked, holds at the absolute path PATH and below. The review
- * stays open.
+ * stays open. Where it lies in memory, it is saved anew.
  */
 bool review_drop_path(struct review *review, const char *path, struct err *err);
 /*

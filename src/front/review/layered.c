@@ -49,11 +49,37 @@ static char *command_of(const char *const *words)
 	return buf_take(&text);
 }
 
+/* Print TEXT, folded where OUT is a terminal. */
+static void print_folded(const struct buf *text, FILE *out)
+{
+	struct buf lines;
+
+	buf_init(&lines, 2 * LINE_BYTES);
+	(void)fflush(out);
+	paint_fold_for(fileno(out), buf_str(text), &lines);
+	(void)fwrite(lines.data, 1, lines.size, out);
+	buf_fini(&lines);
+}
+
 static bool is_open(const struct review *review, struct err *err)
 {
 	return review->meta.state == REVIEW_OPEN ||
 	       err_set(err, EINVAL, "Review %s was %s: begin another one.",
 		       review->meta.id, review_state_name(review->meta.state));
+}
+
+/* Lock the layer REVIEW for BY; build it again where it lay in memory and is gone. */
+static bool take(struct review *review, const char *by, struct err *err)
+{
+	struct buf told;
+
+	buf_init(&told, LINE_BYTES);
+	const bool ok = review_lock(review, by, err) && is_open(review, err) &&
+			review_restore(review, &told, err);
+	if (told.size > 0)
+		print_folded(&told, stderr);
+	buf_fini(&told);
+	return ok;
 }
 
 /* layered_begin; FULL: the layer of ID may be over its limit. */
@@ -72,7 +98,7 @@ static bool begin(struct setup *setup, const char *id, bool full, const char *by
 		ok = review_make(folder.data, setup->workspace, NULL, by, &review, err);
 	else
 		ok = review_open(folder.data, setup->workspace, id, &review, err) &&
-		     review_lock(review, by, err) && is_open(review, err) &&
+		     take(review, by, err) &&
 		     (full || review_has_room(review, review->meta.counts.bytes,
 					      limits->layer, limits->tmp, err));
 	buf_fini(&folder);
@@ -87,10 +113,29 @@ static bool begin(struct setup *setup, const char *id, bool full, const char *by
 	return ok;
 }
 
+/* Say at the beginning of a session that a crash would lose what it writes. */
+static void print_memory(const struct review *review)
+{
+	struct buf text;
+
+	if (!review->meta.memory)
+		return;
+	buf_init(&text, LINE_BYTES);
+	(void)buf_adds(&text,
+		       "glovebox: the layer lies in memory, because the file system of the state "
+		       "folder keeps none. It is saved when the session ends; a crash of the "
+		       "machine before that loses what came since\n");
+	print_folded(&text, stderr);
+	buf_fini(&text);
+}
+
 bool layered_begin(struct setup *setup, const char *id, const char *by,
 		   const char *const *words, struct err *err)
 {
-	return begin(setup, id, false, by, words, err);
+	if (!begin(setup, id, false, by, words, err))
+		return false;
+	print_memory(setup->review);
+	return true;
 }
 
 /* Tell the model of SETUP's agent where its writes are. */
@@ -130,11 +175,13 @@ int layered_take(struct setup *setup, const struct options *options, const char 
 	const char *id;
 	struct err err;
 
-	return !layered_wanted(setup, options, &id) ||
-			       layered_go_on(setup, id, false, by, &err)
-		       ? CODE_DONE
-		       : verb_complain(err.code == EOPNOTSUPP ? CODE_NO_CELL : CODE_FAILED,
-				       "%s", err.text);
+	if (!layered_wanted(setup, options, &id))
+		return CODE_DONE;
+	if (!layered_go_on(setup, id, false, by, &err))
+		return verb_complain(err.code == EOPNOTSUPP ? CODE_NO_CELL : CODE_FAILED,
+				     "%s", err.text);
+	print_memory(setup->review);
+	return CODE_DONE;
 }
 
 /* "14 files changed, 3 added, 1 removed (2.1 MiB)" */
@@ -178,22 +225,12 @@ static void print_json(const struct review *review, FILE *out)
 	value_set_integer(object, "bytes", counts->bytes);
 	if (counts->other)
 		value_set_boolean(object, "other", true);
+	if (review->meta.memory)
+		value_set_boolean(object, "saved", review_is_saved(review));
 	buf_init(&line, LINE_BYTES);
 	(void)value_print(object, 0, &line);
 	(void)fprintf(out, "%s\n", line.data);
 	buf_fini(&line);
-}
-
-/* Print TEXT, folded where OUT is a terminal. */
-static void print_folded(const struct buf *text, FILE *out)
-{
-	struct buf lines;
-
-	buf_init(&lines, 2 * LINE_BYTES);
-	(void)fflush(out);
-	paint_fold_for(fileno(out), buf_str(text), &lines);
-	(void)fwrite(lines.data, 1, lines.size, out);
-	buf_fini(&lines);
 }
 
 static void print_words(const struct review *review, FILE *out)
@@ -204,11 +241,11 @@ static void print_words(const struct review *review, FILE *out)
 	(void)buf_adds(&text, "Nothing of it is in your folder yet: ");
 	counts_print(&review->meta.counts, &text);
 	(void)buf_addf(&text, ". glovebox review %s\n", review->meta.id);
-	if (review->meta.memory)
-		(void)buf_adds(&text,
-			       "glovebox: this layer lies in memory, because the file "
-			       "system of the state folder keeps none; a restart of "
-			       "the machine loses it\n");
+	if (review->unsaved != NULL)
+		(void)buf_addf(&text,
+			       "glovebox: this layer lies in memory and could not be saved: %s. "
+			       "It is there until the machine is restarted\n",
+			       review->unsaved);
 	print_folded(&text, out);
 	buf_fini(&text);
 }

@@ -437,8 +437,8 @@ static bool is_said_below(const struct review_report *report, size_t at)
 static bool is_doubtful(const struct review_report *report,
 			const struct review_change *change)
 {
-	return report->cut && change->after.there && !change->after.folder &&
-	       !change->after.link && change->after.size == 0;
+	return report->cut == REVIEW_SHORT && change->after.there &&
+	       !change->after.folder && !change->after.link && change->after.size == 0;
 }
 
 void print_review_cut(const char *id, const struct review_report *report, struct buf *out)
@@ -447,8 +447,15 @@ void print_review_cut(const char *id, const struct review_report *report, struct
 
 	for (size_t i = 0; i < report->count; i++)
 		count += is_doubtful(report, &report->changes[i]);
-	if (!report->cut)
+	if (report->cut == REVIEW_WHOLE)
 		return;
+	if (report->cut == REVIEW_OLDER) {
+		(void)buf_addf(out,
+			       "The machine went down, or a login ended, while review %s was "
+			       "written in memory: what came after it was saved is lost.\n",
+			       id);
+		return;
+	}
 	(void)buf_addf(out, "The machine went down while review %s was written: ", id);
 	if (count > 0)
 		(void)buf_addf(out, "%zu of its files %s empty. %s marked \"?\".\n",

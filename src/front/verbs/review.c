@@ -163,6 +163,20 @@ static int complain_about_none(const struct reviewing *work, const char *workspa
 	return CODE_FAILED;
 }
 
+/* Build the layer again where it lay in memory and is gone, and say so. */
+static int restore(struct reviewing *work)
+{
+	struct err err = {0};
+	struct buf told;
+
+	buf_init(&told, TEXT_MAX);
+	const bool fine = review_restore(work->review, &told, &err);
+	if (told.size > 0)
+		paint_fold_complain(buf_str(&told));
+	buf_fini(&told);
+	return fine ? CODE_DONE : complain_about_layer(&err);
+}
+
 /*
  * Open the layer ID of the workspace (NULL: the newest open one). LOCKS: this verb will change
  * it, and nobody may work in it.
@@ -197,6 +211,8 @@ static int open_work(struct reviewing *work, const char *id, const char *by, boo
 		      NULL);
 	review_tidy(work->folder.data, work->setup.workspace);
 	code = open_layer(work, work->setup.workspace, id, by, locks);
+	if (code == CODE_DONE)
+		code = restore(work);
 	if (code != CODE_DONE)
 		return code;
 	if (!review_shown_fill(&work->shown, work->review, &err))
@@ -242,7 +258,7 @@ static int ask_worker(struct reviewing *work, const struct review_wish *wish,
 			paint_fold_complain(buf_str(&result.text));
 		}
 	}
-	report->cut = review_is_cut(work->review);
+	report->cut = review_cut(work->review);
 	tool_result_fini(&result);
 	return code;
 }
@@ -278,6 +294,8 @@ static int list_reviews(const char *workspace, const char *folder, bool json, FI
 			value_set_integer(row, "removed", item->meta.counts.removed);
 			value_set_integer(row, "bytes", item->meta.counts.bytes);
 			value_set_boolean(row, "partial", item->meta.counts.partial);
+			if (item->meta.memory)
+				value_set_boolean(row, "saved", item->saved);
 		}
 		code = verb_print_json(row, 0, out);
 	}
@@ -301,6 +319,8 @@ static int show_report(struct reviewing *work, const struct review_report *repor
 			value_append(trees, value_new_text(meta->trees[i]));
 		value_set_text(value, "state", review_state_name(meta->state));
 		value_set(value, "trees", trees);
+		if (meta->memory)
+			value_set_boolean(value, "saved", review_is_saved(work->review));
 		return verb_print_json(value, 0, work->out);
 	}
 	if (options_given(work->options, "diff"))
@@ -314,6 +334,12 @@ static int show_report(struct reviewing *work, const struct review_report *repor
 			      meta->id);
 	buf_init(&text, TEXT_MAX);
 	print_review_cut(meta->id, report, &text);
+	if (meta->memory && !work->used && !review_is_saved(work->review) &&
+	    report->cut == REVIEW_WHOLE)
+		(void)buf_addf(&text,
+			       "Review %s lies in memory and is not saved: a restart of the machine "
+			       "loses it. glovebox exec --review=%s -- true saves it.\n",
+			       meta->id, meta->id);
 	(void)fwrite(text.data, 1, text.size, work->out);
 	buf_fini(&text);
 	if (!review_report_has_news(report)) {
@@ -811,6 +837,8 @@ static int drop_run(const struct options *options, FILE *out)
 	const bool open = code == CODE_DONE && work.review != NULL;
 	if (open)
 		code = ask_drop(options, work.review->meta.id);
+	if (open && code == CODE_DONE && options->word_count > 0)
+		code = restore(&work);
 	if (open && code == CODE_DONE && options->word_count > 0) {
 		work.only = absolute_all(workspace, options->words);
 		for (size_t i = 0; work.only[i] != NULL && code == CODE_DONE; i++)

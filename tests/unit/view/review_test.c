@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -499,14 +502,14 @@ static void a_session_of_another_boot_was_cut(void **state)
 	struct err err;
 
 	assert_true(review_begin(made, &err));
-	assert_false(review_is_cut(made));
+	assert_int_equal(review_cut(made), REVIEW_WHOLE);
 	(void)snprintf(made->meta.boot, REVIEW_BOOT, "0b9a4c3e-0");
-	assert_true(review_is_cut(made));
+	assert_int_equal(review_cut(made), REVIEW_SHORT);
 	assert_true(review_end(made, &counts, &err));
 	/* The process that lets the disk confirm it takes the mark away. */
-	for (int i = 0; i < 5000 && review_is_cut(made); i++)
+	for (int i = 0; i < 5000 && review_cut(made) != REVIEW_WHOLE; i++)
 		(void)usleep(1000);
-	assert_false(review_is_cut(made));
+	assert_int_equal(review_cut(made), REVIEW_WHOLE);
 	review_close(made);
 	made = reopen(place, NULL);
 	assert_int_equal(made->meta.counts.added, 3);
@@ -531,6 +534,380 @@ static void a_session_that_has_ended_holds_no_lock(void **state)
 		review_close(found);
 	}
 }
+
+/* Layers in memory. */
+
+enum { STOPS_MAX = 4000 };
+
+static void memory_name(const struct review *review, const char *rest, char path[96])
+{
+	(void)snprintf(path, 96, "/dev/shm/glovebox-review-%s%s", review->meta.id, rest);
+}
+
+static void memory_write(const struct review *review, const char *rest, const char *text)
+{
+	char path[96];
+
+	memory_name(review, rest, path);
+	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	(void)close(fd);
+}
+
+static bool memory_holds(const struct review *review, const char *rest, const char *text)
+{
+	char path[96], data[64] = "";
+
+	memory_name(review, rest, path);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	assert_true(read(fd, data, sizeof(data) - 1) >= 0);
+	(void)close(fd);
+	return strcmp(data, text) == 0;
+}
+
+/* As a restart of the machine does. */
+static void memory_goes(const struct review *review)
+{
+	char path[96];
+
+	memory_name(review, "", path);
+	fd_folder_remove(path);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* A layer whose trees lie in memory, with the file `f`. */
+static struct review *make_in_memory(const struct place *place)
+{
+	static const char *const folders[] = {"", "/0", "/0/upper"};
+	struct review *review = make(place);
+	char path[96];
+
+	review->meta.memory = true;
+	review->meta.most = 1 << 20;
+	for (size_t i = 0; i < UNIT_COUNT(folders); i++) {
+		memory_name(review, folders[i], path);
+		if (mkdir(path, 0700) < 0) {
+			review_close(review);
+			unit_skip("nothing can be written to /dev/shm");
+		}
+	}
+	memory_write(review, "/0/upper/f", "one");
+	return review;
+}
+
+static void session(struct review *review, bool writes)
+{
+	const struct review_counts counts = {.added = 1};
+	struct err err;
+
+	review->written = writes;
+	assert_true(review_begin(review, &err));
+	if (!review_end(review, &counts, &err))
+		fail_msg("%s", err.text);
+}
+
+/* Close REVIEW and open it again, locked. */
+static struct review *again(const struct place *place, struct review *review)
+{
+	char id[REVIEW_ID];
+	struct err err;
+
+	(void)snprintf(id, sizeof(id), "%s", review->meta.id);
+	review_close(review);
+	struct review *found = reopen(place, id);
+	if (!review_lock(found, "glovebox review", &err))
+		fail_msg("%s", err.text);
+	return found;
+}
+
+static void restored(struct review *review, bool says)
+{
+	struct buf told;
+	struct err err;
+
+	buf_init(&told, 4096);
+	if (!review_restore(review, &told, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(strstr(told.data, "is there again, as it was saved") != NULL, says);
+	buf_fini(&told);
+}
+
+static void not_restored(struct review *review, const char *why)
+{
+	struct buf told;
+	struct err err;
+
+	buf_init(&told, 4096);
+	assert_false(review_restore(review, &told, &err));
+	assert_non_null(strstr(err.text, why));
+	assert_int_equal(told.size, 0);
+	buf_fini(&told);
+}
+
+static void a_saved_layer_outlives_its_memory(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = make_in_memory(place);
+	char rest[96];
+	struct err err;
+
+	assert_false(review_is_saved(review));
+	session(review, true);
+	assert_true(review_is_saved(review));
+	restored(review, false);
+	memory_goes(review);
+	review = again(place, review);
+	restored(review, true);
+	assert_true(memory_holds(review, "/0/upper/f", "one"));
+	assert_int_equal(review_cut(review), REVIEW_WHOLE);
+	assert_true(review_is_saved(review));
+	/* A killed process has left some of both. */
+	memory_name(review, "/0/upper/f", rest);
+	assert_int_equal(unlink(rest), 0);
+	memory_name(review, "/0/upper", rest);
+	assert_int_equal(rmdir(rest), 0);
+	memory_name(review, ".new", rest);
+	assert_int_equal(mkdir(rest, 0700), 0);
+	restored(review, true);
+	assert_true(memory_holds(review, "/0/upper/f", "one"));
+	assert_int_equal(access(rest, F_OK), -1);
+	assert_int_equal(mkdir(rest, 0700), 0);
+	assert_true(review_drop(review, &err));
+	assert_int_equal(access(rest, F_OK), -1);
+	assert_int_equal(faccessat(review->folder, "saved", F_OK, 0), -1);
+	restored(review, false); /* there is nothing to build */
+	review_close(review);
+}
+
+static void what_came_after_it_was_saved_is_told(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = make_in_memory(place);
+	struct err err;
+
+	session(review, true);
+	assert_true(review_begin(review, &err));
+	memory_write(review, "/0/upper/f", "two");
+	review = again(place, review); /* the session was killed */
+	assert_false(review_is_saved(review));
+	assert_int_equal(review_cut(review), REVIEW_WHOLE);
+	restored(review, false);
+	assert_true(memory_holds(review, "/0/upper/f", "two"));
+	memory_goes(review);
+	restored(review, true);
+	assert_true(memory_holds(review, "/0/upper/f", "one"));
+	assert_int_equal(review_cut(review), REVIEW_OLDER);
+	review = again(place, review);
+	assert_int_equal(review_cut(review), REVIEW_OLDER);
+	/* A session that writes nothing saves it all the same: it was not as it was saved. */
+	session(review, false);
+	assert_true(review_is_saved(review));
+	assert_int_equal(review_cut(review), REVIEW_WHOLE);
+	assert_true(review_drop(review, &err));
+	review_close(review);
+}
+
+static void a_session_that_writes_nothing_saves_nothing(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = make_in_memory(place);
+	struct stat before, after;
+	struct err err;
+
+	session(review, true);
+	assert_int_equal(fstatat(review->folder, "saved", &before, 0), 0);
+	session(review, false);
+	assert_int_equal(fstatat(review->folder, "saved", &after, 0), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	assert_true(review_is_saved(review));
+	assert_true(review_drop(review, &err));
+	review_close(review);
+}
+
+static void a_dropped_path_does_not_come_back(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = make_in_memory(place);
+	char path[96];
+	struct err err;
+
+	memory_write(review, "/0/upper/g", "g");
+	session(review, true);
+	(void)snprintf(path, sizeof(path), "%s/f", place->work);
+	if (!review_drop_path(review, path, &err))
+		fail_msg("%s", err.text);
+	memory_goes(review);
+	restored(review, true);
+	assert_true(memory_holds(review, "/0/upper/g", "g"));
+	assert_false(memory_holds(review, "/0/upper/f", "one"));
+	assert_int_equal(review_cut(review), REVIEW_WHOLE);
+	/* Over the limit it cannot be saved: that is said, and it is dropped in memory. */
+	review->meta.most = 0;
+	memory_write(review, "/0/upper/h", "h");
+	(void)snprintf(path, sizeof(path), "%s/g", place->work);
+	assert_false(review_drop_path(review, path, &err));
+	assert_non_null(strstr(err.text, "would bring it back"));
+	assert_false(memory_holds(review, "/0/upper/g", "g"));
+	assert_true(review_drop(review, &err));
+	review_close(review);
+}
+
+static void a_layer_over_the_limit_stays_in_memory(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = make_in_memory(place);
+	const struct review_counts counts = {.added = 1};
+	struct err err;
+
+	review->meta.most = 2;
+	review->written = true;
+	assert_true(review_begin(review, &err));
+	assert_false(review_end(review, &counts, &err));
+	assert_non_null(strstr(review->unsaved, "limits.tmp"));
+	assert_false(review_is_saved(review));
+	assert_int_equal(faccessat(review->folder, "saved.tmp", F_OK, 0), -1);
+	assert_true(memory_holds(review, "/0/upper/f", "one"));
+	memory_goes(review);
+	review = again(place, review);
+	not_restored(review, "before it was saved");
+	assert_true(review_drop(review, &err));
+	review_close(review);
+}
+
+static void damage_is_a_sentence_and_builds_nothing(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = make_in_memory(place);
+	char path[96];
+	struct err err;
+
+	session(review, true);
+	memory_goes(review);
+	auto_close int saved = openat(review->folder, "saved", O_RDWR | O_CLOEXEC);
+	assert_int_equal(pwrite(saved, "?", 1, 80), 1);
+	not_restored(review, "is damaged");
+	assert_int_equal(unlinkat(review->folder, "saved", 0), 0);
+	assert_int_equal(mkfifoat(review->folder, "saved", 0600), 0);
+	not_restored(review, "is damaged");
+	assert_int_equal(unlinkat(review->folder, "saved", 0), 0);
+	assert_int_equal(symlinkat("/etc/passwd", review->folder, "saved"), 0);
+	not_restored(review, "glovebox drop");
+	memory_name(review, "", path);
+	assert_int_equal(access(path, F_OK), -1);
+	memory_name(review, ".new", path);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_true(review_drop(review, &err));
+	review_close(review);
+}
+
+static bool end_now(struct review *review)
+{
+	const struct review_counts counts = {.added = 1};
+	struct err err;
+
+	return review_end(review, &counts, &err);
+}
+
+static bool restore_now(struct review *review)
+{
+	struct buf told;
+	struct err err;
+
+	buf_init(&told, 4096);
+	const bool fine = review_restore(review, &told, &err);
+	buf_fini(&told);
+	return fine;
+}
+
+/* Run ACT in a process that is killed after that many stops. True: it has ended before. */
+static bool killed(bool (*act)(struct review *review), struct review *review, unsigned stops)
+{
+	int status;
+
+	const pid_t pid = fork();
+	if (pid == 0) {
+		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		(void)raise(SIGSTOP);
+		_exit(!act(review));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	for (unsigned i = 0; i < stops && WIFSTOPPED(status);) {
+		/* The end of the process with walls is no stop of its own. */
+		const int sent = WSTOPSIG(status) == SIGCHLD ? SIGCHLD : 0;
+
+		assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, sent), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		i += sent == 0;
+	}
+	if (!WIFSTOPPED(status)) {
+		assert_int_equal(WEXITSTATUS(status), 0);
+		return true;
+	}
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return false;
+}
+
+static void killed_while_it_is_built_it_is_built_again(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = make_in_memory(place);
+	char path[96];
+	struct err err;
+	bool ended = false;
+
+	session(review, true);
+	for (unsigned stops = 0; !ended && stops < STOPS_MAX; stops++) {
+		memory_goes(review);
+		ended = killed(restore_now, review, stops);
+		assert_true(restore_now(review));
+		if (!memory_holds(review, "/0/upper/f", "one"))
+			fail_msg("after %u stops it is not there", stops);
+	}
+	assert_true(ended);
+	assert_true(review_drop(review, &err));
+	memory_name(review, ".new", path);
+	assert_int_equal(access(path, F_OK), -1);
+	review_close(review);
+}
+
+static void killed_at_any_moment_the_old_or_the_new_is_saved(void **state)
+{
+	const struct place *place = *state;
+	struct review *review = make_in_memory(place);
+	struct err err;
+	bool ended = false, old = false, new = false;
+
+	for (unsigned stops = 0; !ended && stops < STOPS_MAX; stops++) {
+		memory_write(review, "/0/upper/f", "one");
+		session(review, true);
+		assert_true(review_begin(review, &err));
+		memory_write(review, "/0/upper/f", "two");
+		review->written = true;
+		ended = killed(end_now, review, stops);
+		const bool is_saved = review_is_saved(review);
+		memory_goes(review);
+		restored(review, true);
+		if (memory_holds(review, "/0/upper/f", "two"))
+			new = true;
+		else if (!memory_holds(review, "/0/upper/f", "one"))
+			fail_msg("after %u stops it is neither", stops);
+		else if (is_saved)
+			fail_msg("after %u stops the old one counts as the new", stops);
+		else
+			old = true;
+		assert_int_equal(review_cut(review), is_saved ? REVIEW_WHOLE : REVIEW_OLDER);
+	}
+	assert_true(ended && old && new);
+	assert_true(review_drop(review, &err));
+	review_close(review);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -573,6 +950,14 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_session_that_has_ended_holds_no_lock,
 						setup, teardown),
+		CASE(a_saved_layer_outlives_its_memory),
+		CASE(what_came_after_it_was_saved_is_told),
+		CASE(a_session_that_writes_nothing_saves_nothing),
+		CASE(a_dropped_path_does_not_come_back),
+		CASE(a_layer_over_the_limit_stays_in_memory),
+		CASE(damage_is_a_sentence_and_builds_nothing),
+		CASE(killed_at_any_moment_the_old_or_the_new_is_saved),
+		CASE(killed_while_it_is_built_it_is_built_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
