@@ -359,7 +359,11 @@ static bool enter_folder(const struct outside_folder *walls, pid_t parent, struc
 	const size_t count = walls->file >= 0 ? 2 : 1;
 	const int given[] = {out_of_the_way(walls->folder),
 			     count > 1 ? out_of_the_way(walls->file) : -1};
+	sigset_t all;
 
+	/* Ctrl+C is for the caller, which ends this process when it ends. */
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, NULL);
 	if (walls->work == OUTSIDE_READS_ALL)
 		read_all_of_ours();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)

@@ -1211,7 +1211,9 @@ static bool memory_save(const struct review *review, struct err *err)
 		return err_set(err, code,
 			       "it has more than %d folders in each other, or %d names",
 			       SAVED_DEPTH_MAX, SAVED_ENTRIES_MAX);
-	return err_set(err, code, "%s: %s", review->path, strerror(code));
+	return err_set(err, code, "%s: %s", review->path,
+		       code == EINTR ? "the process that wrote it was killed"
+				     : strerror(code));
 }
 
 /* Build the trees of REVIEW from SAVED in memory. Returns 0, or a number of errno.h. */
@@ -1277,8 +1279,11 @@ bool review_restore(struct review *review, struct buf *told, struct err *err)
 		(void)buf_addf(told,
 			       "Review %s lay in memory, which a restart of the machine or the "
 			       "end of a login has emptied. It is there again, as it was saved "
-			       "at %s.\n",
-			       id, at);
+			       "at %s.%s\n",
+			       id, at,
+			       review_cut(review) == REVIEW_OLDER
+				       ? " A session in it wrote after that, which is lost."
+				       : "");
 		return true;
 	}
 	if (code == SAVED_UNSOUND)

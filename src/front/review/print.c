@@ -74,6 +74,9 @@ void print_review_line(const struct review_item *item, FILE *out)
 				       text_size((uint64_t)(counts->bytes > 0 ? counts->bytes
 									      : 0),
 						 size));
+		if (item->meta.memory && !item->saved && !item->used &&
+		    item->meta.state == REVIEW_OPEN)
+			(void)buf_adds(&line, "  in memory, not saved");
 	}
 	(void)fprintf(out, "%s\n", line.data);
 	buf_fini(&line);
