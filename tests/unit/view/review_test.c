@@ -36,9 +36,20 @@ static int setup(void **state)
 	return mkdir(place.work, 0700);
 }
 
+/* The folder of the test's layer in memory; "": none. */
+static char in_memory[96];
+
 static int teardown(void **state)
 {
+	char built[sizeof(in_memory) + 8];
+
 	tree_remove(((struct place *)*state)->folder);
+	if (in_memory[0] == '\0')
+		return 0;
+	(void)snprintf(built, sizeof(built), "%s.new", in_memory);
+	fd_folder_remove(in_memory);
+	fd_folder_remove(built);
+	in_memory[0] = '\0';
 	return 0;
 }
 
@@ -587,6 +598,7 @@ static struct review *make_in_memory(const struct place *place)
 
 	review->meta.memory = true;
 	review->meta.most = 1 << 20;
+	memory_name(review, "", in_memory);
 	for (size_t i = 0; i < UNIT_COUNT(folders); i++) {
 		memory_name(review, folders[i], path);
 		if (mkdir(path, 0700) < 0) {
@@ -752,6 +764,7 @@ static void a_dropped_path_does_not_come_back(void **state)
 	(void)snprintf(path, sizeof(path), "%s/g", place->work);
 	assert_false(review_drop_path(review, path, &err));
 	assert_non_null(strstr(err.text, "would bring it back"));
+	assert_false(review_is_saved(review));
 	assert_false(memory_holds(review, "/0/upper/g", "g"));
 	assert_true(review_drop(review, &err));
 	review_close(review);
@@ -880,27 +893,30 @@ static void killed_at_any_moment_the_old_or_the_new_is_saved(void **state)
 {
 	const struct place *place = *state;
 	struct review *review = make_in_memory(place);
+	char before[16] = "one", now[16];
 	struct err err;
 	bool ended = false, old = false, new = false;
 
+	session(review, true);
 	for (unsigned stops = 0; !ended && stops < STOPS_MAX; stops++) {
-		memory_write(review, "/0/upper/f", "one");
-		session(review, true);
 		assert_true(review_begin(review, &err));
-		memory_write(review, "/0/upper/f", "two");
+		(void)snprintf(now, sizeof(now), "%u", stops);
+		memory_write(review, "/0/upper/f", now);
 		review->written = true;
 		ended = killed(end_now, review, stops);
 		const bool is_saved = review_is_saved(review);
 		memory_goes(review);
 		restored(review, "is there again, as it was saved");
-		if (memory_holds(review, "/0/upper/f", "two"))
+		if (memory_holds(review, "/0/upper/f", now)) {
+			(void)snprintf(before, sizeof(before), "%s", now);
 			new = true;
-		else if (!memory_holds(review, "/0/upper/f", "one"))
+		} else if (!memory_holds(review, "/0/upper/f", before)) {
 			fail_msg("after %u stops it is neither", stops);
-		else if (is_saved)
+		} else if (is_saved) {
 			fail_msg("after %u stops the old one counts as the new", stops);
-		else
+		} else {
 			old = true;
+		}
 		assert_int_equal(review_cut(review), is_saved ? REVIEW_WHOLE : REVIEW_OLDER);
 	}
 	assert_true(ended && old && new);
