@@ -86,7 +86,7 @@ static bool writable_add(int ruleset, const char *path, uint64_t access, struct 
 	return true;
 }
 
-bool landlock_no_files(int folder, uint64_t rights, struct err *err)
+bool landlock_no_files(const struct landlock_grant *grants, size_t count, struct err *err)
 {
 	const int abi = landlock_abi();
 	/*
@@ -100,22 +100,26 @@ bool landlock_no_files(int folder, uint64_t rights, struct err *err)
 							       KERNEL_LANDLOCK_SCOPE_ABSTRACT
 						     : 0,
 	};
-	const struct kernel_landlock_beneath rule = {
-		.allowed_access = rights & wanted.handled_access_fs,
-		.parent_fd = folder,
-	};
 
 	if (abi == 0)
-		return true; /* without Landlock the filter still refuses every open */
+		return true; /* the filter of the process stays */
 	auto_close int ruleset = (int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
 					      abi >= LANDLOCK_ABI_SCOPES
 						      ? sizeof(wanted)
 						      : sizeof(wanted.handled_access_fs),
 					      0);
-	if (ruleset < 0 || (folder >= 0 && syscall(KERNEL_LANDLOCK_ADD, ruleset,
-						   KERNEL_LANDLOCK_BENEATH, &rule, 0) < 0))
-		return err_set(err, errno, "Landlock: %s", strerror(errno));
-	return landlock_enter(ruleset, err);
+	bool fine = ruleset >= 0;
+	for (size_t i = 0; i < count && fine; i++) {
+		const struct kernel_landlock_beneath rule = {
+			.allowed_access = grants[i].rights & wanted.handled_access_fs,
+			.parent_fd = grants[i].folder,
+		};
+
+		fine = syscall(KERNEL_LANDLOCK_ADD, ruleset, KERNEL_LANDLOCK_BENEATH,
+			       &rule, 0) == 0;
+	}
+	return fine ? landlock_enter(ruleset, err)
+		    : err_set(err, errno, "Landlock: %s", strerror(errno));
 }
 
 bool landlock_write_below(const char *const *writable, struct err *err)

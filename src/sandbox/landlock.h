@@ -16,6 +16,7 @@
 #include "base/kernel.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct view;
@@ -54,11 +55,17 @@ bool landlock_enter(int ruleset, struct err *err);
  */
 bool landlock_write_below(const char *const *writable, struct err *err);
 
+/* RIGHTS over what lies below FOLDER; those that this kernel does not know are left out. */
+struct landlock_grant {
+	int folder;
+	uint64_t rights;
+};
+
 /*
- * Load Landlock rules: no signals out, no abstract socket, and no right to any file but those
- * RIGHTS that this kernel knows, below FOLDER (-1: none).
+ * Load Landlock rules: no signals out, no abstract socket, and no right to any file but the COUNT
+ * GRANTS.
  */
-bool landlock_no_files(int folder, uint64_t rights, struct err *err);
+bool landlock_no_files(const struct landlock_grant *grants, size_t count, struct err *err);
 
 /*
  * Take one call from LISTENER. If the file lies at or below one of WRITABLE

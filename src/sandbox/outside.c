@@ -283,7 +283,7 @@ bool outside_enter(const struct sandbox_outside *walls, struct err *err)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
 	/* The filter that lists calls is the last one: it allows no further one. */
-	return sandbox_privilege_reduce(0, err) && landlock_no_files(-1, 0, err) &&
+	return sandbox_privilege_reduce(0, err) && landlock_no_files(NULL, 0, err) &&
 	       (!walls->no_network ||
 		filter_load(no_sockets, sizeof(no_sockets) / sizeof(no_sockets[0]), err)) &&
 	       filter_load(filter, sizeof(filter) / sizeof(filter[0]), err);
@@ -381,9 +381,9 @@ static bool enter_folder(const struct outside_folder *walls, pid_t parent, struc
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
 	(void)umask(0);
+	const struct landlock_grant grant = {OUTSIDE_FOLDER, works[walls->work].files};
 	return sandbox_privilege_reduce(works[walls->work].others & rights_of_ours(), err) &&
-	       landlock_no_files(OUTSIDE_FOLDER, works[walls->work].files, err) &&
-	       filter_folder(walls->work, err);
+	       landlock_no_files(&grant, 1, err) && filter_folder(walls->work, err);
 }
 
 int outside_run(const struct outside_folder *walls, int (*act)(void *context), void *context)

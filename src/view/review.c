@@ -1168,6 +1168,16 @@ bool review_is_saved(const struct review *review)
 	return is_saved(review->folder);
 }
 
+/* The trees of REVIEW, which lies in memory, as saving.h names them. */
+static uint64_t trees_in_memory(const struct review *review)
+{
+	uint64_t which = 0;
+
+	for (size_t i = 0; i < review->meta.tree_count; i++)
+		which |= UINT64_C(1) << i;
+	return which;
+}
+
 /* Write the trees of REVIEW to a new file. Returns 0, or a number of errno.h. */
 static int saved_make(const struct review *review)
 {
@@ -1181,7 +1191,7 @@ static int saved_make(const struct review *review)
 		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, LOG_MODE);
 	if (file < 0)
 		return errno;
-	const int code = saving_store(trees, review->meta.tree_count, file,
+	const int code = saving_store(trees, trees_in_memory(review), file,
 				      (uint64_t)review->meta.most);
 	if (code != 0)
 		return code;
@@ -1226,7 +1236,7 @@ static int memory_build(struct review *review, int saved)
 	auto_close int trees = memory_make(name) ? memory_open(name, path) : -1;
 	if (trees < 0)
 		return EOPNOTSUPP;
-	int code = saving_build(trees, review->meta.tree_count, saved,
+	int code = saving_build(trees, trees_in_memory(review), saved,
 				(uint64_t)review->meta.most);
 	/* Without the boot of the last session the layer counts as cut (review_cut). */
 	if (code == 0 && is_unsynced(review->folder)) {

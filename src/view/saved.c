@@ -263,14 +263,18 @@ static bool read_entry(struct str chunk, char texts[NAME_MAX + PATH_MAX + 2],
 	return entry_is_sound(entry);
 }
 
-/* Is ENTRY the next tree? */
-static bool is_next_tree(const struct saved_reader *reader, const struct saved_entry *entry)
+/* The number of the tree ENTRY, which comes after those that were read; 64: it is none. */
+static unsigned tree_of(const struct saved_reader *reader, const struct saved_entry *entry)
 {
 	char name[16];
 
-	(void)snprintf(name, sizeof(name), "%zu", reader->trees);
-	return entry->kind == SAVED_FOLDER && reader->trees < SAVED_TREES_MAX &&
-	       str_equal(entry->name, str_of(name));
+	for (unsigned i = 0; i < SAVED_TREES_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "%u", i);
+		if (entry->kind == SAVED_FOLDER && reader->trees >> i == 0 &&
+		    str_equal(entry->name, str_of(name)))
+			return i;
+	}
+	return SAVED_TREES_MAX;
 }
 
 /* An entry comes next. False: it does not fit to what is open. */
@@ -278,10 +282,12 @@ static bool open_entry(struct state *state, const struct saved_entry *entry)
 {
 	struct saved_reader *reader = state->reader;
 
-	if (state->in_file || (state->depth == 0 && !is_next_tree(reader, entry)) ||
-	    reader->entries == SAVED_ENTRIES_MAX)
+	const unsigned tree = state->depth == 0 ? tree_of(reader, entry) : 0;
+
+	if (state->in_file || tree == SAVED_TREES_MAX || reader->entries == SAVED_ENTRIES_MAX)
 		return false;
-	reader->trees += state->depth == 0;
+	if (state->depth == 0)
+		reader->trees |= UINT64_C(1) << tree;
 	reader->entries++;
 	state->depth += entry->kind == SAVED_FOLDER;
 	state->in_file = entry->kind == SAVED_FILE;

@@ -9,7 +9,8 @@
  * lowest first), and so many bytes:
  *
  *   SAVED_ENTRY  a name in the folder that is open, and what it is. A folder or file is open
- *                until its SAVED_CLOSE. The outermost folders are the trees "0", "1", …
+ *                until its SAVED_CLOSE. The outermost folders are trees, called by their number,
+ *                in order
  *   SAVED_EXTRA  an attribute of the innermost open folder or file
  *   SAVED_DATA   bytes of the open file; the places between them are holes
  *   SAVED_CLOSE
@@ -101,7 +102,7 @@ struct saved_reader {
 	int (*take)(void *context, const struct saved_item *item);
 	void *context;
 	uint64_t bytes_most; /* of contents and attributes */
-	size_t trees;        /* result: the trees that were read */
+	uint64_t trees;      /* result: the trees that were read; bit N for the tree N */
 	size_t entries;      /* result */
 	uint64_t bytes;      /* result */
 };

@@ -30,7 +30,7 @@ enum { NUMBER_ROOM = 24 };
 
 /* What the process is told. */
 struct order {
-	size_t count;
+	uint64_t which;
 	uint64_t most;
 	bool is_root;
 };
@@ -278,13 +278,13 @@ static int save_folder(struct saver *saver, int take_fd, size_t depth)
 }
 
 /* The upper folder of the tree NUMBER, under the name of the tree. */
-static int save_tree(struct saver *saver, size_t number)
+static int save_tree(struct saver *saver, unsigned number)
 {
 	char name[NUMBER_ROOM];
 	enum saved_kind kind;
 	struct stat st;
 
-	(void)snprintf(name, sizeof(name), "%zu", number);
+	(void)snprintf(name, sizeof(name), "%u", number);
 	auto_close int tree = openat(OUTSIDE_FOLDER, name,
 				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int upper =
@@ -312,8 +312,10 @@ static int store(void *context)
 	};
 	int code = 0;
 
-	for (size_t i = 0; i < order->count && code == 0; i++)
-		code = save_tree(&saver, i);
+	for (unsigned i = 0; i < SAVED_TREES_MAX && code == 0; i++) {
+		if ((order->which >> i & 1) != 0)
+			code = save_tree(&saver, i);
+	}
 	return code != 0 ? code : put(&saver, &(const struct saved_item){.tag = SAVED_END});
 }
 
@@ -528,32 +530,32 @@ static int build(void *context)
 	const int code = saved_read(&reader, OUTSIDE_FILE);
 	if (code != 0)
 		return code;
-	return reader.trees == order->count ? again_remove(builder->again) : SAVED_UNSOUND;
+	return reader.trees == order->which ? again_remove(builder->again) : SAVED_UNSOUND;
 }
 
 /* The callers. */
 
-static int run(enum outside_work work, int trees, size_t count, int file, uint64_t most,
+static int run(enum outside_work work, int trees, uint64_t which, int file, uint64_t most,
 	       int (*act)(void *context))
 {
 	const struct outside_folder walls = {work, trees, file};
-	struct order order = {count, most, geteuid() == 0};
+	struct order order = {which, most, geteuid() == 0};
 
 	return outside_run(&walls, act, &order);
 }
 
-int saving_store(int trees, size_t count, int file, uint64_t most)
+int saving_store(int trees, uint64_t which, int file, uint64_t most)
 {
-	const int code = run(OUTSIDE_READS, trees, count, file, most, store);
+	const int code = run(OUTSIDE_READS, trees, which, file, most, store);
 
 	if (code != EACCES)
 		return code;
 	if (ftruncate(file, 0) < 0 || lseek(file, 0, SEEK_SET) < 0)
 		return errno;
-	return run(OUTSIDE_READS_ALL, trees, count, file, most, store);
+	return run(OUTSIDE_READS_ALL, trees, which, file, most, store);
 }
 
-int saving_build(int trees, size_t count, int file, uint64_t most)
+int saving_build(int trees, uint64_t which, int file, uint64_t most)
 {
-	return run(OUTSIDE_BUILDS, trees, count, file, most, build);
+	return run(OUTSIDE_BUILDS, trees, which, file, most, build);
 }

@@ -12,18 +12,17 @@
 
 #include "view/saved.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 /*
- * Write the upper folders of COUNT trees in the folder TREES, in which nobody works, to the file
- * FILE, which is open for writing and empty. Nothing in TREES is changed.
+ * Write the upper folders of the trees WHICH (bit N for the tree N) in the folder TREES, in which
+ * nobody works, to the file FILE, which is open for writing and empty. Nothing in TREES is changed.
  */
-int saving_store(int trees, size_t count, int file, uint64_t most);
+int saving_store(int trees, uint64_t which, int file, uint64_t most);
 
 /*
- * Build the COUNT trees of FILE in the empty folder TREES, as they were. After a failure some of
+ * Build the trees WHICH of FILE in the empty folder TREES, as they were. After a failure some of
  * them may be there, and not as they were. SAVED_UNSOUND: the file is damaged, or holds other
  * trees.
  */
-int saving_build(int trees, size_t count, int file, uint64_t most);
+int saving_build(int trees, uint64_t which, int file, uint64_t most);

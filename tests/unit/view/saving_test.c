@@ -355,15 +355,30 @@ static void several_trees_come_back(void **state)
 	assert_int_equal(mkdirat(place->old, "1", 0700), 0);
 	assert_int_equal(mkdirat(place->old, "1/upper", 0700), 0);
 	write_at(place->old, "1/upper/f", "second");
-	assert_int_equal(saving_store(place->old, 2, place->file, MOST), 0);
+	assert_int_equal(saving_store(place->old, 3, place->file, MOST), 0);
 	assert_int_equal(saving_build(place->new, 1, place->file, MOST), SAVED_UNSOUND);
 	fd_folder_remove(place->folder);
 	assert_int_equal(mkdir(place->folder, 0700), 0);
 	const int again = open(place->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(saving_build(again, 2, place->file, MOST), 0);
+	assert_int_equal(saving_build(again, 3, place->file, MOST), 0);
 	assert_int_equal(fstatat(again, "1/upper/f", &st, 0), 0);
 	assert_int_equal(st.st_size, 6);
 	(void)close(again);
+}
+
+static void one_of_the_trees_comes_back(void **state)
+{
+	const struct place *place = *state;
+	struct stat st;
+
+	assert_int_equal(mkdirat(place->old, "63", 0700), 0);
+	assert_int_equal(mkdirat(place->old, "63/upper", 0700), 0);
+	write_at(place->old, "63/upper/f", "second");
+	const uint64_t which = UINT64_C(1) << 63;
+	assert_int_equal(saving_store(place->old, which, place->file, MOST), 0);
+	assert_int_equal(saving_build(place->new, which, place->file, MOST), 0);
+	assert_int_equal(fstatat(place->new, "63/upper/f", &st, 0), 0);
+	assert_int_equal(fstatat(place->new, "0", &st, 0), -1);
 }
 
 static void more_than_the_limit_is_not_saved(void **state)
@@ -582,6 +597,9 @@ static void a_forged_file_builds_nothing_else(void **state)
 		{ENTRY(SAVED_FOLDER, "upper"), CLOSE},
 		{ENTRY(SAVED_FILE, "0"), CLOSE},
 		{ENTRY(SAVED_FOLDER, "0"), CLOSE, ENTRY(SAVED_FOLDER, "0"), CLOSE},
+		{ENTRY(SAVED_FOLDER, "1"), CLOSE, ENTRY(SAVED_FOLDER, "0"), CLOSE},
+		{ENTRY(SAVED_FOLDER, "00"), CLOSE},
+		{ENTRY(SAVED_FOLDER, "64"), CLOSE},
 		{ENTRY(SAVED_FOLDER, "0"), CLOSE, EXTRA("user.x", "y")},
 		{ENTRY(SAVED_FOLDER, "0"), CLOSE, ENTRY(SAVED_FOLDER, "1"), CLOSE},
 		{ENTRY(SAVED_FOLDER, "0")},
@@ -611,6 +629,7 @@ int main(void)
 		CASE(what_its_owner_may_not_read_comes_back),
 		CASE(many_names_of_files_come_back),
 		CASE(several_trees_come_back),
+		CASE(one_of_the_trees_comes_back),
 		CASE(more_than_the_limit_is_not_saved),
 		CASE(a_tree_that_is_too_deep_is_not_saved),
 		CASE(a_link_in_place_of_a_tree_leads_nowhere),
