@@ -51,8 +51,8 @@ enum option_names {
 	NAMES_QUESTIONS, /* of --ask */
 	NAMES_LEVELS,
 	NAMES_SHELLS,
-	NAMES_FORMATS,   /* of --output-format */
-	NAMES_COSTS,     /* of cost --by */
+	NAMES_FORMATS, /* of --output-format */
+	NAMES_COSTS,   /* of cost --by */
 };
 
 /* The values of `cost --by`. */
