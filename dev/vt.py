@@ -104,11 +104,12 @@ class Screen:
         elif last == "D":
             self.column = max(0, self.column - count)
         elif last == "L":
-            at = self.row - self.top()
-            kept = self.lines[:self.row] + [[] for _ in range(count)] + self.lines[self.row:]
             # What is pushed below the window is gone.
-            self.lines = kept[:self.row - at + self.rows]
-            self.wrapped = {row if row < self.row else row + count for row in self.wrapped}
+            limit = self.top() + self.rows
+            self.lines[self.row:self.row] = [[] for _ in range(count)]
+            del self.lines[limit:]
+            if any(row >= self.row for row in self.wrapped):
+                self.wrapped = {row if row < self.row else row + count for row in self.wrapped}
         elif last == "H":
             self.row, self.column = self.top(), 0
         elif token in ("\x1b[?2004h", "\x1b[?2004l"):

@@ -248,6 +248,8 @@ class Conversation:
         columns = self.random.choice((20, 31, 40, 60, 79, 80, 81, 100, 120))
         rows = self.random.choice((8, 12, 24, 30, 50))
         self.play.resize(columns, rows)
+        if self.random.random() < 0.3:  # what is printed may be faster than the signal
+            self.print()
         self.play.order("resized")
 
     def step(self, resizes):

@@ -24,6 +24,8 @@ enum {
 	ROWS_LEAST = 2,
 	COLUMNS_LEAST = 8,
 	FRAME_MAX = 1 << 20,
+	/* A longer line is broken: each piece that comes has all of it looked at again. */
+	OPEN_MAX = 16 << 10,
 };
 
 struct live {
@@ -31,6 +33,7 @@ struct live {
 	struct screen_options look;
 	pthread_mutex_t lock;
 	bool on, hidden;
+	size_t columns;  /* of the window, when the region was drawn */
 	int gone;        /* errno of a failed write */
 	struct buf open; /* printed, but its line has no end yet */
 	struct buf status, waiting;
@@ -222,11 +225,14 @@ static void erase(struct live *live, struct buf *out)
 /* Append to OUT what makes the terminal show the region as it is to be. */
 static void change(struct live *live, struct buf *out)
 {
-	const struct line_frame before = live->shown;
-
 	if (!is_shown(live))
 		return;
+	/* The window has another width, and its signal is still on the way. */
+	if (live->columns != window().columns)
+		erase(live, out);
+	const struct line_frame before = live->shown;
 	compose(live);
+	live->columns = window().columns;
 	if (before.row == live->wanted.row && before.column == live->wanted.column &&
 	    str_equal(buf_str(&before.rows), buf_str(&live->wanted.rows)))
 		return;
@@ -251,7 +257,7 @@ static bool is_insertable(const struct live *live, struct str whole, size_t *cou
 		if (paint_width_of_row(row, &certain) >= size.columns || !certain)
 			return false;
 	}
-	return there > 0 && *count + there + 1 <= size.rows;
+	return there > 0 && *count + there + 1 <= size.rows && live->columns == size.columns;
 }
 
 /* Append to OUT what prints the COUNT rows WHOLE above the region. */
@@ -291,12 +297,15 @@ bool live_print(struct live *live, struct str text)
 		const char *last = memrchr(text.data, '\n', text.size);
 
 		end = last != NULL ? (size_t)(last - text.data) + 1 : 0;
+		if (live->open.size + text.size - end > OPEN_MAX)
+			end = text.size;
 		if (end > 0) {
 			struct buf whole;
 
 			buf_init(&whole, 2 * PAINT_MAX);
 			(void)buf_addstr(&whole, buf_str(&live->open));
 			(void)buf_addstr(&whole, str_part(text, 0, end));
+			(void)buf_end_line(&whole);
 			buf_clear(&live->open);
 			if (is_insertable(live, buf_str(&whole), &count)) {
 				insert(live, buf_str(&whole), count, &out);

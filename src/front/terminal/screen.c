@@ -1269,7 +1269,10 @@ static void screen_note_waiting(struct screen *screen, enum event_kind kind)
 	if (kind == EVENT_TURN_BEGAN || kind == EVENT_TOOL_ENDED ||
 	    kind == EVENT_NOTICE || kind == EVENT_STEERED)
 		screen->waiting_since_ms = clock_now_ms();
-	if (kind == EVENT_TURN_BEGAN && screen->options.terminal && !screen->spinner)
+	/* A question has stopped it; where it has a row of its own, it goes on. */
+	if ((kind == EVENT_TURN_BEGAN || (kind == EVENT_TOOL_ENDED && screen->live != NULL &&
+					  live_is_on(screen->live))) &&
+	    screen->options.terminal && !screen->spinner)
 		screen->spinner = screen_spinner_start(screen_tick, screen);
 }
 
