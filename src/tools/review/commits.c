@@ -32,7 +32,7 @@ enum {
 	REF_MAX = 4096,
 	REFS_DEPTH = 16,
 	OBJECTS_DEPTH = 5,    /* objects/info/commit-graphs/X and less */
-	LISTED_MAX = 8 << 20, /* what git prints of its refs */
+	LISTED_MAX = 8 << 20, /* what git prints of its refs, and what it is told of them */
 	SHA1_DIGITS = 40,
 	SHA256_DIGITS = 64,
 	ASK_WORDS_MAX = 24,
@@ -308,9 +308,11 @@ static bool is_sound_store(struct call *call, int git)
 
 /* Git in the workspace, and in the repository of our own. */
 
+/* INPUT is what git reads; -1: nothing. */
 static int ask(struct call *call, const char *repository, const char *const *words,
-	       struct buf *out)
+	       int input, struct buf *out)
 {
+	const int files[] = {input, -1};
 	const char *all[ASK_WORDS_MAX + 1];
 	size_t count = 0;
 
@@ -321,10 +323,75 @@ static int ask(struct call *call, const char *repository, const char *const *wor
 	for (size_t i = 0; count < ASK_WORDS_MAX && words[i] != NULL; i++)
 		all[count++] = words[i];
 	all[count] = NULL;
-	return merge_git(call, call->workspace, all, NULL, out);
+	return merge_git(call, call->workspace, all, input >= 0 ? files : NULL, out);
 }
 #define ASK(call, repository, out, ...) \
-	ask(call, repository, (const char *const[]){__VA_ARGS__, NULL}, out)
+	ask(call, repository, (const char *const[]){__VA_ARGS__, NULL}, -1, out)
+
+/* A ref that git is asked to change. */
+struct update {
+	struct commits_ref *ref;
+	const char *before; /* the object that it must name now, zeros: none; "": any */
+	bool done;
+};
+
+/* The name that REF has in the repository of our own. */
+static const char *name_of(const struct commits_ref *ref)
+{
+	return strcmp(ref->name, "HEAD") == 0 ? HEADS "/HEAD" : ref->name;
+}
+
+/* Ask for the COUNT updates. *DONE of them were made, and git has refused the next one. */
+static int ask_updates(struct call *call, const char *repository, const char *why,
+		       const struct update *updates, size_t count, size_t *done)
+{
+	const char *const words[] = {"update-ref", "-m", why, "-z", "--stdin", NULL};
+	auto_close int input = -1;
+	struct buf text, answer;
+	struct str rest, line;
+	bool fine = true;
+
+	buf_init(&text, LISTED_MAX);
+	buf_init(&answer, LISTED_MAX);
+	for (size_t i = 0; i < count; i++)
+		fine = fine && buf_addf(&text, "start%cupdate %s%c%s%c%s%ccommit%c", 0,
+					name_of(updates[i].ref), 0, updates[i].ref->layer,
+					0, updates[i].before, 0, 0);
+	const int code = fine && fd_memory_file("refs", buf_str(&text), &input, NULL)
+				 ? ask(call, repository, words, input, &answer)
+				 : -1;
+	*done = 0;
+	rest = buf_str(&answer);
+	while (*done < count && str_next_line(&rest, &line))
+		*done += str_is(line, "commit: ok");
+	buf_fini(&answer);
+	buf_fini(&text);
+	return code;
+}
+
+/*
+ * Put the commits of the layer into the COUNT refs UPDATES. Each has a transaction of its own:
+ * when git refuses one, the others are still made. False: git was killed, and may have made
+ * more than it has told.
+ */
+static bool update_refs(struct call *call, const char *repository, const char *why,
+			struct update *updates, size_t count)
+{
+	size_t at = 0;
+
+	while (at < count) {
+		size_t done;
+		const int code = ask_updates(call, repository, why, updates + at,
+					     count - at, &done);
+
+		for (size_t i = 0; i < done; i++)
+			updates[at++].done = true;
+		if (code < 0 || code > GIT_REFUSES)
+			return false;
+		at++;
+	}
+	return true;
+}
 
 /* Give the refs what the workspace has under their names. */
 static bool read_below(struct commits *commits, struct call *call)
@@ -385,12 +452,38 @@ static bool add_objects(const char *folder, struct buf *out)
 	       buf_addf(out, "%s/" UNDO_GIT "/objects\n", folder);
 }
 
+/* Add TEXT to the file NAME of the repository of our own. WITH: O_APPEND, or O_TRUNC. */
+static bool write_file(const struct commits *commits, const char *name, struct str text,
+		       int with)
+{
+	auto_close int folder = open(commits->repository, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int file =
+		folder >= 0
+			? openat(folder, name, O_WRONLY | O_CREAT | O_CLOEXEC | with, 0600)
+			: -1;
+
+	return file >= 0 && fd_write_all(file, text.data, text.size, NULL);
+}
+
+/* Let the repository of our own have the objects of the workspace, and those of LAYER or NULL. */
+static bool lend_objects(const struct commits *commits, struct call *call, const char *layer)
+{
+	struct buf places;
+
+	buf_init(&places, 2 * PATH_MAX + 64);
+	const bool fine =
+		(layer == NULL || add_objects(layer, &places)) &&
+		add_objects(call->workspace, &places) &&
+		write_file(commits, "objects/info/alternates", buf_str(&places), O_TRUNC);
+	buf_fini(&places);
+	return fine;
+}
+
 /* Make the repository of our own. */
 static bool make_repository(struct commits *commits, struct call *call)
 {
 	const char *temp = "/tmp";
 	char path[PATH_MAX];
-	struct buf places;
 
 	for (size_t i = 0; call->environment != NULL && call->environment[i] != NULL; i++) {
 		if (strncmp(call->environment[i], "TMPDIR=/", strlen("TMPDIR=/")) == 0)
@@ -400,45 +493,11 @@ static bool make_repository(struct commits *commits, struct call *call)
 	    mkdtemp(path) == NULL)
 		return false;
 	commits->repository = memory_copy(path);
-	buf_init(&places, 2 * PATH_MAX + 64);
-	auto_close int folder = -1, list = -1;
-	bool fine = ASK(call, NULL, NULL, "init", "-q", "--bare", "--template=", path) == 0;
-	folder = fine ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	fine = fine && add_objects(commits->layer, &places) &&
-	       add_objects(call->workspace, &places) && folder >= 0 &&
-	       (mkdirat(folder, "objects/info", 0700) == 0 || errno == EEXIST);
-	list = fine ? openat(folder, "objects/info/alternates",
-			     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
-		    : -1;
-	fine = list >= 0 && fd_write_all(list, places.data, places.size, NULL);
-	buf_fini(&places);
-	return fine;
-}
-
-static int count_commits(struct commits *commits, struct call *call,
-			 const struct commits_ref *ref)
-{
-	const char *below = ref->below[0] != '\0' ? ref->below : commits->head;
-	char without[COMMITS_NAME + 1];
-	uint64_t count = 0;
-	struct buf text;
-
-	(void)snprintf(without, sizeof(without), "^%s", below);
-	buf_init(&text, REF_MAX);
-	const bool fine =
-		(below[0] != '\0' ? ASK(call, commits->repository, &text, "rev-list",
-					"--count", ref->layer, without)
-				  : ASK(call, commits->repository, &text, "rev-list",
-					"--count", ref->layer)) == 0;
-	char *end = text.size > 0 ? memchr(text.data, '\n', text.size) : NULL;
-	if (end != NULL)
-		*end = '\0';
-	const int found =
-		fine && end != NULL && text_parse_count(text.data, INT_MAX, &count, NULL)
-			? (int)count
-			: -1;
-	buf_fini(&text);
-	return found;
+	return ASK(call, NULL, NULL, "init", "-q", "--bare", "--template=", path) == 0 &&
+	       snprintf(path, sizeof(path), "%s/objects/info", commits->repository) <
+		       (int)sizeof(path) &&
+	       (mkdir(path, 0700) == 0 || errno == EEXIST) &&
+	       lend_objects(commits, call, commits->layer);
 }
 
 /* The object of the branch REF when the layer began, from the log; false: it is unknown. */
@@ -466,40 +525,144 @@ static bool read_base(const struct commits_ref *ref, struct call *call,
 	return fine;
 }
 
-/* Does the branch REF of the workspace lie in the past of the layer's, as REPOSITORY says? */
-static bool is_ancestor(struct call *call, const char *repository,
-			const struct commits_ref *ref)
+/* Find the refs whose commits git knows. They get their names in the repository of our own. */
+static void find_sound(struct commits *commits, struct call *call)
 {
-	return ASK(call, repository, NULL, "merge-base", "--is-ancestor", ref->below,
-		   ref->layer) == 0;
+	auto_free struct update *updates =
+		memory_array(commits->count + 1, sizeof(*updates));
+	size_t count = 0;
+
+	for (size_t i = 0; i < commits->count; i++) {
+		struct commits_ref *ref = &commits->refs[i];
+
+		/*
+		 * Git makes no such branch: its commands take the name for an option or for
+		 * its HEAD.
+		 */
+		if (strncmp(ref->name, HEADS "/-", strlen(HEADS "/-")) != 0 &&
+		    strcmp(ref->name, HEADS "/HEAD") != 0)
+			updates[count++] = (struct update){.ref = ref, .before = ""};
+	}
+	(void)update_refs(call, commits->repository, "review", updates, count);
+	for (size_t i = 0; i < count; i++)
+		updates[i].ref->sound = updates[i].done;
 }
 
-static void look_at_ref(struct commits *commits, struct call *call,
-			struct commits_ref *ref, const struct before *before)
+/* A commit without files and parents. False: git could not make it. */
+static bool make_root(const struct commits *commits, struct call *call,
+		      char root[COMMITS_NAME])
+{
+	struct buf text;
+
+	buf_init(&text, REF_MAX);
+	const bool fine =
+		ASK(call, commits->repository, &text, "-c", "user.name=glovebox", "-c",
+		    "user.email=glovebox", "commit-tree", "-m", "", EMPTY_TREE) == 0 &&
+		is_object_name(str_trim(buf_str(&text)));
+	if (fine)
+		(void)snprintf(root, COMMITS_NAME, "%.*s",
+			       (int)str_trim(buf_str(&text)).size, text.data);
+	buf_fini(&text);
+	return fine;
+}
+
+/* Append NAME to OUT as a part of a quoted text in a file of git's settings. */
+static bool add_escaped(const char *name, struct buf *out)
+{
+	bool fine = true;
+
+	for (; *name != '\0'; name++)
+		fine = fine && (*name != '"' || buf_addc(out, '\\')) &&
+		       buf_addc(out, *name);
+	return fine;
+}
+
+/*
+ * Make what each sound ref is compared with its upstream: git counts for all refs in one
+ * process how far they are from that. It is the branch below, or the commit that the workspace
+ * is on, or a commit that has no history at all.
+ */
+static bool make_upstreams(const struct commits *commits, struct call *call)
+{
+	char root[COMMITS_NAME] = "";
+	struct buf refs, settings;
+	bool fine = true;
+
+	buf_init(&refs, LISTED_MAX);
+	buf_init(&settings, 2 * (size_t)LISTED_MAX);
+	for (size_t i = 0; i < commits->count && fine; i++) {
+		const struct commits_ref *ref = &commits->refs[i];
+		const char *name = name_of(ref) + strlen(HEADS "/");
+		const char *below = ref->below[0] != '\0' ? ref->below : commits->head;
+
+		if (!ref->sound)
+			continue;
+		fine = below[0] != '\0' || root[0] != '\0' ||
+		       make_root(commits, call, root);
+		fine = fine &&
+		       buf_addf(&refs, "%s refs/below/%s\n",
+				below[0] != '\0' ? below : root, name) &&
+		       buf_adds(&settings, "[branch \"") && add_escaped(name, &settings) &&
+		       buf_adds(&settings, "\"]\n\tremote = .\n\tmerge = \"refs/below/") &&
+		       add_escaped(name, &settings) && buf_adds(&settings, "\"\n");
+	}
+	fine = fine && write_file(commits, "packed-refs", buf_str(&refs), O_APPEND) &&
+	       write_file(commits, "config", buf_str(&settings), O_APPEND);
+	buf_fini(&settings);
+	buf_fini(&refs);
+	return fine;
+}
+
+/* The number behind WORD in TEXT, which is part of a text that ends in NUL; 0: none. */
+static int number_after(struct str text, const char *word)
+{
+	const size_t at = str_find(text, str_of(word), 0);
+	const unsigned long number =
+		at != (size_t)-1 ? strtoul(text.data + at + strlen(word), NULL, 10) : 0;
+
+	return number < INT_MAX ? (int)number : INT_MAX;
+}
+
+/*
+ * Count the new commits of the sound refs, and see whether what is below is in their past, by
+ * the objects that the repository of our own can reach.
+ */
+static void count_commits(struct commits *commits, struct call *call)
+{
+	struct str rest, line;
+	struct buf text;
+
+	for (size_t i = 0; i < commits->count; i++)
+		commits->refs[i].past = false;
+	buf_init(&text, LISTED_MAX);
+	(void)ASK(call, commits->repository, &text, "for-each-ref",
+		  "--format=%(refname) %(upstream:track,nobracket)", HEADS);
+	rest = buf_str(&text);
+	while (str_next_line(&rest, &line)) {
+		const size_t blank = str_find(line, STR(" "), 0);
+		const struct str name = str_part(line, 0, blank);
+		struct commits_ref *ref =
+			find_ref(commits, str_is(name, HEADS "/HEAD") ? STR("HEAD") : name);
+
+		if (ref == NULL || !ref->sound || str_ends(line, STR(" gone")))
+			continue;
+		ref->count = number_after(line, " ahead ");
+		ref->past = ref->below[0] != '\0' && number_after(line, " behind ") == 0;
+	}
+	buf_fini(&text);
+}
+
+/* Does the sound REF, a branch, move on with its commits? */
+static bool moves(struct commits_ref *ref, struct call *call, const struct before *before)
 {
 	char base[COMMITS_NAME];
-
-	/* Git makes no such branch: its commands take the name for an option or for its HEAD. */
-	if (strncmp(ref->name, HEADS "/-", strlen(HEADS "/-")) == 0 ||
-	    strcmp(ref->name, HEADS "/HEAD") == 0)
-		return;
-	/* It takes a name of git's only when git knows a commit of that name. */
-	ref->sound = strncmp(ref->name, HEADS "/", strlen(HEADS "/")) == 0
-			     ? ASK(call, commits->repository, NULL, "update-ref",
-				   ref->name, ref->layer) == 0
-			     : ASK(call, commits->repository, NULL, "update-ref",
-				   HEADS "/HEAD", ref->layer) == 0;
-	if (!ref->sound)
-		return;
-	ref->count = count_commits(commits, call, ref);
-	if (strcmp(ref->name, "HEAD") == 0)
-		return;
 	const bool known = read_base(ref, call, before, base);
-	if (known || ref->below[0] == '\0')
-		ref->moves = strcmp(base, ref->below) == 0;
-	ref->past = !ref->moves && ref->below[0] != '\0' &&
-		    is_ancestor(call, commits->repository, ref);
-	ref->moves = ref->moves || ref->past;
+
+	if ((known || ref->below[0] == '\0') && strcmp(base, ref->below) == 0)
+		ref->past = false;
+	else if (!ref->past)
+		return false;
+	return true;
 }
 
 /* The commit that an annotated TAG names, in place of its own object. */
@@ -575,8 +738,17 @@ void commits_look(struct commits *commits, struct call *call, const char *layer,
 		commits->trouble = "git could not read the layer";
 		return;
 	}
-	for (size_t i = 0; i < commits->count; i++)
-		look_at_ref(commits, call, &commits->refs[i], before);
+	if (commits->count > 0) {
+		find_sound(commits, call);
+		if (make_upstreams(commits, call))
+			count_commits(commits, call);
+	}
+	for (size_t i = 0; i < commits->count; i++) {
+		struct commits_ref *ref = &commits->refs[i];
+
+		ref->moves = ref->sound && strcmp(ref->name, "HEAD") != 0 &&
+			     moves(ref, call, before);
+	}
 	for (size_t i = 0; i < commits->tag_count && commits->repository != NULL; i++)
 		find_commit(commits, call, &commits->tags[i]);
 	commits->has_staged = has_staged(commits, call, git);
@@ -715,55 +887,108 @@ bool commits_wait_for_index(struct call *call, struct err *err)
 	return !is_index_held(call) || say_held(err);
 }
 
-/*
- * False: git was killed when it may have moved the branch, or the index is held, and the log must
- * not end. The next landing goes on (resume).
- */
-static bool move(struct commits *commits, struct call *call, struct commits_ref *ref,
-		 bool is_current, struct err *err)
-{
-	char why[64];
+/* The files of a branch that is to be moved, as they were. */
+struct moving {
+	struct kept branch, reflog;
+};
 
-	(void)snprintf(why, sizeof(why), "glovebox land %s", commits->id);
-	const int moved =
-		ASK(call, NULL, NULL, "update-ref", "-m", why, ref->name, ref->layer,
-		    ref->below[0] != '\0' ? ref->below
-					  : "0000000000000000000000000000000000000000");
-	ref->moved = moved == 0;
-	int code = moved;
-	if (ref->moved && is_current) {
-		code = refresh_index(call, ref->below, ref->layer);
-		if (code > 0 && is_index_held(call))
-			return say_held(err);
-	}
-	return (code >= 0 && code <= GIT_REFUSES) ||
-	       err_set(err, ECANCELED, "git was killed before it told the index");
-}
-
-static bool land_ref(struct commits *commits, struct call *call, struct undo_log *log,
-		     struct undo_places *places, struct commits_ref *ref,
-		     const char *current, struct err *err)
+static bool keep_branch(struct call *call, struct undo_log *log,
+			const struct commits_ref *ref, struct moving *moving,
+			struct err *err)
 {
-	const bool is_current = strcmp(ref->name, current) == 0;
-	auto_free struct kept *branch = memory_alloc(sizeof(*branch));
-	auto_free struct kept *index = memory_alloc(sizeof(*index));
-	auto_free struct kept *reflog = memory_alloc(sizeof(*reflog));
 	char name[PATH_MAX];
 
 	(void)snprintf(name, sizeof(name), "logs/%s", ref->name);
-	/*
-	 * A file of the layer may hold another commit than its name says, with the user's one in
-	 * its past. What git has fetched is what its name says.
-	 */
-	if (ref->past && !is_ancestor(call, NULL, ref))
-		ref->moves = false;
-	if (!ref->sound || !ref->moves)
-		return true;
-	return keep(call, log, ref->name, branch, err) &&
-	       keep(call, log, name, reflog, err) && keep(call, log, "index", index, err) &&
-	       announce(log, branch, ref->layer, err) && sync_log(log, err) &&
-	       move(commits, call, ref, is_current, err) && note(places, log, branch, err) &&
-	       note(places, log, reflog, err) && note(places, log, index, err);
+	return keep(call, log, ref->name, &moving->branch, err) &&
+	       keep(call, log, name, &moving->reflog, err) &&
+	       announce(log, &moving->branch, ref->layer, err);
+}
+
+/*
+ * Move the COUNT branches UPDATES, of which CURRENT (or NULL) is the one that the workspace is
+ * on. False: git was killed when it may have moved them, or the index is held, and the log must
+ * not end. The next landing goes on (resume).
+ */
+static bool move(const struct commits *commits, struct call *call, struct update *updates,
+		 size_t count, const struct update *current, struct err *err)
+{
+	char why[64];
+	int code = 0;
+
+	(void)snprintf(why, sizeof(why), "glovebox land %s", commits->id);
+	const bool told = update_refs(call, NULL, why, updates, count);
+	for (size_t i = 0; i < count; i++)
+		updates[i].ref->moved = updates[i].done;
+	if (current != NULL && current->done) {
+		code = refresh_index(call, current->ref->below, current->ref->layer);
+		if (code > 0 && is_index_held(call))
+			return say_held(err);
+	}
+	return (told && code >= 0 && code <= GIT_REFUSES) ||
+	       err_set(err, ECANCELED, "git was killed before it told the index");
+}
+
+/*
+ * A file of the layer may hold another commit than its name says, with the user's one in its
+ * past. What git has fetched is what its name says, so the workspace's objects tell the truth.
+ */
+static void believe_fetched(struct commits *commits, struct call *call)
+{
+	auto_free bool *lay = memory_array(commits->count + 1, sizeof(*lay));
+	bool any = false;
+
+	for (size_t i = 0; i < commits->count; i++) {
+		lay[i] = commits->refs[i].past;
+		any = any || lay[i];
+	}
+	if (!any)
+		return;
+	const bool fine = lend_objects(commits, call, NULL);
+	if (fine)
+		count_commits(commits, call);
+	for (size_t i = 0; i < commits->count; i++) {
+		if (lay[i] && !(fine && commits->refs[i].past))
+			commits->refs[i].moves = false;
+	}
+}
+
+/* Move the branches that move on. CURRENT is the one that the workspace is on; "": none. */
+static bool move_branches(struct commits *commits, struct call *call, struct undo_log *log,
+			  struct undo_places *places, const char *current, struct err *err)
+{
+	auto_free struct update *updates =
+		memory_array(commits->count + 1, sizeof(*updates));
+	auto_free struct moving *moving = memory_array(commits->count + 1, sizeof(*moving));
+	auto_free struct kept *index = memory_alloc(sizeof(*index));
+	const struct update *is_on = NULL;
+	size_t count = 0;
+	bool fine = true;
+
+	believe_fetched(commits, call);
+	for (size_t i = 0; i < commits->count && fine; i++) {
+		struct commits_ref *ref = &commits->refs[i];
+
+		if (!ref->moves)
+			continue;
+		updates[count] = (struct update){
+			.ref = ref,
+			.before = ref->below[0] != '\0'
+					  ? ref->below
+					  : "0000000000000000000000000000000000000000",
+		};
+		if (strcmp(ref->name, current) == 0)
+			is_on = &updates[count];
+		fine = keep_branch(call, log, ref, &moving[count++], err);
+	}
+	if (count == 0)
+		return fine;
+	fine = fine && keep(call, log, "index", index, err) && sync_log(log, err) &&
+	       move(commits, call, updates, count, is_on, err);
+	for (size_t i = 0; i < count && fine; i++)
+		fine = note(places, log, &moving[i].branch, err) &&
+		       note(places, log, &moving[i].reflog, err);
+	/* A log that tells of the index tells that it fits the branch (resume). */
+	return fine && note(places, log, index, err);
 }
 
 /* The branch that the workspace is on, as the log of a killed landing tells of it. */
@@ -865,9 +1090,9 @@ bool commits_land(struct commits *commits, struct call *call, struct undo_log *l
 		commits->trouble = "git refuses to fetch them";
 	for (size_t i = 0; i < commits->count && fine; i++)
 		fine = !commits->refs[i].sound || note(places, log, &own[i], err);
-	for (size_t i = 0; i < commits->count && fine && commits->trouble == NULL; i++)
-		fine = land_ref(commits, call, log, places, &commits->refs[i],
-				current.data != NULL ? current.data : "", err);
+	fine = fine && (commits->trouble != NULL ||
+			move_branches(commits, call, log, places,
+				      current.size > 0 ? current.data : "", err));
 	buf_fini(&current);
 	return fine;
 }
