@@ -248,7 +248,11 @@ bool fd_link(int fd, int folder, const char *name)
 {
 	char own[FD_NAME_ROOM];
 
-	return linkat(AT_FDCWD, fd_name(fd, own), folder, name, AT_SYMLINK_FOLLOW) == 0;
+	/* Since Linux 6.10 a file that we have opened needs no name in /proc, which takes long. */
+	if (linkat(fd, "", folder, name, AT_EMPTY_PATH) == 0)
+		return true;
+	return errno == ENOENT &&
+	       linkat(AT_FDCWD, fd_name(fd, own), folder, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 bool fd_real_path(int fd, struct buf *path)
