@@ -59,32 +59,6 @@ bool overlay_is_copy(int fd)
 	return has(fd, ORIGIN);
 }
 
-struct overlay_marks overlay_marks_of(int fd)
-{
-	char list[MARKS_LIST];
-	const ssize_t size = flistxattr(fd, list, sizeof(list));
-	struct overlay_marks marks = {0};
-
-	/* A program may have given the file more attributes than have room here. */
-	if (size < 0 && errno == ERANGE) {
-		marks.copy = has(fd, ORIGIN);
-		for (size_t i = 0; strange_marks[i] != NULL; i++)
-			marks.strange = marks.strange || has(fd, strange_marks[i]);
-		return marks;
-	}
-	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(list + at) + 1) {
-		if (strncmp(list + at, ATTRIBUTE, strlen(ATTRIBUTE)) != 0)
-			continue;
-		const char *name = list + at + strlen(ATTRIBUTE);
-
-		marks.copy = marks.copy || strcmp(name, ORIGIN) == 0;
-		for (size_t i = 0; strange_marks[i] != NULL; i++)
-			marks.strange =
-				marks.strange || strcmp(name, strange_marks[i]) == 0;
-	}
-	return marks;
-}
-
 /*
  * The name under which the attribute NAME is copied, in ROOM; NULL: it is not. Only a
  * program's own attributes and access lists are: others give rights.
@@ -101,6 +75,36 @@ static const char *extra_name(const char *name, char room[XATTR_NAME_MAX + 1])
 	return strncmp(name, "user.", strlen("user.")) == 0 || strcmp(name, ACCESS_LIST) == 0
 		       ? name
 		       : NULL;
+}
+
+struct overlay_marks overlay_marks_of(int fd)
+{
+	char list[MARKS_LIST];
+	const ssize_t size = flistxattr(fd, list, sizeof(list));
+	struct overlay_marks marks = {0};
+
+	/* A program may have given the file more attributes than have room here. */
+	if (size < 0 && errno == ERANGE) {
+		marks.copy = has(fd, ORIGIN);
+		marks.extra = true;
+		for (size_t i = 0; strange_marks[i] != NULL; i++)
+			marks.strange = marks.strange || has(fd, strange_marks[i]);
+		return marks;
+	}
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(list + at) + 1) {
+		char room[XATTR_NAME_MAX + 1];
+
+		marks.extra = marks.extra || extra_name(list + at, room) != NULL;
+		if (strncmp(list + at, ATTRIBUTE, strlen(ATTRIBUTE)) != 0)
+			continue;
+		const char *name = list + at + strlen(ATTRIBUTE);
+
+		marks.copy = marks.copy || strcmp(name, ORIGIN) == 0;
+		for (size_t i = 0; strange_marks[i] != NULL; i++)
+			marks.strange =
+				marks.strange || strcmp(name, strange_marks[i]) == 0;
+	}
+	return marks;
 }
 
 static int compare_names(const void *a, const void *b)

@@ -41,6 +41,7 @@ bool overlay_is_copy(int fd);
 struct overlay_marks {
 	bool copy; /* as overlay_is_copy says */
 	bool strange; /* it has an attribute that needs options which our mounts do not have */
+	bool extra; /* it has attributes that belong to what it holds (overlay_each_extra) */
 };
 struct overlay_marks overlay_marks_of(int fd);
 

@@ -357,6 +357,21 @@ bool undo_state_hash(int file, struct undo_state *state, struct err *err)
 	return fine;
 }
 
+bool undo_state_hash_small(int file, struct undo_state *state, struct buf *text)
+{
+	buf_clear(text);
+	/* One more byte shows that a file has grown. */
+	char *room = state->size < text->max ? buf_reserve(text, (size_t)state->size + 1)
+					     : NULL;
+
+	if (room == NULL ||
+	    pread(file, room, (size_t)state->size + 1, 0) != (ssize_t)state->size)
+		return false;
+	buf_commit(text, (size_t)state->size);
+	undo_state_hash_text(buf_str(text), state);
+	return true;
+}
+
 void undo_state_hash_text(struct str content, struct undo_state *state)
 {
 	hash_bytes(content, state->digest);

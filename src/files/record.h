@@ -163,6 +163,11 @@ bool undo_log_file(struct undo_log *log, int file, uint64_t max, struct undo_sta
 		   struct err *err);
 /* Set only size and digest of STATE, for a file that is kept elsewhere. */
 bool undo_state_hash(int file, struct undo_state *state, struct err *err);
+/*
+ * As undo_state_hash, for a file of the size that STATE says: TEXT gets all of it. False: it has
+ * no room there, or has another size now; STATE is unchanged.
+ */
+bool undo_state_hash_small(int file, struct undo_state *state, struct buf *text);
 void undo_state_hash_text(struct str content, struct undo_state *state);
 /*
  * Copy the content that KEPT describes, with its attributes, from another log FROM. STATE

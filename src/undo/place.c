@@ -71,8 +71,7 @@ struct opened {
 struct undo_places {
 	struct files *files;
 	int from;
-	/* the open files of the put under way (undo_places_put_open); or -1 */
-	int content, extra;
+	const struct undo_content *content; /* of the put under way; or NULL: in FROM */
 	struct undo_log *log;
 	/*
 	 * The folder that was opened last. Paths in one folder usually follow each other.
@@ -97,12 +96,8 @@ struct undo_places *undo_places_new(struct files *files, int from, struct undo_l
 	struct undo_places *places = memory_alloc(sizeof(*places));
 	struct rlimit open_files;
 
-	*places = (struct undo_places){.files = files,
-				       .from = from,
-				       .content = -1,
-				       .extra = -1,
-				       .log = log,
-				       .folder = -1};
+	*places =
+		(struct undo_places){.files = files, .from = from, .log = log, .folder = -1};
 	places->most = BATCH_MAX;
 	/* Half of the descriptors that may be open are left for the rest of the call. */
 	if (getrlimit(RLIMIT_NOFILE, &open_files) < 0)
@@ -306,7 +301,7 @@ static bool look_link(const struct spot *spot, struct undo_state *state, struct 
 }
 
 bool undo_places_look(struct undo_places *places, const char *path,
-		      struct undo_state *state, struct err *err)
+		      struct undo_state *state, struct buf *text, struct err *err)
 {
 	struct err why = {0};
 	struct spot spot;
@@ -314,6 +309,8 @@ bool undo_places_look(struct undo_places *places, const char *path,
 	bool fine = true;
 
 	*state = undo_absent;
+	if (text != NULL)
+		buf_clear(text);
 	if (!spot_open(&spot, places, path, false, &why)) {
 		/*
 		 * When a folder on the way is missing or is a link now, the path is
@@ -343,7 +340,9 @@ bool undo_places_look(struct undo_places *places, const char *path,
 	}
 	if (state->kind == UNDO_FILE) {
 		auto_close int file = fd_open_beneath(spot.folder, spot.name, O_RDONLY);
-		fine = file >= 0 ? undo_state_hash(file, state, err)
+		fine = file >= 0 ? (text != NULL &&
+				    undo_state_hash_small(file, state, text)) ||
+					   undo_state_hash(file, state, err)
 				 : err_set(err, errno, "%s: %s", path, strerror(errno));
 	}
 	return fine;
@@ -410,8 +409,8 @@ size_t undo_places_blocked(struct undo_places *places, const char *path)
 bool undo_place_look(struct files *files, const char *path, struct undo_state *state,
 		     struct err *err)
 {
-	struct undo_places places = {.files = files, .content = -1, .extra = -1, .folder = -1};
-	const bool fine = undo_places_look(&places, path, state, err);
+	struct undo_places places = {.files = files, .folder = -1};
+	const bool fine = undo_places_look(&places, path, state, NULL, err);
 
 	fd_close(&places.folder);
 	return fine;
@@ -576,13 +575,28 @@ static bool copy_part(int to, int from, off_t at, off_t size)
 	return size == 0;
 }
 
+/* Write TEXT, which is all that the file TO is to hold. */
+static bool write_text(int to, struct str text)
+{
+	for (size_t at = 0; at < text.size;) {
+		const ssize_t n = pwrite(to, text.data + at, text.size - at, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += (size_t)n;
+	}
+	return true;
+}
+
 /* Copy the data of FROM, which has SIZE bytes and is small, by one read and one write. */
 static bool copy_small(int to, int from, off_t size)
 {
 	char piece[COPY_SMALL];
 
 	return pread(from, piece, sizeof(piece), 0) == size &&
-	       pwrite(to, piece, (size_t)size, 0) == size;
+	       write_text(to, (struct str){piece, (size_t)size});
 }
 
 /* Copy the data of FROM, which has SIZE bytes, and leave its holes. */
@@ -610,9 +624,8 @@ static bool copy_data(int to, int from, off_t size)
 	return ftruncate(to, size) == 0;
 }
 
-/* Write all of the open file FROM, which was in the state TARGET, with EXTRA's attributes. */
-static bool write_open(int to, int from, int extra, const struct undo_state *target,
-		       struct err *err)
+/* Write all of the open file FROM, which was in the state TARGET. */
+static bool write_open(int to, int from, const struct undo_state *target, struct err *err)
 {
 	struct stat st;
 
@@ -624,10 +637,35 @@ static bool write_open(int to, int from, int extra, const struct undo_state *tar
 		return err_set(err, EAGAIN, "its new content was just changed");
 	if (!copy_data(to, from, st.st_size))
 		return err_set(err, errno, "%s", strerror(errno));
-	if (extra >= 0)
-		overlay_each_extra(extra, set_one, &to);
 	const struct timespec times[] = {st.st_atim, st.st_mtim};
 	(void)futimens(to, times);
+	return true;
+}
+
+/* Set the time of the last change of TO. */
+static void put_time(int to, int64_t mtime_ns)
+{
+	struct timespec times[] = {
+		{.tv_nsec = UTIME_OMIT},
+		{.tv_sec = mtime_ns / NANOSECONDS, .tv_nsec = mtime_ns % NANOSECONDS},
+	};
+
+	/* Before 1970 both parts are negative. */
+	if (times[1].tv_nsec < 0) {
+		times[1].tv_sec--;
+		times[1].tv_nsec += NANOSECONDS;
+	}
+	(void)futimens(to, times);
+}
+
+/* Write TEXT, which has the time of TARGET (0: now). */
+static bool write_kept(int to, struct str text, const struct undo_state *target,
+		       struct err *err)
+{
+	if (!write_text(to, text))
+		return err_set(err, errno, "%s", strerror(errno));
+	if (target->mtime_ns != 0)
+		put_time(to, target->mtime_ns);
 	return true;
 }
 
@@ -637,25 +675,26 @@ static bool write_open(int to, int from, int extra, const struct undo_state *tar
  */
 static void put_index_time(int to, const char *path, const struct undo_state *target)
 {
-	const struct timespec times[] = {
-		{.tv_nsec = UTIME_OMIT},
-		{.tv_sec = target->mtime_ns / NANOSECONDS,
-		 .tv_nsec = target->mtime_ns % NANOSECONDS},
-	};
-
 	if (target->mtime_ns > 0 && str_ends(str_of(path), STR("/" UNDO_GIT_INDEX)))
-		(void)futimens(to, times);
+		put_time(to, target->mtime_ns);
 }
 
 static bool write_target(int to, const struct undo_places *places, const char *path,
 			 const struct undo_state *target, struct err *err)
 {
-	if (places->content >= 0)
-		return write_open(to, places->content, places->extra, target, err);
-	if (!write_content(to, places->from, target, err))
-		return false;
-	put_index_time(to, path, target);
-	return true;
+	const struct undo_content *content = places->content;
+
+	if (content == NULL) {
+		if (!write_content(to, places->from, target, err))
+			return false;
+		put_index_time(to, path, target);
+		return true;
+	}
+	/* A change of the attributes leaves the times as they are set after it. */
+	if (content->extra >= 0)
+		overlay_each_extra(content->extra, set_one, &to);
+	return content->text.data != NULL ? write_kept(to, content->text, target, err)
+					  : write_open(to, content->file, target, err);
 }
 
 /*
@@ -892,8 +931,10 @@ static bool put_link(struct undo_places *places, const struct spot *spot,
 	if (!is_free && !note_temp(places, spot, name, err))
 		return false;
 	buf_init(&text, PATH_MAX);
-	bool fine = undo_log_content(places->content >= 0 ? places->content : places->from,
-				     target->offset, target->size, &text, err);
+	bool fine = places->content != NULL
+			    ? buf_addstr(&text, places->content->text)
+			    : undo_log_content(places->from, target->offset, target->size,
+					       &text, err);
 	if (fine && symlinkat(text.data, spot->folder, is_free ? spot->name : name) < 0)
 		fine = err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	buf_fini(&text);
@@ -992,14 +1033,13 @@ bool undo_places_put(struct undo_places *places, const char *path,
 	       put(places, path, &spot, &seen, target, left, err);
 }
 
-bool undo_places_put_open(struct undo_places *places, const char *path,
-			  const struct undo_state *now, const struct undo_state *target,
-			  int content, int extra, bool *left, struct err *err)
+bool undo_places_put_content(struct undo_places *places, const char *path,
+			     const struct undo_state *now, const struct undo_state *target,
+			     const struct undo_content *content, bool *left, struct err *err)
 {
 	places->content = content;
-	places->extra = extra;
 	const bool fine = undo_places_put(places, path, now, target, left, err);
-	places->content = -1;
+	places->content = NULL;
 	return fine;
 }
 

@@ -25,10 +25,11 @@ void undo_places_free(struct undo_places *places);
 
 /*
  * As undo_place_look. A file that its owner may not read is EACCES; STATE then has all of
- * it except the content's digest.
+ * it except the content's digest. TEXT (or NULL) gets the content of a file that has room
+ * there, and is empty otherwise.
  */
 bool undo_places_look(struct undo_places *places, const char *path,
-		      struct undo_state *state, struct err *err);
+		      struct undo_state *state, struct buf *text, struct err *err);
 /*
  * As undo_places_look, for such a file: its owner may read it for the moment in which it is
  * opened.
@@ -58,16 +59,26 @@ size_t undo_places_blocked(struct undo_places *places, const char *path);
 bool undo_places_put(struct undo_places *places, const char *path,
 		     const struct undo_state *now, const struct undo_state *target,
 		     bool *left, struct err *err);
-/*
- * As undo_places_put, for a file that was open as CONTENT when TARGET was made of it: content
- * and time of the last change come from there, and not from a log. Blocks are shared and
- * holes kept where the file system can do that. The attributes are those of the open file
- * EXTRA (-1: none), without an overlay's own; those that an overlay has stored escaped get
- * their names back. Both are borrowed.
- */
-bool undo_places_put_open(struct undo_places *places, const char *path,
-			  const struct undo_state *now, const struct undo_state *target,
-			  int content, int extra, bool *left, struct err *err);
+/* A content that comes from no log; all of it is borrowed. */
+struct undo_content {
+	/* what a file holds, or the target of a link, which ends in NUL. No data: FILE has it */
+	struct str text;
+	/*
+	 * open, and was so when the target was made of it: content and time of the last change
+	 * come from there. Blocks are shared and holes kept where the file system can do that.
+	 */
+	int file;
+	/*
+	 * the open file that has the attributes (-1: none), without an overlay's own; those
+	 * that an overlay has stored escaped get their names back
+	 */
+	int extra;
+};
+/* As undo_places_put, for a file or link of that CONTENT. */
+bool undo_places_put_content(struct undo_places *places, const char *path,
+			     const struct undo_state *now, const struct undo_state *target,
+			     const struct undo_content *content, bool *left,
+			     struct err *err);
 /*
  * As undo_places_put: PATH becomes another name of the file at FIRST, which has its name
  * already (undo_places_settle). TARGET is the state of that file.

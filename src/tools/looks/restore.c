@@ -209,7 +209,7 @@ static bool is_opened_file(const struct path_plan *plan)
 static bool look(struct restoring *restoring, const char *path, struct path_plan *plan,
 		 struct err *err)
 {
-	if (undo_places_look(restoring->places, path, &plan->now, err))
+	if (undo_places_look(restoring->places, path, &plan->now, NULL, err))
 		return true;
 	return err->code == EACCES && plan->now.kind == UNDO_FILE &&
 	       (is_closed_file(plan) ||
@@ -337,7 +337,7 @@ static void note_folder(struct restoring *restoring, const char *path,
 
 	/* A folder that is open as long as the undo works in it has its future mode here. */
 	if (plan->target.kind != UNDO_FOLDER ||
-	    (undo_places_look(restoring->places, path, &now, &err) &&
+	    (undo_places_look(restoring->places, path, &now, NULL, &err) &&
 	     undo_state_same(&now, &plan->target)))
 		restoring->folders += !record_is_gits(str_of(path));
 	else
@@ -353,7 +353,7 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 	/* An earlier path may have made this folder, or emptied it. */
 	if (plan->target.kind == UNDO_FOLDER || plan->now.kind == UNDO_FOLDER ||
 	    plan->expected.kind == UNDO_FOLDER) {
-		if (!undo_places_look(restoring->places, path, &plan->now, err))
+		if (!undo_places_look(restoring->places, path, &plan->now, NULL, err))
 			return false;
 		if (undo_state_same(&plan->now, &plan->target))
 			return true;
@@ -386,7 +386,7 @@ static bool remove_objects(struct restoring *restoring, struct err *err)
 	for (size_t i = restoring->objects.count; fine && i-- > 0;) {
 		const char *path = restoring->objects.rows[i].path.data;
 
-		fine = undo_places_look(restoring->places, path, &now, err) &&
+		fine = undo_places_look(restoring->places, path, &now, NULL, err) &&
 		       undo_places_put(restoring->places, path, &now, &undo_absent, &left,
 				       err);
 	}

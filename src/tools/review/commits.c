@@ -803,7 +803,7 @@ static bool note(struct undo_places *places, struct undo_log *log,
 {
 	struct undo_state after;
 
-	if (!undo_places_look(places, kept->path, &after, err))
+	if (!undo_places_look(places, kept->path, &after, NULL, err))
 		return false;
 	after.source = UNDO_NOWHERE;
 	return undo_state_same(&kept->logged, &after) ||

@@ -94,20 +94,20 @@ static bool read_text(int fd, uint64_t size, struct buf *out)
 	       fd_read_all(fd, out, "a file", NULL) && !text_is_binary(buf_str(out));
 }
 
-bool compare_read_below(const struct change *change, struct buf *out)
+bool compare_read(const struct change *change, enum compare_side side, struct buf *out)
 {
-	auto_close int fd =
-		fd_open_beneath(change->row->tree->below, change->row->relative, O_RDONLY);
+	const struct upper_row *row = change->row;
+	const struct undo_state *state = side == SIDE_BELOW ? &change->below : &row->state;
+	const struct str kept = side == SIDE_BELOW ? change->kept : row->content;
 
-	return change->below.kind == UNDO_FILE && read_text(fd, change->below.size, out);
-}
-
-bool compare_read_layer(const struct change *change, struct buf *out)
-{
-	auto_close int fd = upper_open(change->row);
-
-	return change->row->state.kind == UNDO_FILE &&
-	       read_text(fd, change->row->state.size, out);
+	if (kept.data != NULL) {
+		buf_clear(out);
+		return buf_addstr(out, kept) && !text_is_binary(kept);
+	}
+	auto_close int fd = side == SIDE_BELOW ? fd_open_beneath(row->tree->below,
+								 row->relative, O_RDONLY)
+					       : upper_open(row);
+	return state->kind == UNDO_FILE && read_text(fd, state->size, out);
 }
 
 void compare_absolute(const struct comparing *comparing, const struct upper_row *row,
@@ -269,7 +269,8 @@ static enum change_class merge(const struct comparing *comparing, struct change 
 	buf_init(&base, OVERLAY_TEXT_MAX + 1);
 	buf_init(&theirs, OVERLAY_TEXT_MAX + 1);
 	(void)snprintf(name, sizeof(name), "review %s", comparing->id);
-	if (compare_read_below(change, &ours) && compare_read_layer(change, &theirs) &&
+	if (compare_read(change, SIDE_BELOW, &ours) &&
+	    compare_read(change, SIDE_LAYER, &theirs) &&
 	    before_content(comparing->before, comparing->call, change->base, &base) &&
 	    !text_is_binary(buf_str(&base))) {
 		diff_count(buf_str(&base), buf_str(&ours), &change->ours);
@@ -407,17 +408,16 @@ static bool compare(struct comparing *comparing, struct change *change, struct e
 		return true;
 	}
 	change->weighed = CHANGE_REFUSED;
+	if (row->shape == UPPER_PLAIN && !upper_hash(comparing->upper, row, &why))
+		row->shape = UPPER_UNREADABLE;
 	if (!is_of_sound_shape(change))
 		return true;
-	if (!upper_hash(row, &why)) {
-		refuse(change, REFUSED_READ, NULL);
-		return true;
-	}
 	change->set_ids = row->state.kind == UNDO_FILE &&
 			  (row->state.mode & (S_ISUID | S_ISGID)) != 0;
 	if (row->state.kind == UNDO_FILE)
 		row->state.mode &= ~(mode_t)(S_ISUID | S_ISGID);
-	if (!undo_places_look(comparing->places, row->path.data, &change->below, &why)) {
+	if (!undo_places_look(comparing->places, row->path.data, &change->below,
+			      &comparing->upper->text, &why)) {
 		if (why.code != ENXIO) {
 			refuse(change, REFUSED_READ, NULL);
 			return true;
@@ -426,6 +426,9 @@ static bool compare(struct comparing *comparing, struct change *change, struct e
 		change->class = change->weighed = CHANGE_CONFLICT;
 		return true;
 	}
+	if (change->below.kind == UNDO_FILE && comparing->upper->text.size > 0)
+		change->kept =
+			upper_keep(comparing->upper, buf_str(&comparing->upper->text));
 	find_base(comparing, change, path);
 	change->class = weigh_change(comparing, change);
 	/* Only a path that would be written has to be allowed. */

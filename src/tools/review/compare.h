@@ -36,6 +36,7 @@ struct change {
 	const struct undo_state *base; /* NULL: unknown */
 	struct undo_state base_room;
 	struct undo_state below, target;
+	struct str kept; /* the content of the file below, when it is small; no data: not kept */
 	enum change_class class, weighed; /* after and before the user's choices */
 	enum overlay_refusal refused;
 	const char *why; /* for a sentence about a conflict or a refusal; or NULL */
@@ -79,8 +80,8 @@ void compare_fini(struct comparing *comparing);
  * The content of one side of a change as text: false when it is too large, is binary or
  * cannot be read. OUT is replaced.
  */
-bool compare_read_below(const struct change *change, struct buf *out);
-bool compare_read_layer(const struct change *change, struct buf *out);
+enum compare_side { SIDE_BELOW, SIDE_LAYER };
+bool compare_read(const struct change *change, enum compare_side side, struct buf *out);
 /* The absolute path of ROW. */
 void compare_absolute(const struct comparing *comparing, const struct upper_row *row,
 		      char path[PATH_MAX]);

@@ -130,38 +130,42 @@ static void note_left(struct landing *landing, const struct change *change)
 		value_append(landing->left, value_new_str(change->row->path));
 }
 
-static bool put_link(struct landing *landing, const struct change *change, struct err *err)
+static bool put_content(struct landing *landing, const struct change *change,
+			const struct undo_state *target,
+			const struct undo_content *content, struct err *err)
 {
-	struct undo_state target = change->target;
-	auto_close int copy = -1;
-	struct buf text;
 	bool left = false;
 
+	return undo_places_put_content(landing->comparing.places, change->row->path.data,
+				       &change->below, target, content, &left, err);
+}
+
+static bool put_link(struct landing *landing, const struct change *change, struct err *err)
+{
+	struct undo_content content = {.file = -1, .extra = -1};
+	struct buf text;
+
 	buf_init(&text, 8192);
-	bool fine = upper_read_link(change->row, &text, err) &&
-		    fd_memory_file("link", buf_str(&text), &copy, err);
+	bool fine = upper_read_link(change->row, &text, err);
+	content.text = buf_str(&text);
+	fine = fine && put_content(landing, change, &change->target, &content, err);
 	buf_fini(&text);
-	target.source = UNDO_LOGGED;
-	target.offset = 0;
-	return fine &&
-	       undo_places_put_open(landing->comparing.places, change->row->path.data,
-				    &change->below, &target, copy, -1, &left, err);
+	return fine;
 }
 
 static bool put_text(struct landing *landing, const struct change *change, struct err *err)
 {
 	struct undo_state target = change->target;
-	auto_close int text = -1;
 	/* The merged file keeps the attributes of the user's. */
 	auto_close int extra =
 		fd_open_beneath(change->row->tree->below, change->row->relative, O_RDONLY);
-	bool left = false;
+	const struct undo_content content = {.text = buf_str(&change->text),
+					     .file = -1,
+					     .extra = extra};
 
-	undo_state_hash_text(buf_str(&change->text), &target);
+	undo_state_hash_text(content.text, &target);
 	target.mtime_ns = 0;
-	return fd_memory_file("text", buf_str(&change->text), &text, err) &&
-	       undo_places_put_open(landing->comparing.places, change->row->path.data,
-				    &change->below, &target, text, extra, &left, err);
+	return put_content(landing, change, &target, &content, err);
 }
 
 /* Only the permissions are the layer's: the content is the one that is there. */
@@ -174,18 +178,24 @@ static bool keeps_content(const struct change *change)
 
 static bool put_file(struct landing *landing, const struct change *change, struct err *err)
 {
-	auto_close int content = keeps_content(change)
-					 ? fd_open_beneath(change->row->tree->below,
-							   change->row->relative, O_RDONLY)
-					 : upper_open(change->row);
-	bool left = false;
+	const bool keeps = keeps_content(change);
 
-	if (content < 0)
+	if (!keeps && change->row->content.data != NULL) {
+		const struct undo_content kept = {.text = change->row->content,
+						  .file = -1,
+						  .extra = -1};
+
+		return put_content(landing, change, &change->target, &kept, err);
+	}
+	auto_close int file = keeps ? fd_open_beneath(change->row->tree->below,
+						      change->row->relative, O_RDONLY)
+				    : upper_open(change->row);
+	const struct undo_content content = {.file = file, .extra = file};
+
+	if (file < 0)
 		return err_set(err, errno, "%s: %s", change->row->path.data,
 			       strerror(errno));
-	return undo_places_put_open(landing->comparing.places, change->row->path.data,
-				    &change->below, &change->target, content, content,
-				    &left, err);
+	return put_content(landing, change, &change->target, &content, err);
 }
 
 static bool put(struct landing *landing, struct change *change, struct err *err)

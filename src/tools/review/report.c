@@ -343,9 +343,9 @@ static bool add_content(struct reporting *reporting, const struct change *change
 	const bool is_text = change->below.size <= REPORT_TEXT_MAX &&
 			     after->size <= REPORT_TEXT_MAX &&
 			     (change->below.kind == UNDO_ABSENT ||
-			      compare_read_below(change, &reporting->before)) &&
+			      compare_read(change, SIDE_BELOW, &reporting->before)) &&
 			     (after->kind == UNDO_ABSENT || is_merged ||
-			      compare_read_layer(change, &reporting->after));
+			      compare_read(change, SIDE_LAYER, &reporting->after));
 	if (!is_text) {
 		fd = after->kind == UNDO_FILE
 			     ? upper_open(change->row)

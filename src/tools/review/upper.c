@@ -40,12 +40,16 @@ void upper_init(struct upper *upper)
 {
 	*upper = (struct upper){0};
 	arena_init(&upper->paths);
+	arena_init(&upper->contents);
+	buf_init(&upper->text, UPPER_SMALL);
 }
 
 void upper_fini(struct upper *upper)
 {
 	free(upper->rows);
 	arena_fini(&upper->paths);
+	arena_fini(&upper->contents);
+	buf_fini(&upper->text);
 	*upper = (struct upper){0};
 }
 
@@ -225,21 +229,6 @@ static bool add_gits(struct reading *reading)
 
 static bool read_folder(struct reading *reading, const char *relative, bool hides);
 
-/* Fill in what a file of the layer is besides its state. */
-static void look_at_file(struct upper_row *row)
-{
-	auto_close int fd = upper_open(row);
-
-	if (fd < 0) {
-		row->shape = UPPER_UNREADABLE;
-		return;
-	}
-	const struct overlay_marks marks = overlay_marks_of(fd);
-	if (marks.strange)
-		row->shape = UPPER_UNKNOWN;
-	row->copied_up = marks.copy;
-}
-
 /* ROW is a folder. HIDES: the folder in which it lies hides what is below. */
 static bool read_below(struct reading *reading, struct upper_row *row, bool hides)
 {
@@ -296,8 +285,6 @@ static bool read_name(struct reading *reading, int fd, const char *name,
 	row->linked = S_ISREG(st.st_mode) && st.st_nlink > 1;
 	if (row->state.kind == UNDO_ABSENT)
 		row->shape = UPPER_OTHER;
-	else if (row->state.kind == UNDO_FILE)
-		look_at_file(row);
 	if (row->state.kind == UNDO_FOLDER)
 		return read_below(reading, row, hides);
 	/* A folder in its place is gone with everything in it. */
@@ -380,7 +367,7 @@ bool upper_read_link(const struct upper_row *row, struct buf *out, struct err *e
 	return true;
 }
 
-bool upper_hash(struct upper_row *row, struct err *err)
+bool upper_hash(struct upper *upper, struct upper_row *row, struct err *err)
 {
 	if (row->state.kind == UNDO_LINK) {
 		struct buf target;
@@ -395,7 +382,18 @@ bool upper_hash(struct upper_row *row, struct err *err)
 	if (row->state.kind != UNDO_FILE)
 		return true;
 	auto_close int fd = upper_open(row);
-	return fd >= 0 ? undo_state_hash(fd, &row->state, err)
-		       : err_set(err, errno, "%s in the layer: %s", row->path.data,
-				 strerror(errno));
+	if (fd < 0)
+		return err_set(err, errno, "%s in the layer: %s", row->path.data,
+			       strerror(errno));
+	const struct overlay_marks marks = overlay_marks_of(fd);
+	row->copied_up = marks.copy;
+	if (marks.strange) {
+		row->shape = UPPER_UNKNOWN;
+		return true;
+	}
+	if (!undo_state_hash_small(fd, &row->state, &upper->text))
+		return undo_state_hash(fd, &row->state, err);
+	if (!marks.extra)
+		row->content = upper_keep(upper, buf_str(&upper->text));
+	return true;
 }

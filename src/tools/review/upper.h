@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/str.h"
@@ -21,6 +22,9 @@
 enum {
 	UPPER_ROWS_MAX = UNDO_CHANGES_MAX,
 	UPPER_TREES_MAX = 64,
+	/* A larger file costs more to read than to open, and 10,000 of these files are kept. */
+	UPPER_SMALL = 16 << 10,
+	UPPER_KEPT_MAX = 32 << 20,
 };
 
 /* One writable tree: its layer, and the tree itself. Both are held open. */
@@ -44,15 +48,23 @@ struct upper_row {
 	enum upper_shape shape;
 	/* without the content's digest: upper_hash adds it; ABSENT: the layer has removed it */
 	struct undo_state state;
-	bool copied_up;  /* the kernel has noted that there was a file below */
+	/* the kernel has noted that there was a file below; of a file upper_hash tells it */
+	bool copied_up;
 	uint64_t device; /* with the state's inode: rows of one file have both in common */
 	bool linked;     /* the file has several names in the layer */
+	/*
+	 * upper_hash: all of a small file that has no attributes of its own. No data: it was
+	 * not kept.
+	 */
+	struct str content;
 };
 
 struct upper {
 	struct upper_row *rows; /* in order of path */
 	size_t count, room;
 	struct arena paths;
+	struct arena contents; /* upper_keep */
+	struct buf text;       /* the file that is read */
 	/* what the layer changed in the repository of the workspace, which has no rows */
 	bool has_git;
 };
@@ -68,9 +80,20 @@ bool upper_read(struct upper *upper, const struct upper_tree *tree, struct call 
 		struct err *err);
 void upper_sort(struct upper *upper);
 
+/* Keep CONTENT as long as UPPER, if that has room for it. No data: it has not. */
+static inline struct str upper_keep(struct upper *upper, struct str content)
+{
+	if (upper->contents.used + content.size > UPPER_KEPT_MAX)
+		return (struct str){0};
+	return (struct str){arena_copy(&upper->contents, content), content.size};
+}
+
 /* Open the file of ROW in the layer. -1 with errno. */
 int upper_open(const struct upper_row *row);
-/* Add the digest of the content of a file or link to the state of ROW. */
-bool upper_hash(struct upper_row *row, struct err *err);
+/*
+ * Add the digest of the content of a file or link to the state of ROW. The shape of a file is
+ * known then.
+ */
+bool upper_hash(struct upper *upper, struct upper_row *row, struct err *err);
 /* Append the target of the link of ROW to OUT. */
 bool upper_read_link(const struct upper_row *row, struct buf *out, struct err *err);
