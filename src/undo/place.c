@@ -1,7 +1,8 @@
 /*
  * place: restores states. A new file is written without a name. When a batch of files
  * is written, one syncfs puts all of them on disk, and then each file gets its name. So
- * neither a killed process nor a power failure leaves a file half-written.
+ * neither a killed process nor a power failure leaves a file half-written. A thread waits for
+ * the disk, while the next batch is written.
  */
 
 #include "undo/place.h"
@@ -20,6 +21,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,10 +37,11 @@ enum {
 	COPY_AT_ONCE = 256 << 10,
 	COPY_SMALL = 16 << 10, /* sharing blocks saves nothing, and a hole is hardly in it */
 	/*
-	 * Files that wait for one sync. Each of them is open. A larger batch gains
-	 * nothing.
+	 * Files that wait for one sync. Each of them is open. A sync begins with the least, when
+	 * none is under way: the last one, which is waited for, is then a short one.
 	 */
 	BATCH_MAX = 2048,
+	BATCH_LEAST = 256,
 	/*
 	 * A batch of so few files is synced file by file: fsync does not wait for data
 	 * that other programs have written.
@@ -62,6 +67,11 @@ struct waiting {
 	struct undo_state now; /* the state of the file that it replaces */
 };
 
+struct batch {
+	struct waiting *files;
+	size_t count;
+};
+
 /* A folder that is open to its owner only as long as the undo works in it. */
 struct opened {
 	char *path;  /* absolute */
@@ -85,8 +95,13 @@ struct undo_places {
 	 */
 	char missing[PATH_MAX];
 	bool puts;
-	struct waiting *batch;
-	size_t count, most;
+	struct batch batch;    /* its files are written */
+	struct batch synced;   /* its files are put on the disk next, or have been */
+	size_t most;           /* files in a batch */
+	pthread_t thread;      /* of the sync */
+	bool syncs;            /* the thread is to be joined */
+	atomic_bool is_synced; /* and does not have to be waited for */
+	struct err sync_error; /* of the files `synced`; empty: none */
 	struct opened *opened;
 	size_t opened_count, opened_room;
 };
@@ -99,19 +114,22 @@ struct undo_places *undo_places_new(struct files *files, int from, struct undo_l
 	*places =
 		(struct undo_places){.files = files, .from = from, .log = log, .folder = -1};
 	places->most = BATCH_MAX;
-	/* Half of the descriptors that may be open are left for the rest of the call. */
+	/*
+	 * Half of the descriptors that may be open are for two batches, the others for the rest
+	 * of the call.
+	 */
 	if (getrlimit(RLIMIT_NOFILE, &open_files) < 0)
 		places->most = 1;
-	else if (open_files.rlim_cur / 2 < places->most)
-		places->most = open_files.rlim_cur > 2 ? open_files.rlim_cur / 2 : 1;
+	else if (open_files.rlim_cur / 4 < places->most)
+		places->most = open_files.rlim_cur > 4 ? open_files.rlim_cur / 4 : 1;
 	return places;
 }
 
-static void forget_batch(struct undo_places *places)
+static void forget_batch(struct batch *batch)
 {
-	for (size_t i = 0; i < places->count; i++)
-		temp_drop(&places->batch[i].temp);
-	places->count = 0;
+	for (size_t i = 0; i < batch->count; i++)
+		temp_drop(&batch->files[i].temp);
+	batch->count = 0;
 }
 
 static const struct files_held *root_of(const struct files *files, const char *path)
@@ -797,15 +815,15 @@ static bool put_named_file(struct undo_places *places, const struct spot *spot,
 }
 
 /* Write all contents of the batch to disk. They may lie on several file systems. */
-static bool sync_batch(const struct undo_places *places, struct err *err)
+static bool sync_batch(const struct batch *batch, struct err *err)
 {
 	dev_t synced = 0;
 	struct stat st;
 
-	for (size_t i = 0; i < places->count; i++) {
-		const struct waiting *waiting = &places->batch[i];
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct waiting *waiting = &batch->files[i];
 
-		if (places->count > SYNC_EACH) {
+		if (batch->count > SYNC_EACH) {
 			if (fstat(waiting->temp.fd, &st) < 0)
 				return err_set(err, errno, "%s: %s", waiting->path,
 					       strerror(errno));
@@ -813,25 +831,77 @@ static bool sync_batch(const struct undo_places *places, struct err *err)
 				continue;
 			synced = st.st_dev;
 		}
-		if ((places->count > SYNC_EACH ? syncfs(waiting->temp.fd)
-					       : fsync(waiting->temp.fd)) < 0)
+		if ((batch->count > SYNC_EACH ? syncfs(waiting->temp.fd)
+					      : fsync(waiting->temp.fd)) < 0)
 			return err_set(err, errno, "%s: %s", waiting->path, strerror(errno));
 	}
 	return true;
 }
 
-static bool settle_batch(struct undo_places *places, struct err *err)
+static void *sync_main(void *context)
 {
-	bool fine = sync_batch(places, err);
+	struct undo_places *places = context;
+
+	(void)sync_batch(&places->synced, &places->sync_error);
+	atomic_store(&places->is_synced, true);
+	return NULL;
+}
+
+/* Let a thread put the batch on the disk. LAST: there is nothing to be done meanwhile. */
+static void begin_sync(struct undo_places *places, bool last)
+{
+	const struct batch written = places->batch;
+	sigset_t all, before;
+
+	places->batch = places->synced;
+	places->synced = written;
+	places->sync_error = (struct err){0};
+	atomic_store(&places->is_synced, false);
+	/* Signals are for the thread that works on the call. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	places->syncs =
+		!last && pthread_create(&places->thread, NULL, sync_main, places) == 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!places->syncs)
+		(void)sync_main(places);
+}
+
+static void end_sync(struct undo_places *places)
+{
+	if (places->syncs)
+		(void)pthread_join(places->thread, NULL);
+	places->syncs = false;
+}
+
+/* Give the files their names which a sync was begun for. */
+static bool name_synced(struct undo_places *places, struct err *err)
+{
 	struct spot spot;
 
-	for (size_t i = 0; fine && i < places->count; i++) {
-		struct waiting *waiting = &places->batch[i];
+	end_sync(places);
+	bool fine = places->synced.count == 0 || places->sync_error.code == 0 ||
+		    err_set(err, places->sync_error.code, "%s", places->sync_error.text);
+	for (size_t i = 0; fine && i < places->synced.count; i++) {
+		struct waiting *waiting = &places->synced.files[i];
 
 		fine = spot_open(&spot, places, waiting->path, true, err) &&
 		       take_place(places, &spot, &waiting->temp, &waiting->now, err);
 	}
-	forget_batch(places);
+	forget_batch(&places->synced);
+	return fine;
+}
+
+/* The batch is written. LAST: no file follows, and all get their names. */
+static bool settle_batch(struct undo_places *places, bool last, struct err *err)
+{
+	bool fine = name_synced(places, err);
+
+	if (fine)
+		begin_sync(places, last);
+	fine = fine && (!last || name_synced(places, err));
+	if (!fine)
+		forget_batch(&places->batch);
 	return fine;
 }
 
@@ -880,7 +950,7 @@ static void close_opened(struct undo_places *places)
 
 bool undo_places_settle(struct undo_places *places, struct err *err)
 {
-	const bool fine = settle_batch(places, err);
+	const bool fine = settle_batch(places, true, err);
 
 	places->puts = true;
 	close_opened(places);
@@ -891,11 +961,14 @@ void undo_places_free(struct undo_places *places)
 {
 	if (places == NULL)
 		return;
-	forget_batch(places);
+	end_sync(places);
+	forget_batch(&places->batch);
+	forget_batch(&places->synced);
 	close_opened(places);
 	free(places->opened);
 	fd_close(&places->folder);
-	free(places->batch);
+	free(places->batch.files);
+	free(places->synced.files);
 	free(places);
 }
 
@@ -905,19 +978,24 @@ static bool put_file(struct undo_places *places, const char *path,
 {
 	struct waiting *waiting;
 
-	if (places->batch == NULL)
-		places->batch = memory_array(places->most, sizeof(*places->batch));
-	waiting = &places->batch[places->count];
+	if (places->batch.files == NULL)
+		places->batch.files =
+			memory_array(places->most, sizeof(*places->batch.files));
+	waiting = &places->batch.files[places->batch.count];
 	*waiting = (struct waiting){.path = path, .temp = {.fd = -1}, .now = *now};
 	if (!temp_open(&waiting->temp, spot->folder, NULL, 0600))
 		return put_named_file(places, spot, target, now, err);
 	/* From here on the batch owns the file and closes it. */
-	places->count++;
+	places->batch.count++;
 	if (!write_target(waiting->temp.fd, places, spot->path, target, err))
 		return false;
 	if (fchmod(waiting->temp.fd, target->mode & 01777) < 0)
 		return err_set(err, errno, "%s: %s", spot->path, strerror(errno));
-	return places->count < places->most || settle_batch(places, err);
+	if (places->batch.count < places->most &&
+	    (places->batch.count < BATCH_LEAST ||
+	     (places->syncs && !atomic_load(&places->is_synced))))
+		return true;
+	return settle_batch(places, false, err);
 }
 
 static bool put_link(struct undo_places *places, const struct spot *spot,

@@ -32,17 +32,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STEPS_MAX = 1000, KILLED = 9, DEADLINE_MS = 60000 };
+enum {
+	STEPS_MAX = 1000,
+	KILLED = 9,
+	DEADLINE_MS = 60000,
+	MANY = 600, /* more files than are put on the disk by one sync (undo/place.c) */
+	MANY_APART = 701, /* changes of the disk between two faults in a landing of so many */
+};
 
 /* One call fails, or the process ends before it. */
 static struct {
-	enum { FAULT_NONE, FAULT_KILL, FAULT_FULL } kind;
+	enum { FAULT_NONE, FAULT_KILL, FAULT_FULL, FAULT_SYNC } kind;
 	unsigned at, seen;
 } fault;
 
 static bool fails(void)
 {
-	if (fault.kind == FAULT_NONE || fault.seen++ != fault.at)
+	if (fault.kind == FAULT_NONE || fault.kind == FAULT_SYNC || fault.seen++ != fault.at)
 		return false;
 	if (fault.kind == FAULT_KILL)
 		_exit(KILLED);
@@ -108,6 +114,16 @@ ssize_t copy_file_range(int from, off_t *in, int to, off_t *out, size_t size, un
 ssize_t pwrite(int fd, const void *data, size_t size, off_t at)
 {
 	return fails() ? -1 : (ssize_t)syscall(SYS_pwrite64, fd, data, size, at);
+}
+
+/* A thread syncs, so these calls are not counted. */
+int syncfs(int fd)
+{
+	if (fault.kind == FAULT_SYNC) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_syncfs, fd);
 }
 
 int chmod(const char *path, mode_t mode)
@@ -550,6 +566,95 @@ static void a_full_disk_at_each_change_leaves_old_or_new(void **state)
 	assert_true(at > 20);
 }
 
+/* Batches of files, of which one is synced while the next one is written. */
+
+static void prepare_many(struct here *here)
+{
+	prepare(here);
+	make(here, "layer/many");
+	for (int i = 0; i < MANY; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "layer/many/%03d", i);
+		put(here, name, name, 0644);
+	}
+}
+
+/* How many of the files are there? Each of them has all of its content. */
+static int count_many(const struct here *here)
+{
+	int count = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		char name[64], path[256], text[64] = "";
+
+		(void)snprintf(name, sizeof(name), "ws/many/%03d", i);
+		path_of(here, name, path);
+		const int fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		(void)snprintf(name, sizeof(name), "layer/many/%03d", i);
+		assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+		assert_string_equal(text, name);
+		assert_int_equal(close(fd), 0);
+		count++;
+	}
+	return count;
+}
+
+static void killed_among_many_files_it_goes_on(void **state)
+{
+	struct here *here = *state;
+	bool killed = true;
+	int partly = 0;
+
+	for (unsigned at = 0; killed; at += MANY_APART) {
+		prepare_many(here);
+		killed = killed_at(here, at);
+		mend(here);
+		const int count = count_many(here);
+		partly += count > 0 && count < MANY;
+		assert_true(land(here));
+		assert_int_equal(count_many(here), MANY);
+		assert_log_knows(here);
+	}
+	assert_true(partly > 0);
+}
+
+static void a_full_disk_among_many_files_leaves_whole_ones(void **state)
+{
+	struct here *here = *state;
+	bool failed = true;
+
+	for (unsigned at = 0; failed; at += MANY_APART) {
+		prepare_many(here);
+		fault.kind = FAULT_FULL;
+		fault.at = at;
+		fault.seen = 0;
+		const bool landed = land(here);
+		failed = fault.seen > at;
+		fault.kind = FAULT_NONE;
+		assert_true(failed || landed);
+		mend(here);
+		(void)count_many(here);
+		assert_true(land(here));
+		assert_int_equal(count_many(here), MANY);
+	}
+}
+
+static void no_file_gets_its_name_when_a_sync_fails(void **state)
+{
+	struct here *here = *state;
+
+	prepare_many(here);
+	fault.kind = FAULT_SYNC;
+	assert_false(land(here));
+	fault.kind = FAULT_NONE;
+	assert_int_equal(count_many(here), 0);
+	assert_true(land(here));
+	assert_int_equal(count_many(here), MANY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -557,6 +662,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(killed_before_each_change_it_goes_on,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_disk_at_each_change_leaves_old_or_new,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(killed_among_many_files_it_goes_on,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_full_disk_among_many_files_leaves_whole_ones,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(no_file_gets_its_name_when_a_sync_fails,
 						set_up, tear_down),
 	};
 
