@@ -1009,6 +1009,53 @@ static size_t keep_fitting(const char *file, const struct test_runner **found,
 	return kept;
 }
 
+static bool is_guess(const struct test_runner *runner, const struct test_project *project)
+{
+	return runner->is_guess != NULL && runner->is_guess(project);
+}
+
+/* Does the makefile NAME call RUNNER? */
+static bool calls(const struct test_project *project, const char *name,
+		  const struct test_runner *runner)
+{
+	const struct str text = test_project_read(project, name);
+	struct str rest = str_of(runner->called_by), word;
+
+	while (str_next_word(&rest, &word)) {
+		if (str_find(text, word, 0) != (size_t)-1)
+			return true;
+	}
+	return false;
+}
+
+/* Where no file of tests is named, a runner that is a guess gives way to any other one. */
+static size_t drop_guesses(const struct test_project *project,
+			   const struct test_runner **found, const char **because,
+			   size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_guess(found[i], project))
+			continue;
+		found[kept] = found[i];
+		because[kept++] = because[i];
+	}
+	if (kept > 0 || count == 0)
+		return kept;
+	for (size_t i = 0; test_runners[i] != NULL; i++) {
+		const char *name =
+			test_runners[i]->yields ? test_runners[i]->detect(project) : NULL;
+
+		if (name == NULL || calls(project, name, found[0]))
+			continue;
+		found[0] = test_runners[i];
+		because[0] = name;
+		return 1;
+	}
+	return count;
+}
+
 static void add_all_needs(struct buf *out)
 {
 	for (size_t i = 0; test_runners[i] != NULL; i++)
@@ -1185,6 +1232,8 @@ static bool choose(struct test_choice *choice, const struct file *file, const ch
 	const char *because[RUNNERS_MAX];
 	size_t count = climb(choice, folder, wanted, found, because);
 
+	if (wanted == NULL && file == NULL)
+		count = drop_guesses(&choice->project, found, because, count);
 	if (count > 1 && file != NULL) {
 		size_t kept = keep_fitting(file->path.data, found, because, count);
 

@@ -91,7 +91,13 @@ struct test_runner {
 	const char *no_file, *no_folder, *no_filter, *no_suite;
 	/* used only when no other runner fits, because it usually calls one of them */
 	bool yields;
-	bool no_again; /* it cannot run a part of the tests, so all are run */
+	/*
+	 * Does only the name of some file speak for the runner, so that another one that fits is
+	 * meant? NULL: never.
+	 */
+	bool (*is_guess)(const struct test_project *project);
+	const char *called_by; /* words of a makefile that calls a runner that is a guess */
+	bool no_again;         /* it cannot run a part of the tests, so all are run */
 	/*
 	 * The name of the file that shows that the project uses the runner; NULL: it does
 	 * not.

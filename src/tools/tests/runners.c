@@ -1295,14 +1295,29 @@ static struct str find_settings(const struct test_project *project, const char *
 	return STR("");
 }
 
-static const char *pytest_detect(const struct test_project *project)
+/* The file by which a project says that its tests are pytest's. */
+static const char *find_pytest(const struct test_project *project)
 {
 	const char *name = NULL;
 
 	(void)find_settings(project, &name);
-	if (name == NULL)
-		name = test_project_first(project, "conftest.py tests/conftest.py "
-						   "test/conftest.py");
+	return name != NULL ? name
+			    : test_project_first(project, "conftest.py tests/conftest.py "
+							  "test/conftest.py");
+}
+
+/* Projects in other languages have scripts in Python beside their tests. */
+static bool pytest_is_guess(const struct test_project *project)
+{
+	return find_pytest(project) == NULL &&
+	       test_project_first(project, "pyproject.toml setup.py setup.cfg tox.ini "
+					   "requirements.txt Pipfile") == NULL;
+}
+
+static const char *pytest_detect(const struct test_project *project)
+{
+	const char *name = find_pytest(project);
+
 	if (name == NULL)
 		name = test_project_fits(project, "tests", PYTHON_TEST_FILES);
 	if (name == NULL)
@@ -1406,6 +1421,8 @@ const struct test_runner pytest_runner = {
 	.missing = "install it in the project's .venv, or Debian's package python3-pytest",
 	.files = PYTHON_TEST_FILES,
 	.detect = pytest_detect,
+	.is_guess = pytest_is_guess,
+	.called_by = "pytest unittest",
 	.is_root = pytest_is_root,
 	.plan = pytest_plan,
 	.parse = report_parse_pytest,
