@@ -838,8 +838,13 @@ static void question_open(struct mcp_call *call, const struct value *data)
 static void question_over(struct mcp_call *call, const struct value *data)
 {
 	/* An answer of the client has closed its question before this event. */
-	if (call->question.id == 0 ||
-	    call->question.id != value_integer(value_member(data, "id")))
+	if (call->question.id == value_integer(value_member(data, "id")))
+		mcp_call_withdraw(call);
+}
+
+void mcp_call_withdraw(struct mcp_call *call)
+{
+	if (call->question.id == 0)
 		return;
 	if (!is_modern(call->request))
 		tell_requests(call, true);

@@ -1197,8 +1197,11 @@ static void take_cancel(const struct mcp_peer *peer, const struct mcp_message *m
 	const struct value *id = value_member(message->params, "requestId");
 	struct mcp_request *request = id != NULL ? request_find(peer, id) : NULL;
 
-	if (request != NULL)
-		mcp_drop(request);
+	if (request == NULL)
+		return;
+	if (request->call != NULL)
+		mcp_call_withdraw(request->call);
+	mcp_drop(request);
 }
 
 bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,

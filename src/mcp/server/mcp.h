@@ -324,6 +324,8 @@ void mcp_calls_settle(struct mcp *mcp);
 void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message);
 /* The client does not want the answer any more: its request is over, its call ends. */
 void mcp_call_cancel(struct mcp_call *call);
+/* Nobody waits for the answer to the open question of CALL: its client is told, if it was asked. */
+void mcp_call_withdraw(struct mcp_call *call);
 /* End all calls at the same time, with their requests. */
 void mcp_calls_free(struct mcp *mcp);
 
