@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "cell/layers/base_log.h"
+#include "cell/layers/blocked.h"
 #include "cell/layers/fresh.h"
 #include "cell/layers/layer.h"
 #include "cell/wire.h"
@@ -46,6 +47,7 @@ struct worker {
 	struct files *files;
 	struct audit *audit; /* or NULL */
 	struct layers *layers;
+	struct blocked blocked;
 	struct base_log *base_log;
 	const struct fresh *fresh;
 	struct value *written; /* what a file tool wrote in this call, or NULL */
@@ -231,10 +233,12 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 	audit_run(worker->audit, &audits, result);
 	if (!is_command)
 		heads_audit(worker, result);
-	if (is_command)
+	if (is_command) {
 		layers_end(worker->layers, &began->wall, result);
-	else
+		blocked_end(&worker->blocked, result);
+	} else {
 		layers_note_written(worker->layers, worker->written, result);
+	}
 	base_log_end(worker->base_log, result);
 	/*
 	 * The file that the tool wrote was taken away again, so its answer is not true.
@@ -298,8 +302,10 @@ static void tool_execute(struct worker *worker, const struct wire_call *wire,
 	value_free(worker->written);
 	worker->written = value_new_array();
 	files_note_written(worker->files, worker->written);
-	if ((call->tool->effects & EFFECT_RUNS) != 0)
+	if ((call->tool->effects & EFFECT_RUNS) != 0) {
 		layers_begin(worker->layers);
+		blocked_begin(&worker->blocked, worker->spec);
+	}
 	if (!wire->has_log || call->fds[0] < 0) {
 		(void)call->tool->execute(call, result);
 		return;
@@ -726,6 +732,7 @@ void worker_run(const struct cell_spec *spec, int socket, int rules, enum worker
 		const struct tool *const *tools, const struct fresh *fresh)
 {
 	struct worker worker = {.spec = spec,
+				.blocked = {.fd = -1},
 				.tools = tools,
 				.kind = kind,
 				.socket = socket,

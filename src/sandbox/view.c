@@ -47,6 +47,7 @@ struct view_building {
 	int root;
 	int own;             /* folder of texts and of the sources of masks */
 	unsigned texts;      /* number of texts in it */
+	unsigned blocked;    /* number of sources for blocked files in it */
 	struct buf late;     /* the end of the late texts */
 	int folder;          /* where the last entry was placed; -1: nothing held yet */
 	char held[PATH_MAX]; /* its path */
@@ -336,8 +337,14 @@ static bool mask_add(struct view_building *building, const struct view_entry *en
 	if (S_ISLNK(st.st_mode))
 		return true; /* the target of the link is masked under its own name */
 	bool is_folder = S_ISDIR(st.st_mode);
-	return bind_over(building, is_folder ? VIEW_EMPTY_FOLDER : VIEW_EMPTY_FILE,
-			 entry->path, is_folder, false, err);
+	char own[32] = VIEW_EMPTY_FILE;
+	if (!is_folder && entry->apart) {
+		(void)snprintf(own, sizeof(own), VIEW_EMPTY_FILE ".%u", ++building->blocked);
+		if (mknodat(building->own, own, S_IFREG | VIEW_FILE_MODE, 0) < 0)
+			return view_fail(err, "making", own);
+	}
+	return bind_over(building, is_folder ? VIEW_EMPTY_FOLDER : own, entry->path,
+			 is_folder, false, err);
 }
 
 /*

@@ -87,6 +87,7 @@ struct view_entry {
 	 */
 	enum view_lasts lasts;
 	int layer; /* holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
+	bool apart; /* a masked file has a source of its own, so that a watch tells it apart */
 	mode_t mode;   /* folder, memory */
 	uint64_t size; /* memory: bytes at most */
 	/*

@@ -270,7 +270,11 @@ static void blocked_hide(const struct opening *opening)
 	for (size_t i = 0; i < blocked->count; i++) {
 		const char *path = blocked->items[i].path;
 		shape_pin_above(opening->spec, path);
-		spec_add_entry(opening->spec, VIEW_MASK, path, NULL)->why = "blocked";
+		struct view_entry *entry =
+			spec_add_entry(opening->spec, VIEW_MASK, path, NULL);
+
+		entry->why = "blocked";
+		entry->apart = true;
 	}
 }
 
