@@ -108,3 +108,13 @@ bool role_self(int *pidfd, struct err *err)
 	(void)fcntl(*pidfd, F_SETFD, FD_CLOEXEC);
 	return true;
 }
+
+bool role_parent(int *pidfd)
+{
+	const pid_t parent = getppid();
+
+	*pidfd = parent > 1 ? kernel_pidfd_open(parent) : -1;
+	if (*pidfd >= 0)
+		(void)fcntl(*pidfd, F_SETFD, FD_CLOEXEC);
+	return getppid() == parent;
+}

@@ -44,3 +44,9 @@ void role_end(int *pidfd, bool wait);
 
 /* A pidfd of this process, for a role that dies with it. */
 bool role_self(int *pidfd, struct err *err);
+
+/*
+ * A pidfd of our parent, for a program that must end with it though others hold its input
+ * open; -1: the parent is init. False: the parent has died meanwhile.
+ */
+bool role_parent(int *pidfd);

@@ -6,15 +6,15 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "mcp/server/mcp.h"
+#include "process/outbox.h"
+#include "process/role.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -38,16 +38,16 @@ struct stdio {
 	struct mcp_stdio options;
 	struct mcp_way way;
 	struct mcp_peer *peer;
-	struct buf in, out;
-	size_t in_from, out_from; /* the bytes before are taken or written */
-	size_t searched;          /* there is no line end before */
-	bool skipping;            /* the rest of a line that is too long is skipped */
+	struct buf in;
+	struct outbox out;
+	uint64_t written; /* of `out`, as far as it was noted */
+	size_t in_from;   /* the bytes before are taken */
+	size_t searched;  /* there is no line end before */
+	bool skipping;    /* the rest of a line that is too long is skipped */
 	/* a message that was read and is not taken yet; without `kind`: there is none */
 	struct mcp_message next;
 	bool refuses; /* messages for which there is no room are taken and refused */
-	int output;   /* our own descriptor, which never blocks; or the caller's */
-	bool is_socket;
-	struct watch reading, closing, writing, stopping, parent;
+	struct watch reading, closing, stopping, parent;
 	struct timer flush, full;
 	int64_t until_ms; /* when the server ends; CLOCK_NEVER: not decided */
 	enum stdio_life life;
@@ -57,66 +57,27 @@ struct stdio {
 
 /* Output that waits for its reader. */
 
-static void fail_output(struct stdio *stdio, int code)
-{
-	(void)err_set(&stdio->failure, code, "standard output: %s", strerror(code));
-	stdio->life = STOPPED;
-}
-
-static ssize_t write_some(struct stdio *stdio, const char *data, size_t size)
-{
-	if (stdio->is_socket)
-		return send(stdio->output, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/*
-	 * The caller's descriptor may block: write no more than a pipe takes when it is
-	 * ready.
-	 */
-	if (stdio->output == stdio->options.output && size > PIPE_BUF)
-		size = PIPE_BUF;
-	return write(stdio->output, data, size);
-}
-
-static void watch_output(struct stdio *stdio, bool on)
-{
-	if (on)
-		loop_add(stdio->options.loop, &stdio->writing);
-	else
-		loop_remove(&stdio->writing);
-}
-
 /* Write the waiting output, as far as it can be written without blocking. */
 static void stdio_write(struct stdio *stdio)
 {
-	while (stdio->out_from < stdio->out.size && stdio->life != STOPPED) {
-		ssize_t n = write_some(stdio, stdio->out.data + stdio->out_from,
-				       stdio->out.size - stdio->out_from);
-
-		if (n > 0) {
-			stdio->out_from += (size_t)n;
-			if (stdio->until_ms != CLOCK_NEVER && stdio->life == SERVES)
-				stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
-			if (stdio->output == stdio->options.output && !stdio->is_socket)
-				break; /* the next piece might block */
-		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-			break;
-		} else {
-			fail_output(stdio, n < 0 ? errno : EIO);
-		}
-	}
-	if (stdio->out_from == stdio->out.size) {
-		if (stdio->out.capacity > MCP_OUT_KEPT)
-			buf_fini(&stdio->out);
-		buf_clear(&stdio->out);
-		stdio->out_from = 0;
-	}
-	watch_output(stdio, stdio->out.size > 0 && stdio->life != STOPPED);
-}
-
-/* For the watch `writing`: there is room again. */
-static void stdio_output_ready(struct watch *watch, short events)
-{
-	(void)events;
-	stdio_write(watch->context);
+	if (stdio->life == STOPPED)
+		return;
+	outbox_write(&stdio->out);
+	if (stdio->out.written != stdio->written && stdio->until_ms != CLOCK_NEVER &&
+	    stdio->life == SERVES)
+		stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
+	stdio->written = stdio->out.written;
+	if (stdio->out.gone == 0)
+		return;
+	if (stdio->out.gone == ENOBUFS)
+		(void)err_set(&stdio->failure, ENOBUFS,
+			      "standard output: the client reads nothing, and %d MiB of "
+			      "answers wait for it",
+			      STDIO_OUTPUT_MAX >> 20);
+	else
+		(void)err_set(&stdio->failure, stdio->out.gone, "standard output: %s",
+			      strerror(stdio->out.gone));
+	stdio->life = STOPPED;
 }
 
 /* At the end of the loop's turn, write all messages that have been collected. */
@@ -137,22 +98,7 @@ static void stdio_send(struct mcp_way *way, struct buf *message, bool last, int 
 	(void)status;
 	if (stdio->life == STOPPED)
 		return;
-	if (stdio->out_from > 0 && stdio->out_from > stdio->out.size / 2) {
-		buf_remove(&stdio->out, 0, stdio->out_from);
-		stdio->out_from = 0;
-	}
-	/* While the client reads, take the built message itself instead of a copy. */
-	if (stdio->out.size == 0 && message->size < STDIO_OUTPUT_MAX)
-		buf_swap(&stdio->out, message);
-	else
-		(void)buf_addstr(&stdio->out, buf_str(message));
-	if (!buf_addc(&stdio->out, '\n')) {
-		(void)err_set(&stdio->failure, ENOBUFS,
-			      "standard output: the client reads nothing, and %d MiB of "
-			      "answers wait for it",
-			      STDIO_OUTPUT_MAX >> 20);
-		stdio->life = STOPPED;
-	}
+	outbox_take_line(&stdio->out, message);
 	stdio->flush.due_ms = 0;
 }
 
@@ -211,7 +157,7 @@ static void refuse_long_line(struct stdio *stdio)
 
 static bool is_read(const struct stdio *stdio)
 {
-	return stdio->out.size - stdio->out_from < UNREAD_MAX;
+	return outbox_size(&stdio->out) < UNREAD_MAX;
 }
 
 static bool has_room(const struct mcp_way *way)
@@ -369,18 +315,16 @@ static void stop_ready(struct watch *watch, short events)
  */
 static void watch_parent(struct stdio *stdio)
 {
-	const pid_t parent = getppid();
-	int fd = parent > 1 ? (int)syscall(SYS_pidfd_open, parent, 0) : -1;
+	int fd;
 
+	if (!role_parent(&fd))
+		stdio->life = STOPPED;
 	stdio->parent = (struct watch){.fd = fd,
 				       .events = POLLIN,
 				       .ready = stop_ready,
 				       .context = stdio};
-	if (fd < 0)
-		return;
-	loop_add(stdio->options.loop, &stdio->parent);
-	if (getppid() != parent)
-		stdio->life = STOPPED;
+	if (fd >= 0)
+		loop_add(stdio->options.loop, &stdio->parent);
 }
 
 static void begin(struct stdio *stdio)
@@ -388,8 +332,7 @@ static void begin(struct stdio *stdio)
 	struct loop *loop = stdio->options.loop;
 
 	buf_init(&stdio->in, MCP_MESSAGE_MAX + 2 * READ_BYTES);
-	buf_init(&stdio->out, STDIO_OUTPUT_MAX);
-	stdio->output = fd_open_output(stdio->options.output, &stdio->is_socket);
+	outbox_open(&stdio->out, loop, stdio->options.output, STDIO_OUTPUT_MAX);
 	stdio->way = (struct mcp_way){stdio_send, drop, has_room};
 	stdio->peer = mcp_peer_new(stdio->options.mcp, &stdio->way);
 	stdio->reading = (struct watch){.fd = stdio->options.input,
@@ -399,10 +342,6 @@ static void begin(struct stdio *stdio)
 	stdio->closing = (struct watch){.fd = stdio->options.input,
 					.events = POLLRDHUP,
 					.ready = closing_ready,
-					.context = stdio};
-	stdio->writing = (struct watch){.fd = stdio->output,
-					.events = POLLOUT,
-					.ready = stdio_output_ready,
 					.context = stdio};
 	stdio->stopping = (struct watch){.fd = stdio->options.stop_fd,
 					 .events = POLLIN,
@@ -425,7 +364,6 @@ static void end(struct stdio *stdio)
 {
 	loop_remove(&stdio->reading);
 	loop_remove(&stdio->closing);
-	loop_remove(&stdio->writing);
 	loop_remove(&stdio->stopping);
 	loop_remove(&stdio->parent);
 	loop_remove_timer(&stdio->flush);
@@ -433,10 +371,8 @@ static void end(struct stdio *stdio)
 	mcp_message_fini(&stdio->next);
 	mcp_peer_free(stdio->peer);
 	fd_close(&stdio->parent.fd);
-	if (stdio->output != stdio->options.output)
-		fd_close(&stdio->output);
 	buf_fini(&stdio->in);
-	buf_fini(&stdio->out);
+	outbox_close(&stdio->out);
 }
 
 /* Take messages, and pause or continue reading as there is room. */
@@ -464,13 +400,13 @@ static bool is_over(const struct stdio *stdio)
 {
 	return stdio->life == STOPPED || clock_now_ms() >= stdio->until_ms ||
 	       (stdio->life == INPUT_ENDED && mcp_busy(stdio->options.mcp) == 0 &&
-		stdio->out.size == 0 && stdio->in.size == stdio->in_from &&
+		outbox_size(&stdio->out) == 0 && stdio->in.size == stdio->in_from &&
 		stdio->next.kind == 0);
 }
 
 bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err)
 {
-	struct stdio stdio = {.options = *options, .output = -1, .until_ms = CLOCK_NEVER};
+	struct stdio stdio = {.options = *options, .until_ms = CLOCK_NEVER};
 
 	begin(&stdio);
 	while (!is_over(&stdio)) {
