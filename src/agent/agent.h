@@ -42,6 +42,13 @@
 
 struct agent;
 
+/* What becomes of a call of the model that is about to start (agent_options.before). */
+enum agent_start {
+	AGENT_START,       /* it starts */
+	AGENT_START_SHOWN, /* it starts; when it is done, the model reads the answer instead */
+	AGENT_START_REFUSED, /* it does not start; the answer says why */
+};
+
 /*
  * All members are borrowed for the life of the agent. The limits are those of the
  * session's policy.
@@ -75,6 +82,13 @@ struct agent_options {
 	 */
 	bool (*steers)(void *context, struct buf *text);
 	void *steers_context;
+	/*
+	 * Called before a call of TOOL with ARGUMENTS starts; it fills ANSWER, which is empty.
+	 * Only a call that runs by itself can be refused. NULL: every call starts.
+	 */
+	enum agent_start (*before)(void *context, const struct tool *tool,
+				   const struct value *arguments, struct buf *answer);
+	void *before_context;
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/value.h"
+#include "tool/schema.h"
 
 #include <errno.h>
 #include <math.h>
@@ -30,6 +31,8 @@ struct asked {
 	const struct tool *tool; /* NULL: no tool has this name */
 	struct circle_call call;
 	struct running *running;
+	enum agent_start start;
+	struct buf shown; /* what the model reads instead of the result (AGENT_START_SHOWN) */
 };
 
 /* Does a call of TOOL use up the time for commands? A question to a job does not. */
@@ -92,12 +95,17 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 	agent_checks_note(turn, tool, result);
 }
 
-/* Before the result is reported, the detector of circles may add a remark to it. */
+/*
+ * Before the result is reported, it gets the text that stands for its own, and the detector
+ * of circles may add a remark to it.
+ */
 static void calls_ending(void *context, struct tool_result *result)
 {
-	const struct asked *asked = context;
+	struct asked *asked = context;
 	struct session_writes writes;
 
+	if (asked->start == AGENT_START_SHOWN && result->status == RESULT_DONE)
+		buf_swap(&result->text, &asked->shown);
 	session_writes(asked->agent->options.session, &writes);
 	circle_result(&asked->turn->circle, &asked->call, &writes, result);
 }
@@ -170,15 +178,45 @@ static bool calls_from_before(struct agent *agent, struct turn *turn,
 	return data == NULL || recorder_event(agent->options.recorder, &event, err);
 }
 
+/* Ask the front what becomes of ASKED, which is about to start. */
+static void calls_before(const struct agent *agent, struct asked *asked)
+{
+	auto_value struct value *arguments = NULL, *capped = NULL;
+	struct buf sentence;
+
+	buf_init(&asked->shown, RESULT_TEXT_MAX);
+	if (!agent->options.before || !asked->tool)
+		return;
+	buf_init(&sentence, RESULT_TEXT_MAX);
+	/* The session refuses arguments that do not fit. */
+	if (schema_parse_arguments(asked->tool, str_of(asked->part->arguments),
+				   &arguments, &sentence) &&
+	    schema_fit(asked->tool, arguments, &capped, &sentence))
+		asked->start = agent->options.before(agent->options.before_context,
+						     asked->tool, arguments, &asked->shown);
+	buf_fini(&sentence);
+}
+
 static bool calls_run_batch(struct agent *agent, struct turn *turn, struct asked *asked,
 			    size_t count, struct err *err)
 {
-	calls_wait(agent, turn, asked, count);
-	for (size_t i = 0; i < count; i++) {
-		calls_settle(turn, &asked[i]);
-		running_free(asked[i].running);
+	bool fine = true;
+
+	for (size_t i = 0; i < count; i++)
+		calls_before(agent, &asked[i]);
+	if (count == 1 && asked[0].start == AGENT_START_REFUSED) {
+		fine = agent_calls_answer(agent, asked[0].part->call_id, asked[0].part->tool,
+					  RESULT_FAILED, asked[0].shown.data, err);
+	} else {
+		calls_wait(agent, turn, asked, count);
+		for (size_t i = 0; i < count; i++) {
+			calls_settle(turn, &asked[i]);
+			running_free(asked[i].running);
+		}
 	}
-	return !recorder_failed(agent->options.recorder, err);
+	for (size_t i = 0; i < count; i++)
+		buf_fini(&asked[i].shown);
+	return fine && !recorder_failed(agent->options.recorder, err);
 }
 
 static bool calls_go_beside(const struct asked *asked)

@@ -686,7 +686,7 @@ struct orchestrate {
 	bool is_delegate;
 };
 
-static struct value *environment_now(void)
+struct value *orchestrate_environment(void)
 {
 	struct value *environment = value_new_object();
 
@@ -713,7 +713,7 @@ struct value *orchestrate_request(const struct setup *setup, const char *model)
 		value_set_integer(request, "level", setup->minimum_level);
 	if (model != NULL)
 		value_set_text(request, "model", model);
-	value_set(request, "environment", environment_now());
+	value_set(request, "environment", orchestrate_environment());
 	return request;
 }
 

@@ -152,6 +152,8 @@ const char *orchestrate_prompt(const struct orchestrate *orchestrate, const char
 void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
 			   struct session *session, struct recorder *recorder);
 
+/* The variables of this process, by name, for the request of a process of ours. */
+struct value *orchestrate_environment(void);
 /*
  * The request of a run in SETUP's workspace, filled from the environment and SETUP's
  * configuration. It has no agent, no task, and no members that come from a caller.

@@ -444,7 +444,8 @@ enum {
 };
 
 bool front_servers_read(struct front_servers *servers, const struct config *config,
-			const char *config_path, const char *workspace, struct err *err)
+			const char *config_path, const char *workspace,
+			const struct value *more, struct err *err)
 {
 	const struct value *settings = config_value(config, "mcpServers");
 	auto_free char *folder = front_plugins_folder(config_path);
@@ -454,10 +455,18 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 		.environment = (const char *const *)(uintptr_t)environ,
 	};
 
-	if (value_count(settings) == 0)
+	if (value_count(settings) == 0 && value_count(more) == 0)
 		return true;
-	if (!source_expand_value(&places, settings, &servers->settings, err))
+	if (value_count(settings) == 0)
+		servers->settings = value_new_object();
+	else if (!source_expand_value(&places, settings, &servers->settings, err))
 		return err_while(err, "%s: mcpServers", config_path);
+	for (void *at = more != NULL ? value_first(more) : NULL; at != NULL;
+	     at = value_next(more, at)) {
+		if (value_member(servers->settings, value_key(at)) == NULL)
+			value_set(servers->settings, value_key(at),
+				  value_copy(value_at(at)));
+	}
 	return remotes_check(servers->settings, err) || err_while(err, "%s", config_path);
 }
 

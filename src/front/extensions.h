@@ -80,11 +80,13 @@ struct front_servers {
 };
 
 /*
- * Read and check the servers in CONFIG; nothing is started. Call front_servers_fini in
- * either case.
+ * Read and check the servers in CONFIG and MORE (or NULL), which are not expanded and come
+ * behind those of the same names; nothing is started. Call front_servers_fini in either
+ * case.
  */
 bool front_servers_read(struct front_servers *servers, const struct config *config,
-			const char *config_path, const char *workspace, struct err *err);
+			const char *config_path, const char *workspace,
+			const struct value *more, struct err *err);
 
 /*
  * Start the servers in a session that OPTIONS describe, except for policy, tools and

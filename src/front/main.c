@@ -13,6 +13,7 @@
 #include "base/value.h"
 #include "broker/broker.h"
 #include "front/attack_call.h"
+#include "front/editor.h"
 #include "front/hands/shim.h"
 #include "front/inside/git_credential.h"
 #include "front/inside/git_sign.h"
@@ -92,7 +93,8 @@ int main(int argc, char **argv)
 	if (!setup_take_ceiling())
 		return CODE_USAGE;
 	if (!patches_program(argc, argv, &code) && !opener_program(argc, argv, &code) &&
-	    !git_sign_program(argc, argv, &code) && !talk_delegate_role(argc, argv, &code))
+	    !git_sign_program(argc, argv, &code) &&
+	    !talk_delegate_role(argc, argv, &code) && !editor_role(argc, argv, &code))
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	return verb_printed(code, stdout);
 }

@@ -1096,12 +1096,14 @@ static bool load_plugins(struct setup *setup, struct config *config,
  * when the servers run.
  */
 static bool read_servers(struct setup *setup, struct config *config,
-			 const struct value *shipped, struct err *err)
+			 const struct value *shipped, const struct setup_flags *flags,
+			 struct err *err)
 {
 	struct front_servers *servers = &setup->servers;
 	auto_value struct value *entry = value_new_object();
 
-	if (!front_servers_read(servers, config, setup->config, setup->workspace, err))
+	if (!front_servers_read(servers, config, setup->config, setup->workspace,
+				flags->servers, err))
 		return false;
 	if (servers->settings == NULL)
 		return true;
@@ -1342,7 +1344,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	if (flags->explain)
 		find_origins(setup, config, shipped, flags);
 	/* A role of the workspace has only the built-in tools. */
-	if (setup->bounds == NULL && (!read_servers(setup, config, shipped, err) ||
+	if (setup->bounds == NULL && (!read_servers(setup, config, shipped, flags, err) ||
 				      !load_plugins(setup, config, shipped, flags, err)))
 		return false;
 	/*
@@ -1774,6 +1776,21 @@ bool setup_catalogue_open(const struct value *additions, struct catalogue **cata
 }
 
 /* Makes one list of tools out of two. */
+
+void setup_each_model(const struct setup *setup,
+		      void (*name)(void *context, const char *name), void *context)
+{
+	const struct value *agents = setup->agents, *models = setup->models;
+
+	for (void *at = value_first(models); at != NULL; at = value_next(models, at))
+		name(context, value_key(at));
+	for (void *at = value_first(agents); at != NULL; at = value_next(agents, at)) {
+		const char *model = value_text(value_at(at));
+
+		if (model != NULL && value_member(models, model) == NULL)
+			name(context, model);
+	}
+}
 
 const struct tool **setup_tools_new(void)
 {

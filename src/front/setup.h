@@ -55,10 +55,11 @@ struct setup_flags {
 	bool quiet_plugins; /* print nothing about plugins that are left out */
 	/* credentials beside those of the policy, which must be there; NULL-ended, or NULL */
 	const char *const *credentials;
-	bool no_credentials; /* none, whatever the policy says */
-	bool explain;        /* note where each key comes from (setup.origins) */
-	bool shipped_only;   /* ignore the user's role files */
-	bool serves;         /* start the configuration's MCP servers */
+	bool no_credentials;         /* none, whatever the policy says */
+	bool explain;                /* note where each key comes from (setup.origins) */
+	bool shipped_only;           /* ignore the user's role files */
+	bool serves;                 /* start the configuration's MCP servers */
+	const struct value *servers; /* more of them (front_servers_read); or NULL */
 };
 
 struct setup {
@@ -217,25 +218,30 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 /* The options of the verbs that let an agent work. */
 
 /*
- * RUN_OPTION_ROWS: of `run`, `chat` and `sessions resume`. RUN_OPTION_ROW_RESUME: of
- * `run` and `chat`, where the session is an option.
+ * RUN_OPTION_ROWS: of `run`, `chat` and `sessions resume`. RUN_OPTION_ROWS_MODEL and
+ * RUN_OPTION_ROWS_AGENT: those of them that `acp` has as well. RUN_OPTION_ROW_RESUME: of `run` and `chat`, where the
+ * session is an option.
  */
 /* clang-format off */
 #define RUN_OPTION_ROW_RESUME \
 	{"resume", 'r', OPTION_TEXT, "ID", "go on with the session ID, or with the last one", \
 	 NAMES_SESSIONS}
-#define RUN_OPTION_ROWS \
+#define RUN_OPTION_ROWS_MODEL \
 	{"model", 'm', OPTION_TEXT, "MODEL", "ask this model (default: $GLOVEBOX_MODEL)", \
 	 NAMES_MODELS}, \
 	{"max-iterations", 0, OPTION_COUNT, "N", "stop after N answers of the model"}, \
 	{"budget-money", 0, OPTION_AMOUNT, "N", "stop before N US dollars are spent"}, \
 	{"budget-tokens", 0, OPTION_COUNT, "N", "stop after N tokens, in and out"}, \
-	{"budget-seconds", 0, OPTION_SECONDS, "N", "stop after N seconds"}, \
-	OPTION_ROW_WORKSPACE, \
+	{"budget-seconds", 0, OPTION_SECONDS, "N", "stop after N seconds"}
+#define RUN_OPTION_ROWS_AGENT \
 	OPTION_ROW_CONFIG, \
 	OPTION_ROW_AGENT, \
 	OPTION_ROW_ALLOW_HOST, \
-	OPTION_ROW_ASK, \
+	OPTION_ROW_ASK
+#define RUN_OPTION_ROWS \
+	RUN_OPTION_ROWS_MODEL, \
+	OPTION_ROW_WORKSPACE, \
+	RUN_OPTION_ROWS_AGENT, \
 	OPTION_ROW_REVIEW, \
 	OPTION_ROW_NO_REVIEW, \
 	OPTION_ROW_LEVEL, \
@@ -365,6 +371,10 @@ struct str setup_embedded_text(const char *name);
 /* ADDITIONS: the value of the configuration's key `models`, or NULL. */
 bool setup_catalogue_open(const struct value *additions, struct catalogue **catalogue,
 			  struct err *err);
+
+/* Call NAME with each model that the configuration and the agents of SETUP name. */
+void setup_each_model(const struct setup *setup,
+		      void (*name)(void *context, const char *name), void *context);
 
 /* The tools of the program itself: the built-in ones and the orchestra's. */
 

@@ -41,7 +41,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { ANSWERS_LINE_MAX = 64 << 10 };
+enum {
+	ANSWERS_LINE_MAX = 64 << 10,
+	HEARD_LINE_MAX = 32 << 20, /* a prompt, or the text of a file */
+};
 
 /*
  * Append to LINE one line in which TOOL itself says what its call would do; it is shown
@@ -235,6 +238,9 @@ struct answers {
 	struct session *session;
 	struct watch watch;
 	struct buf line; /* the part of a line that has come so far */
+	/* as in talk_options */
+	bool (*heard)(void *context, const struct value *line);
+	void *context;
 };
 
 static void complain(const char *why)
@@ -254,6 +260,8 @@ static void take_line(struct answers *answers, struct str line)
 		complain(err.text);
 		return;
 	}
+	if (answers->heard != NULL && answers->heard(answers->context, answer))
+		return;
 	call = value_text(value_member(answer, "call"));
 	if (call == NULL || value_kind(value_member(answer, "id")) != VALUE_INTEGER)
 		complain("it needs \"call\" and \"id\", as the question had them");
@@ -288,24 +296,41 @@ static void input_ready(struct watch *watch, short events)
 	take_bytes(answers, STR("\n"));
 	loop_remove(watch);
 	approval_hear_nobody(answers->session);
+	if (answers->heard != NULL)
+		(void)answers->heard(answers->context, NULL);
 }
 
 /*
  * Read FD, which stays the caller's, in the loop of SESSION. When FD ends, open questions
  * are refused, and nobody is asked any more.
  */
-static struct answers *answers_open(int fd, struct session *session)
+static struct answers *answers_open(int fd, struct session *session,
+				    const struct talk_options *options)
 {
 	struct answers *answers = memory_alloc(sizeof(*answers));
 
 	answers->session = session;
-	buf_init(&answers->line, ANSWERS_LINE_MAX);
+	answers->heard = options->heard;
+	answers->context = options->context;
+	buf_init(&answers->line, options->heard != NULL ? HEARD_LINE_MAX : ANSWERS_LINE_MAX);
 	answers->watch = (struct watch){.fd = fd,
 					.events = POLLIN,
 					.ready = input_ready,
 					.context = answers};
 	loop_add(session_loop(session), &answers->watch);
 	return answers;
+}
+
+/* SESSION takes the place of the one that was answered. ANSWERS NULL is fine. */
+static void answers_set_session(struct answers *answers, struct session *session)
+{
+	if (answers == NULL || answers->session == session)
+		return;
+	answers->session = session;
+	if (answers->watch.loop != NULL) {
+		loop_remove(&answers->watch);
+		loop_add(session_loop(session), &answers->watch);
+	}
 }
 
 static void answers_close(struct answers *answers)
@@ -397,6 +422,10 @@ struct talk {
 	bool answered;                  /* questions get an answer */
 	bool relays; /* the answers come from the caller that started this run */
 	bool broken; /* an event could not be recorded */
+	/* as in talk_options */
+	enum agent_start (*before)(void *context, const struct tool *tool,
+				   const struct value *arguments, struct buf *answer);
+	void *context;
 };
 
 /* The value of the variable NAME. NULL: it is not set, or empty. */
@@ -522,6 +551,8 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.cancel_fd = interrupt_fd(talk->interrupt),
 		.steers = talk->console != NULL ? steers : NULL,
 		.steers_context = talk->console,
+		.before = talk->before,
+		.before_context = talk->context,
 	};
 }
 
@@ -626,6 +657,8 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->counts_answers = options->counts_answers;
 	talk->answering = options->answers;
 	talk->answered = options->answers || options->console != NULL;
+	talk->before = options->before;
+	talk->context = options->context;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
 	if (!interrupt_open(&talk->interrupt, &err) ||
@@ -636,7 +669,7 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	if (code == CODE_DONE && opening.failed)
 		code = verb_complain(CODE_FAILED, "%s", opening.err.text);
 	if (code == CODE_DONE && options->answers)
-		talk->answers = answers_open(STDIN_FILENO, talk->session);
+		talk->answers = answers_open(STDIN_FILENO, talk->session, options);
 	asking_set_session(talk->asking, talk->session);
 	return code == CODE_DONE ? open_agent(talk, options->resume) : code;
 }
@@ -779,6 +812,9 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 	if (code == CODE_DONE && !agent_change(talk->agent, &options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	unused = code == CODE_DONE ? *talk : with;
+	/* The loop of the old session ends with it. */
+	if (code == CODE_DONE)
+		answers_set_session(with.answers, with.session);
 	if (setup != NULL) {
 		session_close(unused.session);
 		orchestrate_close(unused.orchestrate);
@@ -802,6 +838,16 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
 	asking_set_session(talk->asking, talk->session);
 	return CODE_DONE;
+}
+
+const char *talk_id(const struct talk *talk)
+{
+	return recorder_session_id(talk->recorder);
+}
+
+uint64_t talk_context(const struct talk *talk)
+{
+	return model_context(talk->model);
 }
 
 struct agent *talk_agent(const struct talk *talk)
@@ -859,7 +905,11 @@ enum {
 	REQUEST_MAX = 16 << 20,
 	WORDS_MAX = 8,
 	LEVEL_TEXT = 8,
-	OF_WORD = 4, /* the descriptor of the word to land */
+	/* Where descriptors stand among those of a process: these of each one … */
+	OF_OUTPUT = 1,
+	OF_ERRORS = 2,
+	OF_INPUT = 3,
+	OF_WORD = 4, /* … and a delegate's, for the word to land */
 };
 
 /* The options that the words made from a request may hold (delegate_work). */
@@ -873,20 +923,21 @@ static const struct option_row delegate_rows[] = {
  * when the caller ended before prctl(), the kernel sends no signal. False: the caller has
  * ended, or a descriptor could not be replaced.
  */
-static bool delegate_settle(int events, int complaints, int answers, int caller)
+static bool process_settle(const char *name, const int *fds, int caller)
 {
 	struct pollfd life = {.fd = caller, .events = POLLIN};
 
-	if (dup2(answers, STDIN_FILENO) < 0 || dup2(events, STDOUT_FILENO) < 0 ||
-	    dup2(complaints, STDERR_FILENO) < 0)
+	if (dup2(fds[OF_INPUT], STDIN_FILENO) < 0 ||
+	    dup2(fds[OF_OUTPUT], STDOUT_FILENO) < 0 ||
+	    dup2(fds[OF_ERRORS], STDERR_FILENO) < 0)
 		return false;
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	(void)prctl(PR_SET_NAME, DELEGATE_ROLE);
+	(void)prctl(PR_SET_NAME, name);
 	return poll(&life, 1, 0) == 0;
 }
 
-static bool delegate_read(int fd, struct value **request, struct err *err)
+static bool process_read(int fd, struct value **request, struct err *err)
 {
 	struct buf text;
 	bool read_it;
@@ -1071,30 +1122,37 @@ static int delegate_work(const struct value *request, int word)
 	return code;
 }
 
-static int delegate_run(int argc, char **argv)
+int talk_begin_process(int argc, char **argv, int *fds, int count, struct value **request)
 {
-	auto_value struct value *request = NULL;
 	struct err err = {0};
-	int fds[DELEGATE_ARGUMENTS - 1];
 
-	if (argc != DELEGATE_ARGUMENTS)
+	if (argc != count + 1)
 		return CODE_USAGE;
-	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++) {
+	for (int i = 0; i < count; i++) {
 		fds[i] = fd_of_text(argv[i + 1]);
 		if (fds[i] <= STDERR_FILENO || fcntl(fds[i], F_SETFD, FD_CLOEXEC) < 0)
 			return CODE_USAGE;
 	}
-	if (!delegate_settle(fds[1], fds[2], fds[3], fds[5]))
+	if (!process_settle(argv[0], fds, fds[count - 1]))
 		return CODE_FAILED;
 	setup_hide_memory();
-	if (!delegate_read(fds[0], &request, &err))
+	if (!process_read(fds[0], request, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	for (int i = 0; i < DELEGATE_ARGUMENTS - 1; i++) {
-		if (i != OF_WORD)
+	for (int i = 0; i < count; i++) {
+		if (i < OF_INPUT + 1 || i == count - 1)
 			(void)close(fds[i]);
 	}
-	take_environment(value_member(request, "environment"));
-	return delegate_work(request, fds[OF_WORD]);
+	take_environment(value_member(*request, "environment"));
+	return CODE_DONE;
+}
+
+static int delegate_run(int argc, char **argv)
+{
+	auto_value struct value *request = NULL;
+	int fds[DELEGATE_ARGUMENTS - 1];
+	int code = talk_begin_process(argc, argv, fds, DELEGATE_ARGUMENTS - 1, &request);
+
+	return code == CODE_DONE ? delegate_work(request, fds[OF_WORD]) : code;
 }
 
 bool talk_delegate_role(int argc, char **argv, int *code)

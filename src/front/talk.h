@@ -26,6 +26,7 @@
 #include "store/journal.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct console;
@@ -48,6 +49,15 @@ struct talk_options {
 	const struct value *request;
 	bool counts_answers; /* the limit of answers holds for all delegates together */
 	const struct screen_options *screen; /* NULL: ask standard output */
+	/*
+	 * With answers: called with each line of standard input that is JSON, and with NULL
+	 * at its end. True: LINE is no answer, and was taken. NULL: all lines are answers.
+	 */
+	bool (*heard)(void *context, const struct value *line);
+	/* as in agent_options */
+	enum agent_start (*before)(void *context, const struct tool *tool,
+				   const struct value *arguments, struct buf *answer);
+	void *context; /* of both */
 };
 
 /*
@@ -107,6 +117,9 @@ struct session *talk_session(const struct talk *talk);
 /* The id of the recorded session; "" when it is not recorded. */
 const char *talk_session_id(const struct talk *talk);
 const char *talk_model_name(const struct talk *talk);
+const char *talk_id(const struct talk *talk); /* of the recorded session; "" without one */
+/* The tokens that the model takes; 0: not known (model_context). */
+uint64_t talk_context(const struct talk *talk);
 
 /* Between turns: end the last output with a blank line. */
 void talk_break(struct talk *talk);
@@ -149,6 +162,15 @@ void talk_close(struct talk *talk); /* ends everything that still runs; NULL is 
  * process starts with an empty environment: all it knows is in the request.
  */
 bool talk_delegate_role(int argc, char **argv, int *code);
+
+/*
+ * The beginning of a process that our program has started to work for it, with a request
+ * on a descriptor: read the numbers of COUNT descriptors behind argv[0] into FDS. The first
+ * four are the request, the output, the errors and the input of this process, and the last
+ * one is the caller, with which this process dies. FDS stay open, but for these five. The
+ * environment becomes that of the request. Returns an exit code; the caller frees *REQUEST.
+ */
+int talk_begin_process(int argc, char **argv, int *fds, int count, struct value **request);
 
 /*
  * Asks the person one question before the program makes a lasting change. Only "y" and

@@ -208,6 +208,36 @@ static const struct option_row *find_row(const struct option_row *rows, const ch
 	return NULL;
 }
 
+static void add_word(struct value *words, const char *name, const char *text)
+{
+	struct buf word;
+
+	buf_init(&word, SIZE_MAX);
+	(void)buf_addf(&word, "--%s%s%s", name, text != NULL ? "=" : "",
+		       text != NULL ? text : "");
+	value_append(words, value_new_str(buf_str(&word)));
+	buf_fini(&word);
+}
+
+struct value *options_words(const struct options *options)
+{
+	struct value *words = value_new_array();
+
+	for (size_t i = 0; options->rows[i].name != NULL; i++) {
+		const struct option_row *row = &options->rows[i];
+		const struct option_value *value = &options->values[i];
+
+		if (!value->given)
+			continue;
+		if (row->kind != OPTION_TEXTS)
+			add_word(words, row->name,
+				 row->kind == OPTION_FLAG ? NULL : value->text);
+		for (size_t j = 0; row->kind == OPTION_TEXTS && j < value->text_count; j++)
+			add_word(words, row->name, value->texts[j]);
+	}
+	return words;
+}
+
 const struct option_row *options_find(const struct option_row *rows, const char *word,
 				      bool *apart)
 {

@@ -164,6 +164,12 @@ double options_seconds(const struct options *options, const char *name, double a
 double options_amount(const struct options *options, const char *name, double absent);
 
 /*
+ * The given options as words that options_parse reads again, for another process of our
+ * program. The caller frees the list.
+ */
+struct value *options_words(const struct options *options);
+
+/*
  * The row of WORD ("--name", "--name=x", "-C", "-Cx"), or NULL. *APART: the value of the
  * option is the next word. Used to find the verb behind options.
  */

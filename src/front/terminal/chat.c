@@ -43,21 +43,6 @@ static void chat_each_agent(const struct chat *chat,
 		name(context, value_key(at));
 }
 
-static void chat_each_model(const struct chat *chat,
-			    void (*name)(void *context, const char *name), void *context)
-{
-	const struct value *agents = chat->setup->agents, *models = chat->setup->models;
-
-	for (void *at = value_first(models); at != NULL; at = value_next(models, at))
-		name(context, value_key(at));
-	for (void *at = value_first(agents); at != NULL; at = value_next(agents, at)) {
-		const char *model = value_text(value_at(at));
-
-		if (model != NULL && value_member(models, model) == NULL)
-			name(context, model);
-	}
-}
-
 /* Tell the record and the person of a change and, when TO_MODEL, the model as well. */
 static void tell(struct chat *chat, bool to_model, const char *format, const char *what)
 {
@@ -280,11 +265,11 @@ static void run_model(struct chat *chat, const char *argument)
 	(void)buf_adds(&chat->paint.out, "The model is ");
 	add_line(&chat->paint, str_of(talk_model_name(chat->talk)));
 	(void)buf_adds(&chat->paint.out, "/model NAME goes on with another");
-	chat_each_model(chat, count_name, &named);
+	setup_each_model(chat->setup, count_name, &named);
 	(void)buf_adds(&chat->paint.out,
 		       named > 0 ? ". The configuration names:\n"
 				 : "; glovebox models lists what can be asked from here.\n");
-	chat_each_model(chat, add_name, chat);
+	setup_each_model(chat->setup, add_name, chat);
 }
 
 static void run_agent(struct chat *chat, const char *argument)
@@ -898,7 +883,7 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 	if (str_is(name, "agent"))
 		chat_each_agent(chat, add_candidate, &candidates);
 	else if (str_is(name, "model"))
-		chat_each_model(chat, add_candidate, &candidates);
+		setup_each_model(chat->setup, add_candidate, &candidates);
 	else if (str_is(name, "review")) {
 		for (size_t i = 0; i < sizeof(review_next) / sizeof(review_next[0]); i++)
 			add_candidate(&candidates, review_next[i]);

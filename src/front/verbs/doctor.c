@@ -842,7 +842,7 @@ static struct value *report_configuration(const struct options *options)
 		row = row_new(path.data, false, "refused", err.text);
 	else if (!agents_files_check(config, ".", &err))
 		row = row_new(path.data, false, "an agent is refused", err.text);
-	else if (!front_servers_read(&servers, config, path.data, ".", &err))
+	else if (!front_servers_read(&servers, config, path.data, ".", NULL, &err))
 		row = row_new(path.data, false, "a server is refused", err.text);
 	else
 		row = row_new(path.data, true,

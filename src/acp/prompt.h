@@ -1,0 +1,29 @@
+/*
+ * prompt: what an editor sends to a session: the blocks of a prompt become the text that
+ * the agent gets, and the MCP servers that the editor hands over become entries of
+ * `mcpServers`. Pure.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+
+/* A longer prompt should be a file in the workspace. */
+enum { ACP_PROMPT_MAX = 4 << 20 };
+
+/*
+ * Append the text of BLOCKS, a list of content blocks. A link to a file becomes the path of
+ * the file, which the agent reads with its tools. The text of a resource stands behind the
+ * prompt, with its URI, and marked as from the editor. ERR, a sentence for the client:
+ * another kind of block, a block that lacks a member, too much text, or no text at all.
+ */
+bool acp_prompt_text(const struct value *blocks, struct buf *text, struct err *err);
+
+/*
+ * Set *SERVERS to the servers of LIST by their names, NULL when there are none; the caller
+ * frees it. ERR: a server that is no program, or two of one name.
+ */
+bool acp_prompt_servers(const struct value *list, struct value **servers, struct err *err);
