@@ -809,7 +809,7 @@ static struct value *capabilities_now(void)
 	struct value *made = value_new_object(), *prompts = value_new_object();
 	struct value *servers = value_new_object(), *sessions = value_new_object();
 
-	value_set_boolean(prompts, "image", false);
+	value_set_boolean(prompts, "image", true);
 	value_set_boolean(prompts, "audio", false);
 	value_set_boolean(prompts, "embeddedContext", true);
 	value_set_boolean(servers, "http", false);
@@ -1139,19 +1139,22 @@ static void take_list(struct acp *acp, const struct mcp_message *message)
 static void take_prompt(struct acp *acp, const struct mcp_message *message)
 {
 	struct acp_session *session = session_of(acp, message);
-	auto_value struct value *line = NULL;
+	auto_value struct value *line = NULL, *pictures = value_new_array();
 	struct buf text;
 	struct err err = {0};
 
 	if (session == NULL)
 		return;
 	buf_init(&text, ACP_PROMPT_MAX);
-	if (!acp_prompt_text(value_member(message->params, "prompt"), &text, &err)) {
+	if (!acp_prompt_read(value_member(message->params, "prompt"), &text, pictures,
+			     &err)) {
 		refuse(acp, message->id, MCP_CODE_PARAMS, "%s", err.text);
 	} else if (wait_for(session, REQUEST_PROMPT, message->id)) {
 		line = value_new_object();
 		value_set_text(line, "do", "prompt");
 		value_set_str(line, "text", buf_str(&text));
+		if (value_count(pictures) > 0)
+			value_set(line, "pictures", value_ref(pictures));
 		acp_process_say(session->process, line);
 	}
 	buf_fini(&text);

@@ -18,7 +18,7 @@
  *
  * Then lines go both ways, each a JSON object. To the process:
  *
- *	{"do": "prompt", "text": T}
+ *	{"do": "prompt", "text": T, "pictures": [P, …]}   as agent_submit takes them
  *	{"do": "set", "key": "mode" | "agent" | "model", "to": NAME}
  *	{"call": C, "id": N, "action": A, …}   the answer to an approval (session/approval.h)
  *	{"buffer": N, "text": T}               without text: the editor has no such file

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "tool/picture.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -78,8 +79,42 @@ static bool add_resource(const struct value *resource, struct buf *behind, struc
 		       ACP_PROMPT_MAX >> 20);
 }
 
+static bool add_picture(const struct value *block, struct value *pictures, struct err *err)
+{
+	const struct str data = value_str(value_member(block, "data"));
+	struct picture picture;
+	struct err why = {0};
+	struct buf bytes, told;
+	struct value *item;
+	bool fine;
+
+	if (value_count(pictures) == ACP_PROMPT_PICTURES)
+		return err_set(err, E2BIG, "A prompt may have %d pictures.",
+			       ACP_PROMPT_PICTURES);
+	buf_init(&bytes, PICTURE_BYTES_MAX + 1);
+	fine = buf_base64_read(data, &bytes) ||
+	       err_set(&why, EINVAL, "it is no Base64, or has more than " PICTURE_MOST_TEXT);
+	fine = fine && picture_read(buf_str(&bytes), &picture, &why);
+	fine = fine &&
+	       (picture_fits(&picture, bytes.size) ||
+		err_set(&why, E2BIG, "models take pictures of at most " PICTURE_MOST_TEXT));
+	if (fine) {
+		item = picture_value(&picture, buf_str(&bytes));
+		buf_init(&told, ERR_TEXT_MAX);
+		picture_describe(&picture, bytes.size, &told);
+		value_set_str(item, "text", buf_str(&told));
+		value_append(pictures, item);
+		buf_fini(&told);
+	} else {
+		(void)err_set(err, EINVAL, "The picture %zu of the prompt: %s.",
+			      value_count(pictures) + 1, why.text);
+	}
+	buf_fini(&bytes);
+	return fine;
+}
+
 static bool add_block(const struct value *block, struct buf *text, struct buf *behind,
-		      struct err *err)
+		      struct value *pictures, struct err *err)
 {
 	const char *type = value_text(value_member(block, "type"));
 	const struct value *resource = value_member(block, "resource");
@@ -95,24 +130,29 @@ static bool add_block(const struct value *block, struct buf *text, struct buf *b
 		fits = add_place(value_str(value_member(resource, "uri")), text);
 		if (!add_resource(resource, behind, err))
 			return false;
+	} else if (type != NULL && strcmp(type, "image") == 0) {
+		return add_picture(block, pictures, err);
 	} else {
 		return err_set(err, EINVAL,
-			       "A block of a prompt is a text, a resource_link or a resource "
-			       "with its members; this one is \"%.50s\".",
+			       "A block of a prompt is a text, an image, a resource_link or a "
+			       "resource with its members; this one is \"%.50s\".",
 			       type != NULL ? type : "");
 	}
 	return fits || err_set(err, E2BIG, "The prompt is longer than %d MiB.",
 			       ACP_PROMPT_MAX >> 20);
 }
 
-bool acp_prompt_text(const struct value *blocks, struct buf *text, struct err *err)
+bool acp_prompt_read(const struct value *blocks, struct buf *text, struct value *pictures,
+		     struct err *err)
 {
 	struct buf behind;
 	bool fine = true;
 
 	buf_init(&behind, ACP_PROMPT_MAX);
 	for (size_t i = 0; fine && i < value_count(blocks); i++)
-		fine = add_block(value_item(blocks, i), text, &behind, err);
+		fine = add_block(value_item(blocks, i), text, &behind, pictures, err);
+	if (fine && str_trim(buf_str(text)).size == 0 && value_count(pictures) > 0)
+		(void)buf_adds(text, "(See the picture.)");
 	if (fine && str_trim(buf_str(text)).size == 0)
 		fine = err_set(err, EINVAL, "The prompt is empty.");
 	else if (fine && strlen(text->data) != text->size)

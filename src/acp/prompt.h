@@ -11,16 +11,23 @@
 
 #include <stdbool.h>
 
-/* A longer prompt should be a file in the workspace. */
-enum { ACP_PROMPT_MAX = 4 << 20 };
+enum {
+	/* A longer prompt should be a file in the workspace. */
+	ACP_PROMPT_MAX = 4 << 20,
+	/* As many as a person can mean; together they are bounded by the message. */
+	ACP_PROMPT_PICTURES = 10,
+};
 
 /*
- * Append the text of BLOCKS, a list of content blocks. A link to a file becomes the path of
- * the file, which the agent reads with its tools. The text of a resource stands behind the
+ * Append the text of BLOCKS, a list of content blocks, to TEXT, and their pictures to
+ * PICTURES, a list, in the form of agent_submit. A link to a file becomes the path of the
+ * file, which the agent reads with its tools. The text of a resource stands behind the
  * prompt, with its URI, and marked as from the editor. ERR, a sentence for the client:
- * another kind of block, a block that lacks a member, too much text, or no text at all.
+ * another kind of block, a block that lacks a member, a picture that no service takes, too
+ * much of anything, or nothing at all.
  */
-bool acp_prompt_text(const struct value *blocks, struct buf *text, struct err *err);
+bool acp_prompt_read(const struct value *blocks, struct buf *text, struct value *pictures,
+		     struct err *err);
 
 /*
  * Set *SERVERS to the servers of LIST by their names, NULL when there are none; the caller

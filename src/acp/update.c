@@ -739,6 +739,26 @@ static void tell_title(struct acp_update *update, struct str prompt, int64_t wal
 	send(update, made);
 }
 
+/* The PICTURES of a prompt, which was sent as the message ID. */
+static void show_pictures(struct acp_update *update, const struct value *pictures,
+			  const char *id)
+{
+	for (size_t i = 0; i < value_count(pictures); i++) {
+		const struct value *picture = value_item(pictures, i);
+		struct value *made = new_update("user_message_chunk");
+		struct value *block = value_new_object();
+
+		value_set_text(block, "type", "image");
+		value_set(block, "data",
+			  value_new_str(value_str(value_member(picture, "data"))));
+		value_set(block, "mimeType",
+			  value_new_str(value_str(value_member(picture, "mimeType"))));
+		value_set(made, "content", block);
+		value_set_text(made, "messageId", id);
+		send(update, made);
+	}
+}
+
 static void begin_turn(struct acp_update *update, const struct value *event, bool kept)
 {
 	const struct str text = value_str(value_member(event, "text"));
@@ -747,8 +767,10 @@ static void begin_turn(struct acp_update *update, const struct value *event, boo
 	update->messages++;
 	update->streamed = false;
 	(void)snprintf(id, sizeof(id), "u%" PRIu64, update->messages);
-	if (kept)
+	if (kept) {
 		send_chunk(update, "user_message_chunk", text, id);
+		show_pictures(update, value_member(event, "pictures"), id);
+	}
 	tell_title(update, text, value_integer(value_member(event, "time_ms")));
 }
 

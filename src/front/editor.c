@@ -629,7 +629,8 @@ static void do_one(struct editor *editor, const struct value *wish)
 		failed = NULL;
 	} else if (text != NULL) {
 		editor->silence = 0;
-		if (talk_turn(editor->talk, text, NULL, &outcome) != CODE_DONE &&
+		if (talk_turn(editor->talk, text, value_member(wish, "pictures"),
+			      &outcome) != CODE_DONE &&
 		    outcome.iterations == 0 && outcome.reason == AGENT_MODEL_FAILED)
 			failed = "The model did not answer; the log of glovebox says why.";
 	} else if (key == NULL || to == NULL) {

@@ -6,6 +6,7 @@ acp_test.py TAP_FOLDER MCP_FOLDER GLOVEBOX
 client.py holds every message against the schema and the rules of order; a case adds what it expects. The words of
 the model are recordings (replay:FILE), tools and cell are real.
 """
+import base64
 import contextlib
 import json
 import os
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 sys.dont_write_bytecode = True
 sys.path[1:1] = [sys.argv[1], sys.argv[2]]
@@ -31,6 +33,11 @@ LINE_MAX = 16 << 20
 END_SECONDS = 2
 CANCEL_SECONDS = 0.1
 SLOW_SECONDS = 3  # all is done in less by a session that waits for nobody
+PNG = base64.b64encode(
+    b"\x89PNG\r\n\x1a\n" + b"".join(
+        len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+        for kind, data in ((b"IHDR", b"\0\0\0\1\0\0\0\1\x08\0\0\0\0"), (b"IDAT", zlib.compress(b"\0\0")), (b"IEND", b"")))
+).decode()
 FS = {"fs": {"readTextFile": True, "writeTextFile": True}}
 
 
@@ -297,6 +304,22 @@ def what_the_editor_embeds_reaches_the_model(place):
 
 
 @at_desk
+def a_picture_goes_with_a_prompt(place):
+    picture = {"type": "image", "data": PNG, "mimeType": "image/png"}
+    client, session = place.open(turn("A dot."), turn("Again."))
+    assert said(client.prompt(session, "What is it? ", picture)[1]) == "A dot."
+    assert said(client.prompt(session, picture)[1]) == "Again."
+    client.close()
+    client = place.start()
+    client.initialize()
+    client.ask("session/load", sessionId=session, cwd=place.work, mcpServers=[])
+    shown = [one["content"] for one in client.updates(session) if one["sessionUpdate"] == "user_message_chunk"]
+    assert shown == [{"type": "text", "text": "What is it? "}, picture,
+                     {"type": "text", "text": "(See the picture.)"}, picture], shown
+    client.close()
+
+
+@at_desk
 def sessions_work_beside_each_other(place):
     os.mkfifo(place.path("go"))
     client, first = place.open(turn("", call("bash", command="echo here; read -r line < go")), turn("Done."))
@@ -375,7 +398,10 @@ def a_prompt_must_be_text(place):
     client, session = place.open(turn("Heard."))
     for blocks, word in (([], "empty"), ([{"type": "text", "text": " \n"}], "empty"),
                          ([{"type": "audio", "data": "", "mimeType": "audio/wav"}], "audio"),
-                         ([{"type": "image", "data": "", "mimeType": "image/png"}], "image"),
+                         ([{"type": "image", "data": "", "mimeType": "image/png"}], "picture 1"),
+                         ([{"type": "image", "data": "x", "mimeType": "image/png"}], "Base64"),
+                         ([{"type": "image", "data": PNG[:-8], "mimeType": "image/png"}], "cut off"),
+                         ([{"type": "image", "data": PNG, "mimeType": "image/png"}] * 11, "10 pictures"),
                          ([{"type": "text"}], "text"), (["text"], ""),
                          ([{"type": "resource", "resource": {"uri": "file:///x", "blob": "eA=="}}], "must be a text"),
                          ([{"type": "resource", "resource": {"text": "x"}}], "uri"),

@@ -54,7 +54,9 @@ static void take_list(const struct value *list)
 	struct buf text;
 
 	buf_init(&text, ACP_PROMPT_MAX);
-	if (acp_prompt_text(list, &text, &err))
+	auto_value struct value *pictures = value_new_array();
+
+	if (acp_prompt_read(list, &text, pictures, &err))
 		assert(text.size > 0 && strlen(text.data) == text.size);
 	else
 		assert(err.text[0] != '\0');
