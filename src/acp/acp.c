@@ -774,9 +774,10 @@ static void session_free(struct acp_session *session)
 {
 	struct acp_session **at = &session->acp->sessions;
 
-	while (*at != session)
+	while (*at != NULL && *at != session)
 		at = &(*at)->next;
-	*at = session->next;
+	if (*at != NULL)
+		*at = session->next;
 	drop_questions(session);
 	while (session->waiting != NULL) {
 		struct waiting *next = session->waiting->next;
@@ -1390,8 +1391,10 @@ static void begin(struct acp *acp)
 
 static void end(struct acp *acp)
 {
-	while (acp->sessions != NULL)
-		session_free(acp->sessions);
+	for (struct acp_session *at = acp->sessions, *next; at != NULL; at = next) {
+		next = at->next;
+		session_free(at);
+	}
 	outbox_write(&acp->out);
 	loop_remove(&acp->reading);
 	loop_remove(&acp->stopping);

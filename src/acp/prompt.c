@@ -21,7 +21,7 @@ static const char file_scheme[] = "file://";
 /* Append the path that URI names, or URI itself when it names no file. */
 static bool add_place(struct str uri, struct buf *out)
 {
-	struct str path = uri;
+	struct str path;
 	struct buf plain;
 	bool fits;
 

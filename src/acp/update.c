@@ -46,7 +46,8 @@ struct shown {
 	bool runs;               /* "in_progress" was sent */
 	bool asks;               /* a person is asked about it */
 	bool changed;            /* the next flush sends it */
-	bool ours; /* the front's own call, which is not shown: the hand-over of a turn */
+	/* it is not shown: the hand-over of a turn, which is no call of the model, or a plan */
+	bool ours;
 };
 
 struct acp_update {
@@ -415,9 +416,10 @@ static struct shown *announce(struct acp_update *update, const struct value *eve
 	buf_init(&call->tail, 2 * TAIL);
 	call->next = update->calls;
 	update->calls = call;
-	/* The turn's hand-over is no call of the model. */
-	call->ours = strcmp(call->tool, "generate_patch") == 0 &&
-		     value_member(update->asked, call->id) == NULL;
+	/* A turn's hand-over is no call of the model; a list of things to do is the plan. */
+	call->ours = (strcmp(call->tool, "generate_patch") == 0 &&
+		      value_member(update->asked, call->id) == NULL) ||
+		     strcmp(call->tool, "todo") == 0;
 	describe(update, call, made);
 	if (call->tool[0] != '\0')
 		value_set_text(made, "name", call->tool);
@@ -529,6 +531,33 @@ static void take_call(struct acp_update *update, const struct shown *call)
 	*at = call->next;
 }
 
+/* The list ITEMS of things to do is the plan; NULL: the call had none. */
+static void tell_plan(struct acp_update *update, const struct value *items)
+{
+	struct value *made, *entries;
+
+	if (items == NULL)
+		return;
+	made = new_update("plan");
+	entries = value_new_array();
+	for (size_t i = 0; i < value_count(items); i++) {
+		const struct value *item = value_item(items, i);
+		const struct str state = value_str(value_member(item, "state"));
+		struct value *entry = value_new_object();
+
+		value_set(entry, "content",
+			  value_new_str(value_str(value_member(item, "text"))));
+		value_set_text(entry, "priority", "medium");
+		value_set_text(entry, "status",
+			       str_is(state, "done")     ? "completed"
+			       : str_is(state, "active") ? "in_progress"
+							 : "pending");
+		value_append(entries, entry);
+	}
+	value_set(made, "entries", entries);
+	send(update, made);
+}
+
 static void end_call(struct acp_update *update, const struct value *event)
 {
 	struct shown *call = find_call(update, value_text(value_member(event, "call")));
@@ -539,6 +568,7 @@ static void end_call(struct acp_update *update, const struct value *event)
 	if (call == NULL)
 		call = announce(update, event);
 	take_call(update, call);
+	tell_plan(update, value_member(value_member(event, "details"), "todo"));
 	if (call->ours) {
 		shown_free(call);
 		return;

@@ -304,6 +304,18 @@ def what_the_editor_embeds_reaches_the_model(place):
 
 
 @at_desk
+def the_list_of_things_to_do_is_the_plan(place):
+    items = [{"text": "look", "state": "done"}, {"text": "mend", "state": "active"}, {"text": "test", "state": "pending"}]
+    client, session = place.open(turn("", call("todo", items=items[:1])), turn("", call("todo", items=items)), turn("Done."))
+    _, updates = client.prompt(session, "plan")
+    plans = [one["entries"] for one in updates if one["sessionUpdate"] == "plan"]
+    assert len(plans) == 2 and not results(updates), updates
+    assert [(one["content"], one["status"]) for one in plans[1]] == [
+        ("look", "completed"), ("mend", "in_progress"), ("test", "pending")], plans
+    client.close()
+
+
+@at_desk
 def a_picture_goes_with_a_prompt(place):
     picture = {"type": "image", "data": PNG, "mimeType": "image/png"}
     client, session = place.open(turn("A dot."), turn("Again."))

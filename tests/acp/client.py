@@ -58,6 +58,8 @@ class Order:
         calls = self.sessions.setdefault(session, {})
         if kind not in BETWEEN and not self.is_prompted(session):
             self.fault(f"{kind} while no prompt is under way")
+        if kind == "plan" and not update["entries"]:
+            self.fault("a plan of nothing")
         if kind == "tool_call":
             if update["toolCallId"] in calls:
                 self.fault(f"the call {update['toolCallId']} is announced twice")
