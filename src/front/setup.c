@@ -19,6 +19,7 @@
 #include "cell/publish.h"
 #include "front/agents.h"
 #include "front/extensions.h"
+#include "front/rules.h"
 #include "front/ssh/access.h"
 #include "front/verb.h"
 #include "model/catalogue.h"
@@ -1314,6 +1315,21 @@ static bool find_credentials(struct setup *setup, const struct config *config,
 	return true;
 }
 
+/*
+ * Add what the person has answered `always` to. A policy from a file, a wrapped agent and a
+ * role of the workspace, which is bound by the default's rights, have no such rules.
+ */
+static bool take_rules(struct setup *setup, const struct setup_flags *flags, struct err *err)
+{
+	setup->keeps_rules = flags->policy_file == NULL && !flags->shipped_only &&
+			     flags->wrapped == NULL && setup->bounds == NULL;
+	if (!setup->keeps_rules ||
+	    front_rules_apply(setup->policy, setup->role_name, setup->workspace, err))
+		return true;
+	err->code = CONFIG_WRONG;
+	return false;
+}
+
 /* Find the agent's role, from all layers, and make its policy. CONFIG is complete. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -1339,6 +1355,8 @@ static bool choose_agent(struct setup *setup, struct config *config,
 					  err))
 		return false;
 	setup->role_name = memory_copy(config_role_name(config, setup->agent));
+	if (!take_rules(setup, flags, err))
+		return false;
 	take_wall(setup, config, shipped);
 	note_agents(setup, config);
 	if (flags->explain)

@@ -13,6 +13,7 @@
 #include "front/agents.h"
 #include "front/formats.h"
 #include "front/review/writer.h"
+#include "front/rules.h"
 #include "front/setup.h"
 #include "front/terminal/console.h"
 #include "front/terminal/paint.h"
@@ -81,6 +82,7 @@ static const struct {
 } choices[] = {
 	{"once", APPROVAL_ONCE},
 	{"session", APPROVAL_SESSION},
+	{"always", APPROVAL_ALWAYS},
 	{"no", APPROVAL_NO},
 };
 enum { CHOICES = sizeof(choices) / sizeof(choices[0]) };
@@ -156,17 +158,23 @@ static void set_timer(const struct asking *asking, int64_t seconds)
 static void ask(const struct asking *asking, const struct event *event)
 {
 	const int64_t wait_s = value_integer(value_member(event->data, "wait_s"));
+	const bool keeps = value_member(event->data, "always") != NULL;
 	const char *words[CHOICES + 1] = {NULL};
-	size_t choice;
+	enum approval_answer answers[CHOICES];
+	size_t choice, count = 0;
 
-	for (size_t i = 0; i < CHOICES; i++)
-		words[i] = choices[i].word;
+	for (size_t i = 0; i < CHOICES; i++) {
+		if (choices[i].answer == APPROVAL_ALWAYS && !keeps)
+			continue;
+		words[count] = choices[i].word;
+		answers[count++] = choices[i].answer;
+	}
 	screen_rest(asking->screen);
 	set_timer(asking, wait_s > SOONER_S ? wait_s - SOONER_S : SOONER_S);
 	choice = console_choose(asking->console, "Allow it?", words, asking->woken);
 	set_timer(asking, 0);
 	auto_value struct value *answer =
-		approval_reply(choices[choice].answer, APPROVAL_BY_PERSON,
+		approval_reply(answers[choice], APPROVAL_BY_PERSON,
 			       value_text(value_member(event->data, "hash")));
 	/* This fails when the call has ended meanwhile: it needs no answer then. */
 	(void)session_answer(asking->session, event->call,
@@ -570,6 +578,14 @@ static int open_agent(struct talk *talk, const char *resume)
 	return CODE_DONE;
 }
 
+/* For session_options: the person has answered `always`. */
+static bool keep_rule(void *context, enum rule_kind kind, const char *rule, struct err *err)
+{
+	const struct setup *setup = context;
+
+	return front_rules_keep(setup->role_name, setup->workspace, kind, rule, err);
+}
+
 static int open_session(struct talk *talk, struct setup *setup,
 			void (*meanwhile)(void *context), void *context,
 			struct session **session)
@@ -579,6 +595,8 @@ static int open_session(struct talk *talk, struct setup *setup,
 		.sink = recorder_sink(talk->recorder),
 		.answers_approvals = talk->answering || talk->asking != NULL,
 		.relays_approvals = talk->relays,
+		.keep_rule = setup->keeps_rules && !talk->relays ? keep_rule : NULL,
+		.keep_rule_context = setup,
 		.cancel_fd = interrupt_fd(talk->interrupt),
 		.rests = true,
 		.meanwhile = meanwhile,

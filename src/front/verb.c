@@ -4,6 +4,7 @@
 
 #include "agent/when.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -36,6 +37,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -582,6 +584,50 @@ int verb_complain(int code, const char *format, ...)
 	buf_fini(&said);
 	buf_fini(&clean);
 	return code;
+}
+
+/* A time of --since. Of any unit, more is a slip. */
+
+static const uint64_t ago_max = 100000;
+
+/* The day TEXT ("2026-11-23") as the wall clock's beginning of it, in local time. */
+static bool read_day(const char *text, int64_t *since_ms)
+{
+	struct tm day = {.tm_isdst = -1};
+	const char *end = strptime(text, "%Y-%m-%d", &day);
+	time_t at;
+
+	if (end == NULL || *end != '\0')
+		return false;
+	at = mktime(&day);
+	*since_ms = (int64_t)at * 1000;
+	return at != (time_t)-1;
+}
+
+bool verb_read_since(const char *text, int64_t *since_ms, struct err *err)
+{
+	static const struct {
+		char unit;
+		int64_t seconds;
+	} units[] = {{'m', 60}, {'h', 3600}, {'d', 24 * 3600}, {'w', 7 * 24 * 3600}};
+	const size_t size = strlen(text);
+	auto_free char *number =
+		memory_copy_str((struct str){text, size > 0 ? size - 1 : 0});
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (size > 1 && text[size - 1] == units[i].unit &&
+		    text_parse_count(number, ago_max, &count, NULL)) {
+			*since_ms =
+				clock_wall_ms() - (int64_t)count * units[i].seconds * 1000;
+			return true;
+		}
+	}
+	return read_day(text, since_ms) ||
+	       err_set(err, EINVAL,
+		       "--since: \"%.40s\" is no time: 30m, 12h, 7d, 2w, or a day as "
+		       "2026-11-23",
+		       text);
 }
 
 /* The verb NAME ("tool call"), or NULL. */

@@ -215,6 +215,12 @@ int verb_dispatch(const char *const *words);
 /* Print the foreign TEXT, made safe for a terminal, in at least WIDTH columns. */
 void verb_print_name(const char *text, int width, FILE *out);
 
+/*
+ * Read the value of --since: a time before now ("30m", "12h", "7d", "2w"), or the beginning of a
+ * day ("2026-11-23").
+ */
+bool verb_read_since(const char *text, int64_t *since_ms, struct err *err);
+
 /* Make a new folder for the front below TMPDIR (or /tmp), named after VERB. */
 bool verb_temp_folder(const char *verb, struct buf *folder, struct err *err);
 

@@ -1292,3 +1292,44 @@ void command_seen_argv(const char *const *argv, const char *folder,
 	buf_fini(&looking.printed);
 	free(looking.folders[0]);
 }
+
+/* Words that say what a command does, and programs that these words say nothing of. */
+
+/*
+ * Programs that run other programs or code, named by their words, options or input: the
+ * first word does not say what would be run. A program is compared by the last part of
+ * its path. Programs whose names end in a version (python3.11) are compared by the
+ * beginning of the name.
+ */
+static const char runners[] =
+	"sh bash dash zsh ksh mksh fish ash busybox toybox env sudo doas su runuser setpriv "
+	"xargs parallel nohup nice ionice chrt taskset timeout time stdbuf setsid setarch script "
+	"watch strace ltrace gdb chroot unshare nsenter exec eval source . command builtin trap "
+	"find awk gawk mawk sed ssh make ninja just npx bunx pipx uvx deno bun "
+	"tclsh expect osascript java";
+static const char *const runner_families[] = {"python", "pypy", "perl", "ruby", "node",
+					      "nodejs", "php",  "lua",  "guile"};
+
+bool command_is_runner(const char *program)
+{
+	const struct str name = str_of(path_base_name(program));
+
+	if (str_among(runners, name))
+		return true;
+	for (size_t i = 0; i < sizeof(runner_families) / sizeof(runner_families[0]); i++) {
+		const struct str family = str_of(runner_families[i]);
+		const struct str version = str_part(name, family.size, name.size);
+
+		if (str_starts(name, family) &&
+		    strspn(version.data, "0123456789.-") >= version.size)
+			return true;
+	}
+	return false;
+}
+
+bool command_is_plain_word(const char *word)
+{
+	return word[0] != '\0' && word[0] != '-' &&
+	       word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789_-./:@%+=,")] == '\0';
+}

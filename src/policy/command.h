@@ -189,3 +189,14 @@ const struct command_harm *command_harm_find(const struct command_seen *seen,
 					     const struct policy *policy);
 /* The row with NAME, or NULL. */
 const struct command_harm *command_harm_named(const char *name);
+
+/*
+ * Does PROGRAM run other programs or code, so that the word behind it does not say what would
+ * be run? A shell, an interpreter, env, sudo, xargs, find, make and the like.
+ */
+bool command_is_runner(const char *program);
+/*
+ * Has WORD no blank, quote or operator, and no dash at its beginning? Nobody can take it for
+ * more than one word then.
+ */
+bool command_is_plain_word(const char *word);

@@ -16,6 +16,7 @@
 #include "policy/command.h"
 #include "policy/deny.h"
 #include "policy/policy.h"
+#include "policy/rules.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -1765,18 +1766,23 @@ static bool judge_lists(struct judged *judged)
 	return true;
 }
 
-static bool is_asked(const struct judged *judged)
+/*
+ * Needs no list to allow ARGV: a person will be asked about it, or has answered `always` and
+ * it destroys nothing.
+ */
+static bool is_settled(const struct judged *judged)
 {
 	struct look look;
-	bool asked;
+	bool settled;
 
 	look_init(&look, judged->policy);
 	look_through(&look,
 		     &(const struct policy_request){.argv = judged->argv,
 						    .folder = judged->request->folder});
-	asked = look.asked != NULL;
+	settled = look.asked != NULL || (look.harm_asked == NULL &&
+					 rules_let(&judged->policy->always, judged->argv));
 	buf_fini(&look.command);
-	return asked;
+	return settled;
 }
 
 /*
@@ -1797,11 +1803,8 @@ static bool judge_argv(struct judged *judged, const char *join, struct value *pl
 	judged->rules = rules;
 	judged->matches = matches;
 	judged->list_count = 0;
-	/*
-	 * A person will be asked about this command: no list needs to allow it or
-	 * inserts words.
-	 */
-	if (!is_asked(judged) && !judge_lists(judged))
+	/* Then no list needs to allow it, and none inserts words. */
+	if (!is_settled(judged) && !judge_lists(judged))
 		return false;
 	struct value *part = value_new_object();
 	value_set_text(part, "join", join);

@@ -687,6 +687,7 @@ void policy_free(struct policy *policy)
 	policy_names_fini(&policy->publish);
 	policy_names_fini(&policy->credentials);
 	policy_names_fini(&policy->asks);
+	policy_names_fini(&policy->always);
 	commands_free(policy->commands);
 	policy_path_fini(&policy->base);
 	policy_paths_fini(&policy->read);
@@ -751,6 +752,25 @@ static void add_name(struct policy_names *names, const char *name)
 	}
 	names->items = memory_grow(names->items, names->count + 1, sizeof(*names->items));
 	names->items[names->count++] = memory_copy(name);
+}
+
+void policy_add_folder(struct policy *policy, const char *path, bool writes)
+{
+	struct policy_paths *paths = writes ? &policy->write : &policy->read;
+
+	assert(path && path[0] == '/' && policy->base.path);
+	for (size_t i = 0; i < paths->count; i++) {
+		if (!paths->items[i].pattern && strcmp(paths->items[i].path, path) == 0)
+			return;
+	}
+	paths->items = memory_grow(paths->items, paths->count + 1, sizeof(*paths->items));
+	paths->items[paths->count++] =
+		(struct policy_path){.text = memory_copy(path), .path = memory_copy(path)};
+}
+
+void policy_add_always(struct policy *policy, const char *words)
+{
+	add_name(&policy->always, words);
 }
 
 bool policy_add_network(struct policy *policy, const char *entry, const char *where,

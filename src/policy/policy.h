@@ -137,7 +137,9 @@ struct policy {
 	bool review; /* each session writes into a layer (view/review.h) */
 	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
 	struct policy_names environment;
-	struct commands *commands;   /* commands that may run (commands.h); NULL: any */
+	struct commands *commands; /* commands that may run (commands.h); NULL: any */
+	/* rules of the person's for commands that no list has (rules.h): "git push" */
+	struct policy_names always;
 	struct policy_names network; /* checked entries as in network.h */
 	/*
 	 * Ports of the cell that this machine reaches, as in network.h. The last
@@ -191,6 +193,14 @@ void policy_set_path(struct policy_path *entry, const char *real);
 
 /* Is PATH the home of a user, judged by its name only? */
 bool policy_is_home(const char *path);
+
+/*
+ * Let POLICY, whose paths are normal (policy_paths_normal), read PATH (absolute, normal) too,
+ * and write there when WRITES.
+ */
+void policy_add_folder(struct policy *policy, const char *path, bool writes);
+/* Let POLICY run what the rule WORDS says (rules.h), beside the commands of its list. */
+void policy_add_always(struct policy *policy, const char *words);
 
 /* The effects of a tool. enum tool_effects (tool/tool.h) has the same values. */
 enum policy_effects { POLICY_READS = 1, POLICY_WRITES = 2, POLICY_RUNS = 4 };

@@ -18,8 +18,10 @@
 #include "cell/pending.h"
 #include "policy/ceiling.h"
 #include "policy/command.h"
+#include "policy/commands.h"
 #include "policy/network.h"
 #include "policy/policy.h"
+#include "policy/rules.h"
 #include "session/masking.h"
 #include "session/session.h"
 #include "view/shape.h"
@@ -95,6 +97,7 @@ struct question {
 	/* which folder it is, beside its name (approval_file); or empty */
 	struct str file;
 	struct str command, agent, folder, workspace;
+	struct value *always; /* the rules that this answer would keep; or NULL */
 	/* of a question of another session: through whom it came, and its own hash */
 	struct value *delegates;
 	struct str delegate_hash;
@@ -114,6 +117,7 @@ static const struct field question_fields[] = {
 	QUESTION(agent, .optional = true),
 	QUESTION(folder),
 	QUESTION(workspace),
+	FIELD(struct question, always, .optional = true),
 	FIELD(struct question, delegates, .optional = true),
 	FIELD(struct question, delegate_hash, .optional = true),
 	{0},
@@ -138,6 +142,7 @@ static const char *const answers[] = {
 	[APPROVAL_NO] = "no",
 	[APPROVAL_ONCE] = "once",
 	[APPROVAL_SESSION] = "session",
+	[APPROVAL_ALWAYS] = "always",
 };
 static const char *const givers[] = {
 	[APPROVAL_BY_PERSON] = "person", [APPROVAL_BY_SESSION] = "session",
@@ -214,60 +219,17 @@ static void grants_fini(struct grants *grants)
 /* The words of a scope, made from the parts of a command. */
 
 /*
- * Programs that run other programs or code, named by their words, options or input: the
- * first word does not say what would be run. A program is compared by the last part of
- * its path. Programs whose names end in a version (python3.11) are compared by the
- * beginning of the name.
- */
-static const char runners[] =
-	"sh bash dash zsh ksh mksh fish ash busybox toybox env sudo doas su runuser setpriv "
-	"xargs parallel nohup nice ionice chrt taskset timeout time stdbuf setsid setarch script "
-	"watch strace ltrace gdb chroot unshare nsenter exec eval source . command builtin trap "
-	"find awk gawk mawk sed ssh make ninja just npx bunx pipx uvx deno bun "
-	"tclsh expect osascript java";
-static const char *const runner_families[] = {"python", "pypy", "perl", "ruby", "node",
-					      "nodejs", "php",  "lua",  "guile"};
-
-static bool is_runner(const char *program)
-{
-	const struct str name = str_of(path_base_name(program));
-
-	if (str_among(runners, name))
-		return true;
-	for (size_t i = 0; i < sizeof(runner_families) / sizeof(runner_families[0]); i++) {
-		const struct str family = str_of(runner_families[i]);
-		const struct str version = str_part(name, family.size, name.size);
-
-		if (str_starts(name, family) &&
-		    strspn(version.data, "0123456789.-") >= version.size)
-			return true;
-	}
-	return false;
-}
-
-/*
- * WORD has no blank, quote or operator: in a scope nobody can take it for more than one
- * word.
- */
-static bool is_plain(const char *word)
-{
-	return word[0] != '\0' && word[0] != '-' &&
-	       word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "0123456789_-./:@%+=,")] == '\0';
-}
-
-/*
  * Do the program and the first word of PART say what PART does? An option as the first
  * word is fine for a host, because the host is what is granted. It is never fine for a
  * command: `git -c …` can be any command.
  */
 static bool is_told_by_words(const struct command_part *part, bool network)
 {
-	if (!is_plain(part->argv[0]) || is_runner(part->argv[0]))
+	if (!command_is_plain_word(part->argv[0]) || command_is_runner(part->argv[0]))
 		return false;
 	if (part->argc == 1 || part->argv[1][0] == '-')
 		return network;
-	return is_plain(part->argv[1]);
+	return command_is_plain_word(part->argv[1]);
 }
 
 void approval_scope(struct str text, bool network, struct buf *words)
@@ -393,13 +355,31 @@ static void add_delegates(const struct value *delegates, struct buf *text)
 	(void)buf_addf(text, "; depth %zu)", count);
 }
 
+/* Say which rules the answer `always` would keep. */
+static void add_always(const struct question *question, struct buf *text)
+{
+	if (question->always == NULL)
+		return;
+	(void)buf_adds(text, ". \"always\" keeps as a rule for ");
+	text_add_exact(text, question->agent);
+	(void)buf_adds(text, " in ");
+	text_add_exact(text, question->workspace);
+	for (size_t i = 0; i < value_count(question->always); i++) {
+		(void)buf_adds(text, i == 0 ? ": " : ", ");
+		text_add_exact(text, value_str(value_item(question->always, i)));
+	}
+}
+
 /* QUESTION as a form; NULL: it is too large. */
 static struct value *form_of(const struct question *question)
 {
-	static const char schema[] =
-		"{\"type\":\"object\",\"properties\":{\"answer\":{\"type\":\"string\","
-		"\"title\":\"Allow it?\",\"enum\":[\"once\",\"session\",\"no\"]}},"
-		"\"required\":[\"answer\"]}";
+#define SCHEMA(answers)                                                         \
+	"{\"type\":\"object\",\"properties\":{\"answer\":{\"type\":\"string\"," \
+	"\"title\":\"Allow it?\",\"enum\":[" answers "]}},\"required\":[\"answer\"]}"
+	static const char plain[] = SCHEMA("\"once\",\"session\",\"no\"");
+	static const char kept[] = SCHEMA("\"once\",\"session\",\"always\",\"no\"");
+#undef SCHEMA
+	const char *schema = question->always != NULL ? kept : plain;
 	const bool runs = str_is(question->effect, "command");
 	const char *wish = wish_of(question->effect);
 	struct form form = {0};
@@ -429,8 +409,9 @@ static struct value *form_of(const struct question *question)
 	(void)buf_addf(&text, ". \"session\" allows until %s session ends: ",
 		       question->delegates != NULL ? "the delegate's" : "the");
 	text_add_exact(&text, question->scope);
+	add_always(question, &text);
 	form.message = buf_str(&text);
-	(void)value_parse(STR(schema), 0, &form.schema, NULL);
+	(void)value_parse(str_of(schema), 0, &form.schema, NULL);
 	struct value *request = text.overflowed ? NULL : fields_print(form_fields, &form);
 	value_free(form.schema);
 	buf_fini(&text);
@@ -498,6 +479,8 @@ struct value *approval_relay_data(const struct running *running, const char *age
 	    hash.size > HASH_HEX || value_count(question.delegates) >= RELAYED_DEPTH_MAX ||
 	    (question.wish.size == 0 && wish_of(question.effect) == NULL))
 		return NULL;
+	/* Only an agent's own session keeps rules for it. */
+	question.always = NULL;
 	/*
 	 * When the question has passed through other agents, ASKED names the agent that
 	 * began it.
@@ -1079,14 +1062,44 @@ static void decide_call(struct approval *approval, enum approval_answer answer,
 		approval_ask(running);
 }
 
+/*
+ * Have the front keep the rules of APPROVAL. When it cannot, the person is told, and the
+ * answer is one for the session.
+ */
+static enum approval_answer keep_rules(const struct approval *approval)
+{
+	const struct value *always = value_member(approval->data, "always");
+	struct session *session = approval->running->session;
+	struct err err = {0}, unsent;
+	enum rule_kind kind = RULE_COMMAND;
+	bool kept = rules_kind_of(value_str(value_member(approval->data, "effect")), &kind);
+	struct buf text;
+
+	for (size_t i = 0; kept && i < value_count(always); i++)
+		kept = session->keep_rule(session->keep_rule_context, kind,
+					  value_text(value_item(always, i)), &err);
+	if (kept)
+		return APPROVAL_ALWAYS;
+	buf_init(&text, 2 * ERR_TEXT_MAX);
+	(void)buf_addf(&text, "The rule could not be kept, so it holds for this session: %s",
+		       err.text);
+	(void)session_emit(session, EVENT_NOTICE, NULL, buf_str(&text), NULL, &unsent);
+	buf_fini(&text);
+	return APPROVAL_SESSION;
+}
+
 static void decide(struct approval *approval, enum approval_answer answer,
 		   enum approval_by by)
 {
 	struct running *running = approval->running;
 	struct session *session = running->session;
 
+	if (answer == APPROVAL_ALWAYS)
+		answer = keep_rules(approval);
 	if (approval->shown)
 		tell_given(running, approval->id, answer, by);
+	if (answer == APPROVAL_ALWAYS)
+		answer = APPROVAL_SESSION;
 	if (answer == APPROVAL_SESSION && approval->grant != NULL &&
 	    approval->kind != APPROVAL_FOLDER)
 		grant_for_session(session, approval->grant);
@@ -1237,6 +1250,34 @@ bool approval_can_ask(const struct running *running)
 	return fits;
 }
 
+/* One rule RULE, when somebody keeps rules. The caller frees the list. */
+static struct value *always_of(const struct running *running, const char *rule)
+{
+	struct value *list;
+
+	if (running->session->keep_rule == NULL)
+		return NULL;
+	list = value_new_array();
+	value_append(list, value_new_text(rule));
+	return list;
+}
+
+/*
+ * The rules that would let the wanted COMMAND run; NULL: it is asked about for another reason
+ * than that no list has it, or words do not say what it runs.
+ */
+static struct value *always_of_command(const struct running *running, struct str command)
+{
+	const struct verdict *wanted = running->asking.wanted;
+
+	if (running->session->keep_rule == NULL || wanted->by[0] != '\0' ||
+	    wanted->harm != NULL || wanted->or_runs ||
+	    !commands_listed(running->session->policy->commands) ||
+	    !str_ends(str_of(wanted->rule), STR(".commands")))
+		return NULL;
+	return rules_of_text(command);
+}
+
 static void ask_command(struct running *running)
 {
 	const struct verdict *wanted = running->asking.wanted;
@@ -1247,7 +1288,9 @@ static void ask_command(struct running *running)
 	buf_init(&grant, SHOWN_MAX);
 	approval_command(running, &command);
 	scope_command(buf_str(&command), "command", &scope, &grant);
+	auto_value struct value *always = always_of_command(running, buf_str(&command));
 	const struct question subject = {.effect = STR("command"),
+					 .always = always,
 					 .subject = buf_str(&command),
 					 .because = str_of(wanted->because),
 					 .rule = str_of(wanted->rule),
@@ -1273,7 +1316,9 @@ static void ask_extra(struct running *running, struct extra *extra)
 	(void)buf_adds(&scope, extra->root.writable ? "reading and writing " : "reading ");
 	text_add_exact(&scope, str_of(extra->root.path));
 	(void)buf_adds(&scope, " and all below it, by every tool and command");
+	auto_value struct value *always = always_of(running, extra->root.path);
 	const struct question subject = {.effect = str_of(effect),
+					 .always = always,
 					 .subject = str_of(extra->root.path),
 					 .because = str_of(extra->because),
 					 .rule = str_of(extra->rule),
@@ -1420,14 +1465,18 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 								      : APPROVAL_BY_PERSON);
 		return true;
 	}
-	const bool once = str_is(reply.answer, answers[APPROVAL_ONCE]);
-	if (!once && !str_is(reply.answer, answers[APPROVAL_SESSION]))
+	enum approval_answer given = APPROVAL_ONCE;
+	const bool offered = value_member(approval->data, "always") != NULL;
+	while (given <= APPROVAL_ALWAYS && !str_is(reply.answer, answers[given]))
+		given++;
+	if (given > (offered ? APPROVAL_ALWAYS : APPROVAL_SESSION))
 		return err_set(err, EINVAL,
-			       "content.answer is \"once\", \"session\" or \"no\"");
+			       "content.answer is \"once\", \"session\"%s or \"no\"",
+			       offered ? ", \"always\"" : "");
 	if (!str_is(reply.hash, hash))
 		return err_set(err, EINVAL,
 			       "content.hash is not that of what was asked (%s)", hash);
-	decide(approval, once ? APPROVAL_ONCE : APPROVAL_SESSION, APPROVAL_BY_PERSON);
+	decide(approval, given, APPROVAL_BY_PERSON);
 	return true;
 }
 
@@ -1493,7 +1542,9 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 	approval_command(running, &command);
 	(void)buf_addf(&scope, "%s for ", target);
 	scope_command(buf_str(&command), "network", &scope, &grant);
+	auto_value struct value *always = always_of(running, target);
 	const struct question subject = {.effect = STR("network"),
+					 .always = always,
 					 .subject = str_of(target),
 					 .because = str_of(because),
 					 .rule = str_of(

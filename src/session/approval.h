@@ -14,18 +14,22 @@
  *   command   the whole command that asks for it, or its tool and arguments
  *   because, rule   why the policy did not allow it by itself
  *   scope     what an answer for the session would grant, in words
+ *   always    the rules (policy/rules.h) that the answer "always" would keep, as a list;
+ *             absent: this answer is not offered
  *   file      for a folder: its device and inode, to which the grant is bound
  *   agent, workspace, folder (where it would run)
  *   hash      SHA-256 over all of the above but the number, as sorted JSON
  *   wait_s    after this time without an answer the answer is no
  *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
  *
- * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash":
- * HASH}}. Any other action, or the answer "no", is a no. Another answer or hash is an
+ * An answer is {"action": "accept", "content": {"answer": "once" | "session" | "always",
+ * "hash": HASH}}. Any other action, or the answer "no", is a no. Another answer or hash is an
  * error, and the question stays open. "once" is for this call: a host or a folder for as
  * long as the call runs. The event EVENT_APPROVAL_GIVEN reports the answer: id, answer
- * ("once", "session", "no"), by ("person", "session", "time", "cancel", "nobody"). A
- * grant for the session ends with the session.
+ * ("once", "session", "always", "no"), by ("person", "session", "time", "cancel", "nobody"). A
+ * grant for the session ends with the session. "always" is one too, and has the front keep
+ * rules for later sessions. It is not offered for what destroys much, what a rule asks about
+ * each time, what words do not tell (rules_add_words), and questions of other sessions.
  *
  * For session/ only, and for the questions of the proxy (outlet.h).
  *
@@ -56,7 +60,7 @@ struct session;
 struct worker_end;
 
 /* An answer and who gave it, as the events and the answers have them in words. */
-enum approval_answer { APPROVAL_NO, APPROVAL_ONCE, APPROVAL_SESSION };
+enum approval_answer { APPROVAL_NO, APPROVAL_ONCE, APPROVAL_SESSION, APPROVAL_ALWAYS };
 enum approval_by {
 	APPROVAL_BY_PERSON,
 	APPROVAL_BY_SESSION, /* it was granted before */

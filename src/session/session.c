@@ -440,6 +440,8 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->answers_questions = options->answers_questions;
 	made->answers_approvals = options->answers_approvals;
 	made->relays_approvals = options->relays_approvals;
+	made->keep_rule = options->keep_rule;
+	made->keep_rule_context = options->keep_rule_context;
 	if (!options->answers_approvals)
 		policy_ask_nobody(made->policy);
 	made->cancel_fd = options->cancel_fd;

@@ -39,6 +39,7 @@
 #include "cell/cell.h"
 #include "guard/guard.h"
 #include "policy/policy.h"
+#include "policy/rules.h"
 #include "process/loop.h"
 #include "tool/call.h"
 #include "tool/denial.h"
@@ -151,6 +152,13 @@ struct session_options {
 	 * itself: a question is over when the receiver says so.
 	 */
 	bool relays_approvals;
+	/*
+	 * A person has answered `always`: keep a RULE of a kind of policy/rules.h for this
+	 * agent and workspace. NULL: nobody keeps rules, and `always` is not offered.
+	 */
+	bool (*keep_rule)(void *context, enum rule_kind kind, const char *rule,
+			  struct err *err);
+	void *keep_rule_context;
 	/* The ports of the policy's `publish` are published for as long as the session lives. */
 	bool publishes;
 	/* Programs of the cell find an ssh agent (shape.h): session_take_socket. Or NULL. */
@@ -486,6 +494,10 @@ struct session {
 	size_t queued_commands, busy_writers;  /* of a person or model; jobs included */
 	bool answers_questions;
 	bool answers_approvals, relays_approvals;
+	/* of session_options */
+	bool (*keep_rule)(void *context, enum rule_kind kind, const char *rule,
+			  struct err *err);
+	void *keep_rule_context;
 	bool one_call; /* opened for one call: the cell ends with it */
 	size_t next_id;
 	size_t cores;

@@ -880,6 +880,33 @@ def what_no_rule_lists_is_asked_for():
 
 
 @tap.case
+def what_is_answered_with_always_becomes_a_rule():
+    script, config = asking("mkdir made", "env mkdir other", "mkdir made/in")
+    with Chat(script, config=config) as tty:
+        tty.type(b"go\r")
+        tty.shows("Allow it?")
+        told = " ".join(tty.screen.text().split())
+        assert '"always" keeps as a rule for default in' in told and ": mkdir made" in told, told
+        tty.type(b"a")
+        # What env runs no word tells: there `a` is no answer.
+        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        assert made(tty, "made")
+        tty.type(b"a\r")
+        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 3, "asked once more")
+        assert not made(tty, "other")
+        tty.type(b"n")
+        tty.shows("Done.")
+        tty.prompt()
+        tty.leave()
+        said = [subprocess.run([GLOVEBOX, *words], cwd=tty.work, env=tty.variables, check=True,
+                               stdout=subprocess.PIPE, text=True).stdout for words in (
+            ("policy", "rules"),
+            ("policy", "explain", "--config", "config.json", "mkdir made there"))]
+        assert ": command mkdir made  since 20" in said[0] and said[0].count("\n") == 1, said
+        assert 'fits rule "mkdir made" (rules.json)' in said[1], said
+
+
+@tap.case
 def what_destroys_much_is_asked_about_without_a_setting():
     script, _ = asking("touch kept; rm -rf build; ls", "rm -rf ./*", "rm -rf *")
     with Chat(script) as tty:

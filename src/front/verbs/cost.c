@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The ways to group answers, in the order of VERB_COST_GROUPS. */
@@ -25,9 +24,6 @@ enum by { BY_MODEL, BY_AGENT, BY_FOLDER, BY_DAY };
 enum {
 	NAME_COLUMNS = 32, /* a longer name only moves its own line */
 	DAY_TEXT = 10,     /* of the text of a time: 2026-11-23 */
-	MS_PER_S = 1000,
-	AGO_MAX = 100000, /* of any unit */
-	JSON_MAX = 16 << 20,
 };
 
 static const struct option_row cost_options[] = {
@@ -192,47 +188,6 @@ static int print_json(const struct sums *sums, const char *by, int64_t since_ms,
 	return verb_print_json(object, VALUE_PRETTY, out);
 }
 
-/* The day TEXT ("2026-11-23") as the wall clock's beginning of it, in local time. */
-static bool read_day(const char *text, int64_t *since_ms)
-{
-	struct tm day = {.tm_isdst = -1};
-	const char *end = strptime(text, "%Y-%m-%d", &day);
-	time_t at;
-
-	if (end == NULL || *end != '\0')
-		return false;
-	at = mktime(&day);
-	*since_ms = (int64_t)at * MS_PER_S;
-	return at != (time_t)-1;
-}
-
-/* TEXT as a time before now ("7d") or a day. */
-static bool read_since(const char *text, int64_t *since_ms, struct err *err)
-{
-	static const struct {
-		char unit;
-		int64_t seconds;
-	} units[] = {{'m', 60}, {'h', 3600}, {'d', 24 * 3600}, {'w', 7 * 24 * 3600}};
-	const size_t size = strlen(text);
-	auto_free char *number =
-		memory_copy_str((struct str){text, size > 0 ? size - 1 : 0});
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (size > 1 && text[size - 1] == units[i].unit &&
-		    text_parse_count(number, AGO_MAX, &count, NULL)) {
-			*since_ms = clock_wall_ms() -
-				    (int64_t)count * units[i].seconds * MS_PER_S;
-			return true;
-		}
-	}
-	return read_day(text, since_ms) ||
-	       err_set(err, EINVAL,
-		       "--since: \"%.40s\" is no time: 30m, 12h, 7d, 2w, or a day as "
-		       "2026-11-23",
-		       text);
-}
-
 static bool read_by(const char *text, enum by *by, struct err *err)
 {
 	struct str rest = STR(VERB_COST_GROUPS), name;
@@ -281,7 +236,7 @@ static int cost_run(const struct options *options, FILE *out)
 	int64_t since_ms = 0;
 	int code = CODE_DONE;
 
-	if ((since != NULL && !read_since(since, &since_ms, &err)) ||
+	if ((since != NULL && !verb_read_since(since, &since_ms, &err)) ||
 	    (by != NULL && !read_by(by, &sums.by, &err))) {
 		code = verb_complain(CODE_USAGE, "%s", err.text);
 	} else if (!collect(options_text(options, "session"), since_ms, &sums, &err)) {

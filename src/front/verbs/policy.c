@@ -1,19 +1,30 @@
 /*
- * glovebox policy explain: prints how a command is parsed, which rule decides about it,
- * and which programs would run. No cell is made and nothing runs. The text is made of the
- * same object as the JSON.
+ * glovebox policy explain, rules and suggest. The first prints how a command is parsed, which
+ * rule decides about it, and which programs would run. No cell is made and nothing runs. The
+ * text is made of the same object as the JSON.
  */
 
 #include "policy/policy.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "front/rules.h"
 #include "front/setup.h"
+#include "front/talk.h"
 #include "front/verb.h"
 #include "policy/command.h"
 #include "policy/commands.h"
+#include "policy/rules.h"
+#include "store/asked.h"
+#include "store/journal.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -87,6 +98,20 @@ static void add_rule(struct value *part, const struct command_rule *rule,
 	buf_fini(&text);
 }
 
+/* A rule of the person's own lets ARGV run (policy/rules.h). */
+static void add_always(struct value *part, const char *const *argv)
+{
+	struct buf words;
+
+	buf_init(&words, COMMAND_TEXT_MAX);
+	(void)rules_add_words(argv, &words);
+	value_set_boolean(part, "fits", true);
+	value_set_str(part, "rule", buf_str(&words));
+	value_set_text(part, "from", "rules.json");
+	value_set_boolean(part, "runs_code", false);
+	buf_fini(&words);
+}
+
 static void add_part(struct value *parts, const struct policy *policy, const char *join,
 		     const char *const *argv)
 {
@@ -100,6 +125,10 @@ static void add_part(struct value *parts, const struct policy *policy, const cha
 	value_append(parts, part);
 	if (!commands_listed(policy->commands))
 		return;
+	if (rules_let(&policy->always, argv)) {
+		add_always(part, argv);
+		return;
+	}
 	rule = commands_judge(policy->commands, argv, &match);
 	if (rule != NULL)
 		add_rule(part, rule, &match, argv);
@@ -346,4 +375,404 @@ const struct verb verb_policy_explain = {
 	.words_end_options = true,
 	.folds = true,
 	.run = explain_run,
+};
+
+/*
+ * The rules that answers of `always` have left, and those that a person might want because the
+ * answer was the same each time.
+ */
+
+enum {
+	/* A rule is proposed for a thing that was allowed so often, and never refused. */
+	ALLOWED_LEAST = 3,
+	SUGGEST_DAYS = 30,
+	SHOWN = 3,           /* examples, and neighbours, of a proposal */
+	SUBJECTS_MAX = 5000, /* different things that were asked for; a person reads fewer */
+	MS_PER_DAY = 24 * 3600 * 1000,
+};
+
+static const struct option_row rules_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print one object per line"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static void print_rule(const struct rule *rule, FILE *out)
+{
+	verb_print_name(rule->agent, 0, out);
+	(void)fputs(" in ", out);
+	verb_print_name(rule->folder, 0, out);
+	(void)fprintf(out, ": %s ", rules_kind_name(rule->kind));
+	verb_print_name(rule->rule, 0, out);
+}
+
+static int print_rule_json(const struct rule *rule, size_t number, FILE *out)
+{
+	auto_value struct value *row = value_new_object();
+
+	value_set_integer(row, "number", (int64_t)number);
+	value_set_text(row, "agent", rule->agent);
+	value_set_text(row, "folder", rule->folder);
+	value_set_text(row, "kind", rules_kind_name(rule->kind));
+	value_set_text(row, "rule", rule->rule);
+	if (rule->since != NULL)
+		value_set_text(row, "since", rule->since);
+	return verb_print_json(row, 0, out);
+}
+
+static int list_rules(bool json, FILE *out)
+{
+	struct rules rules;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (!front_rules_read(&rules, &err))
+		code = verb_complain(CODE_USAGE, "%s", err.text);
+	else if (rules.count == 0 && !json)
+		(void)fprintf(out,
+			      "There are no rules. An answer of \"always\" makes one.\n");
+	for (size_t i = 0; code == CODE_DONE && i < rules.count; i++) {
+		const struct rule *rule = &rules.items[i];
+
+		if (json) {
+			code = print_rule_json(rule, i + 1, out);
+			continue;
+		}
+		(void)fprintf(out, "%3zu  ", i + 1);
+		print_rule(rule, out);
+		(void)fprintf(out, "%s%s\n", rule->since != NULL ? "  since " : "",
+			      rule->since != NULL ? rule->since : "");
+	}
+	rules_fini(&rules);
+	return code;
+}
+
+struct removal {
+	uint64_t number;
+	FILE *out;
+};
+
+static bool remove_rule(void *context, struct rules *rules, struct err *err)
+{
+	const struct removal *removal = context;
+	const uint64_t number = removal->number;
+
+	if (number == 0 || number > rules->count)
+		return err_set(err, EINVAL,
+			       "there is no rule %" PRIu64 "; see: glovebox policy rules",
+			       number);
+	(void)fprintf(removal->out, "Removed: ");
+	print_rule(&rules->items[number - 1], removal->out);
+	(void)fputc('\n', removal->out);
+	rules_remove(rules, number - 1);
+	return true;
+}
+
+static int rules_run(const struct options *options, FILE *out)
+{
+	struct removal removal = {.out = out};
+	struct err err = {0};
+
+	if (options->word_count == 0)
+		return list_rules(options_given(options, "json"), out);
+	if (strcmp(options->words[0], "remove") != 0 || options->word_count != 2)
+		return verb_complain(CODE_USAGE,
+				     "policy rules: \"%.100s\": say nothing, or remove N",
+				     options->words[0]);
+	if (!text_parse_count(options->words[1], RULES_MAX, &removal.number, &err))
+		return verb_complain(CODE_USAGE, "policy rules remove: %s", err.text);
+	if (!front_rules_change(remove_rule, &removal, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return CODE_DONE;
+}
+
+static const char rules_help[] =
+	"List the rules that answers of \"always\" have made, or remove one: for an agent in a\n"
+	"folder, a program with its first word, a host with its port, or a folder to be read\n"
+	"or written. They stand in rules.json beside the configuration. What is blocked, denied\n"
+	"or asked about each time is not opened by a rule, and no rule lets in what destroys much.";
+
+const struct verb verb_policy_rules = {
+	.name = "policy rules",
+	.summary = "list or remove what was allowed for always",
+	.arguments = "[remove N]",
+	.help = rules_help,
+	.example = "  glovebox policy rules\n  glovebox policy rules remove 2",
+	.options = rules_options,
+	.words_most = 2,
+	.folds = true,
+	.run = rules_run,
+};
+
+/* Proposes rules from the answers in the journal. */
+
+static const struct option_row suggest_options[] = {
+	{"since", 0, OPTION_TEXT, "WHEN",
+	 "look at answers since then: 7d, 2w, or a day as 2026-11-23 (default: 30d)"},
+	{"json", 0, OPTION_FLAG, NULL, "print one object per line, and ask nothing"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* One thing that was asked for, with the rules that would let it in; NULL: there are none. */
+struct subject {
+	char *agent, *folder, *text;
+	enum rule_kind kind;
+	struct value *rules;
+	int64_t allowed, refused;
+};
+
+struct subjects {
+	struct subject *items;
+	size_t count;
+};
+
+/* The rules for the subject of QUESTION; NULL: none would let it in. */
+static struct value *rules_for(const struct asked_question *question, enum rule_kind kind)
+{
+	struct value *list;
+
+	/* A rule that asks each time, or the harm of a command, is no question of a list. */
+	if (kind == RULE_COMMAND)
+		return str_ends(question->rule, STR(".commands"))
+			       ? rules_of_text(question->subject)
+			       : NULL;
+	if (!rules_check(kind, question->subject, NULL))
+		return NULL;
+	list = value_new_array();
+	value_append(list, value_new_str(question->subject));
+	return list;
+}
+
+static struct subject *subject_of(struct subjects *subjects,
+				  const struct asked_question *question, enum rule_kind kind)
+{
+	for (size_t i = 0; i < subjects->count; i++) {
+		struct subject *at = &subjects->items[i];
+
+		if (at->kind == kind && str_is(question->subject, at->text) &&
+		    str_is(question->agent, at->agent) &&
+		    str_is(question->workspace, at->folder))
+			return at;
+	}
+	if (subjects->count == SUBJECTS_MAX)
+		return NULL;
+	subjects->items = memory_grow(subjects->items, subjects->count + 1,
+				      sizeof(*subjects->items));
+	subjects->items[subjects->count] = (struct subject){
+		.agent = memory_copy_str(question->agent),
+		.folder = memory_copy_str(question->workspace),
+		.text = memory_copy_str(question->subject),
+		.kind = kind,
+		.rules = rules_for(question, kind),
+	};
+	return &subjects->items[subjects->count++];
+}
+
+/* Only what a person has answered counts: silence and an interrupt are no answers. */
+static bool take_question(void *context, const struct asked_question *question)
+{
+	struct subject *subject;
+	enum rule_kind kind;
+
+	if (!str_is(question->by, "person") || !rules_kind_of(question->effect, &kind))
+		return true;
+	subject = subject_of(context, question, kind);
+	if (subject == NULL)
+		return true;
+	if (str_is(question->answer, "no"))
+		subject->refused++;
+	else
+		subject->allowed++;
+	return true;
+}
+
+static bool is_same_place(const struct subject *subject, const struct rule *rule)
+{
+	return subject->kind == rule->kind && strcmp(subject->agent, rule->agent) == 0 &&
+	       strcmp(subject->folder, rule->folder) == 0;
+}
+
+/* Count the answers to what RULE would have let in. */
+static void count_answers(const struct subjects *subjects, const struct rule *rule,
+			  int64_t *allowed, int64_t *refused)
+{
+	*allowed = *refused = 0;
+	for (size_t i = 0; i < subjects->count; i++) {
+		const struct subject *at = &subjects->items[i];
+
+		if (!is_same_place(at, rule) || !value_has_text(at->rules, rule->rule))
+			continue;
+		*allowed += at->allowed;
+		*refused += at->refused;
+	}
+}
+
+/* The proposals: rules that are not kept yet. */
+static void propose(const struct subjects *subjects, const struct rules *kept,
+		    struct rules *proposed)
+{
+	int64_t allowed, refused;
+
+	for (size_t i = 0; i < subjects->count; i++) {
+		const struct subject *at = &subjects->items[i];
+
+		for (size_t n = 0; n < value_count(at->rules); n++) {
+			const struct rule rule = {
+				.agent = at->agent,
+				.folder = at->folder,
+				.kind = at->kind,
+				.rule = (char *)(uintptr_t)value_text(
+					value_item(at->rules, n)),
+			};
+
+			count_answers(subjects, &rule, &allowed, &refused);
+			if (allowed >= ALLOWED_LEAST && refused == 0 &&
+			    rules_find(kept, &rule) == kept->count)
+				(void)rules_add(proposed, &rule);
+		}
+	}
+}
+
+/* Is TEXT nearer to RULE than others that it does not let in: of the same program? */
+static bool begins_alike(const char *text, const struct rule *rule)
+{
+	const size_t size = strcspn(rule->rule, " :");
+
+	return strncmp(text, rule->rule, size) == 0 && strchr(" :", text[size]) != NULL;
+}
+
+/*
+ * The things that RULE would have let in (IN), or those nearest to it that it would not: of the
+ * same program or host first.
+ */
+static struct value *examples_of(const struct subjects *subjects, const struct rule *rule,
+				 bool in)
+{
+	struct value *list = value_new_array();
+
+	for (int pass = in ? 1 : 0; pass < 2; pass++) {
+		for (size_t i = 0; i < subjects->count && value_count(list) < SHOWN; i++) {
+			const struct subject *at = &subjects->items[i];
+
+			if (is_same_place(at, rule) &&
+			    value_has_text(at->rules, rule->rule) == in &&
+			    (in || begins_alike(at->text, rule) == (pass == 0)))
+				value_append(list, value_new_text(at->text));
+		}
+	}
+	return list;
+}
+
+static void print_examples(const char *label, const struct value *list, FILE *out)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		(void)fputs(i == 0 ? label : "; ", out);
+		verb_print_name(value_text(value_item(list, i)), 0, out);
+	}
+	if (value_count(list) > 0)
+		(void)fputc('\n', out);
+}
+
+/* Print the proposal RULE, and keep it when the person says yes. */
+static int offer(const struct subjects *subjects, const struct rule *rule, bool json,
+		 bool asks, FILE *out)
+{
+	auto_value struct value *in = examples_of(subjects, rule, true);
+	auto_value struct value *near = examples_of(subjects, rule, false);
+	int64_t allowed, refused;
+	struct err err = {0};
+
+	count_answers(subjects, rule, &allowed, &refused);
+	if (json) {
+		auto_value struct value *row = value_new_object();
+
+		value_set_text(row, "agent", rule->agent);
+		value_set_text(row, "folder", rule->folder);
+		value_set_text(row, "kind", rules_kind_name(rule->kind));
+		value_set_text(row, "rule", rule->rule);
+		value_set_integer(row, "allowed", allowed);
+		value_set(row, "lets_in", value_ref(in));
+		value_set(row, "not", value_ref(near));
+		return verb_print_json(row, 0, out);
+	}
+	print_rule(rule, out);
+	(void)fprintf(out, "\n  allowed %" PRId64 " times, never refused\n", allowed);
+	print_examples("  would have let in: ", in, out);
+	print_examples("  would not: ", near, out);
+	(void)fflush(out);
+	if (!asks || !talk_confirm(stderr, "Keep this rule?"))
+		return CODE_DONE;
+	if (!front_rules_keep(rule->agent, rule->folder, rule->kind, rule->rule, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return CODE_DONE;
+}
+
+static void subjects_fini(struct subjects *subjects)
+{
+	for (size_t i = 0; i < subjects->count; i++) {
+		free(subjects->items[i].agent);
+		free(subjects->items[i].folder);
+		free(subjects->items[i].text);
+		value_free(subjects->items[i].rules);
+	}
+	free(subjects->items);
+}
+
+static bool gather(int64_t since_ms, struct subjects *subjects, struct rules *kept,
+		   struct err *err)
+{
+	struct journal *journal = NULL;
+	const bool fine = front_rules_read(kept, err) &&
+			  journal_open_default(&journal, err) &&
+			  asked_read(journal, since_ms, take_question, subjects, err);
+
+	journal_close(journal);
+	return fine;
+}
+
+static int suggest_run(const struct options *options, FILE *out)
+{
+	const bool json = options_given(options, "json");
+	const bool asks = !json && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+	const char *since = options_text(options, "since");
+	int64_t since_ms = clock_wall_ms() - (int64_t)SUGGEST_DAYS * MS_PER_DAY;
+	struct rules kept = {0}, proposed = {0};
+	struct subjects subjects = {0};
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (since != NULL && !verb_read_since(since, &since_ms, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	if (gather(since_ms, &subjects, &kept, &err))
+		propose(&subjects, &kept, &proposed);
+	else
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	if (code == CODE_DONE && proposed.count == 0 && !json)
+		(void)fprintf(out,
+			      "Nothing was allowed %d times and never refused, but for what has "
+			      "a rule already.\n",
+			      ALLOWED_LEAST);
+	for (size_t i = 0; code == CODE_DONE && i < proposed.count; i++)
+		code = offer(&subjects, &proposed.items[i], json, asks, out);
+	rules_fini(&proposed);
+	rules_fini(&kept);
+	subjects_fini(&subjects);
+	return code;
+}
+
+static const char suggest_help[] =
+	"Propose rules from your answers: what you have allowed three times and never refused,\n"
+	"with what the rule would have let in, and the nearest that it would not. At a terminal\n"
+	"each one is kept after a yes; else they are only printed.";
+
+const struct verb verb_policy_suggest = {
+	.name = "policy suggest",
+	.summary = "propose rules for what you allow each time",
+	.arguments = "",
+	.help = suggest_help,
+	.example = "  glovebox policy suggest --since 2w",
+	.options = suggest_options,
+	.folds = true,
+	.run = suggest_run,
 };
