@@ -43,10 +43,10 @@ static const char *const class_names[REVIEW_CLASSES] = {"apply",   "merge",   "c
 
 /* A text that people see, with its escapes; a hash; a number that is not negative; two of them. */
 #define SHOWN  .max = NAME_MAX_BYTES
-#define HASHED .min = HASH_HEX, .max = HASH_HEX + 1
+#define HASHED .min = HASH_HEX, .max = HASH_HEX
 #define COUNT  .max = INT64_MAX
 #define PAIR(items, count, as)                                                    \
-	FIELD_NUMBERS(struct review_change, items, count, as, .min = 2, .max = 3, \
+	FIELD_NUMBERS(struct review_change, items, count, as, .min = 2, .max = 2, \
 		      .optional = true)
 
 /* The content of a side, which is known with its size or not at all. */

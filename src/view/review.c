@@ -91,7 +91,7 @@ static const struct field version_fields[] = {
 	{0},
 };
 static const struct field head_fields[] = {
-	FIELD(struct head, id, .min = REVIEW_ID - 1, .max = REVIEW_ID),
+	FIELD(struct head, id, .min = REVIEW_ID - 1, .max = REVIEW_ID - 1),
 	FIELD(struct head, boot, .max = REVIEW_BOOT - 1),
 	{0},
 };

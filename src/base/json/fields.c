@@ -215,10 +215,11 @@ static enum value_kind kind_of(const struct field *field)
 	return VALUE_STRING;
 }
 
-/* Is SIZE, a number or a count, within the bounds of FIELD? */
+/* Is SIZE, a number or a count, within the bounds of FIELD, if it has some? */
 static bool is_within(const struct field *field, int64_t size, struct err *err)
 {
-	if (field->max <= field->min || (size >= field->min && size <= field->max))
+	if (field->max < field->min || field->max == 0 ||
+	    (size >= field->min && size <= field->max))
 		return true;
 	return err_set(err, ERANGE, "%lld is not within %lld and %lld", (long long)size,
 		       (long long)field->min, (long long)field->max);

@@ -67,7 +67,7 @@ struct field {
 	 * it is 0, false, empty or NULL.
 	 */
 	bool optional;
-	/* of a number, the bytes of a text, the items of a list; they hold when max > min */
+	/* of a number, the bytes of a text, the items of a list; max 0: there are none */
 	int64_t min, max;
 	const char *const *choices;
 	size_t choice_count;
