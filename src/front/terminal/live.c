@@ -37,7 +37,8 @@ struct live {
 	int gone;        /* errno of a failed write */
 	struct buf open; /* printed, but its line has no end yet */
 	struct buf status, waiting;
-	struct line_frame typed; /* the rows of the editor */
+	struct line_frame typed; /* the rows of the editor … */
+	size_t typed_columns;    /* … in a window of this width */
 	struct line_frame shown, wanted;
 };
 
@@ -158,7 +159,9 @@ static void add_short(const struct live *live, struct str row, size_t columns,
 static void compose(struct live *live)
 {
 	const struct pty_size size = window();
-	const size_t typed = text_count_lines(buf_str(&live->typed.rows));
+	/* In a window of another width they are broken anew, which only live_resized can. */
+	const bool fits = live->typed_columns == size.columns;
+	const size_t typed = fits ? text_count_lines(buf_str(&live->typed.rows)) : 0;
 	const size_t most = rows_most(size.rows);
 	size_t left = most > typed ? most - typed : 0, above = 0;
 	struct line_frame *wanted = &live->wanted;
@@ -180,7 +183,8 @@ static void compose(struct live *live)
 		add_short(live, buf_str(&live->status), size.columns - 1, &wanted->rows);
 		above++;
 	}
-	(void)buf_addstr(&wanted->rows, buf_str(&live->typed.rows));
+	if (fits)
+		(void)buf_addstr(&wanted->rows, buf_str(&live->typed.rows));
 	wanted->row = above + live->typed.row;
 	wanted->column = live->typed.column;
 	if (typed == 0) {
@@ -370,6 +374,7 @@ static void compose_line(struct live *live, const struct line *line)
 	};
 
 	line_frame_compose(&live->typed, line, &look);
+	live->typed_columns = size.columns;
 }
 
 void live_set_line(struct live *live, const struct line *line)
