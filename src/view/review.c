@@ -473,6 +473,9 @@ void review_close(struct review *review)
 	}
 	free(review->path);
 	free(review->unsaved);
+	/* The process of sync_apart may not have closed its copy of the descriptor yet. */
+	if (review->lock >= 0)
+		(void)flock(review->lock, LOCK_UN);
 	fd_close(&review->lock);
 	fd_close(&review->folder);
 	fd_close(&review->project);
