@@ -24,7 +24,7 @@ sys.path[1:1] = [sys.argv[1], sys.argv[2]]
 HERE = os.path.dirname(os.path.abspath(__file__))
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 from place import outside as folder_outside  # noqa: E402, pylint: disable=wrong-import-position
-from client import LATER, Client, Failure, Refused, results, said, text_of  # noqa: E402, pylint: disable=wrong-import-position
+from client import LATER, SCHEMA, Client, Failure, Refused, results, said, text_of  # noqa: E402, pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv[3])
 SESSIONS = 16
@@ -1119,6 +1119,14 @@ def a_client_that_reads_slowly_gets_everything(place):
     assert said(client.updates(session)) == words * 40 + "Done."
     assert [one["status"] for one in results(client.updates(session)).values()] == ["completed"] * 40
     client.close()
+
+
+@tap.case
+def each_message_fits_the_published_schema():
+    """All cases have looked at it."""
+    if not SCHEMA.is_there:
+        raise tap.Skip("it is in a package of npm: dev/npm tests/conformance build/conformance, or make check-all")
+    assert SCHEMA.params("session/prompt", {}) and SCHEMA.params("session/nothing", {})
 
 
 tap.play()
