@@ -16,6 +16,7 @@
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -161,6 +162,18 @@ static const struct sock_filter builds[] = {
 	ANSWER(SECCOMP_RET_ALLOW),
 	LOAD(nr),
 };
+/* Landlock alone says where it makes and writes files. */
+static const struct sock_filter copies[] = {
+	ALLOW(SYS_openat),          ALLOW(SYS_openat2),        ALLOW(SYS_read),
+	ALLOW(SYS_write),           ALLOW(SYS_pread64),        ALLOW(SYS_pwrite64),
+	ALLOW(SYS_copy_file_range), ALLOW(SYS_ftruncate),      ALLOW(SYS_readlinkat),
+	ALLOW(SYS_flistxattr),      ALLOW(SYS_fgetxattr),      ALLOW(SYS_fsetxattr),
+	ALLOW(SYS_mkdirat),         ALLOW(SYS_symlinkat),      ALLOW(SYS_linkat),
+	ALLOW(SYS_unlinkat),        ALLOW(SYS_fchmod),         ALLOW(SYS_fchown),
+	ALLOW(SYS_fchownat),        ALLOW(SYS_utimensat),      ALLOW(SYS_clock_gettime),
+	ALLOW(SYS_clock_nanosleep), EQUAL(SYS_ioctl, 0, 4),    LOAD(args[1]),
+	EQUAL(FICLONE, 0, 1),       ANSWER(SECCOMP_RET_ALLOW), LOAD(nr),
+};
 /* It opens folders and files to read them, and nothing to write. */
 static const struct sock_filter folder_end[] = {
 	ALLOW(SYS_getdents64),
@@ -224,6 +237,9 @@ static const struct {
 			 KERNEL_ACCESS_REFER | KERNEL_ACCESS_TRUNCATE,
 		 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH |
 			 1ULL << CAP_FOWNER | 1ULL << CAP_FSETID | 1ULL << CAP_CHOWN},
+	[OUTSIDE_COPIES] = {ROWS(copies), ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE,
+			    1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH |
+				    1ULL << CAP_FOWNER | 1ULL << CAP_CHOWN},
 };
 
 static bool filter_load(const struct sock_filter *rows, size_t count, struct err *err)
@@ -381,9 +397,13 @@ static bool enter_folder(const struct outside_folder *walls, pid_t parent, struc
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
 	(void)umask(0);
-	const struct landlock_grant grant = {OUTSIDE_FOLDER, works[walls->work].files};
+	const struct landlock_grant grants[] = {
+		{OUTSIDE_FOLDER, works[walls->work].files},
+		{OUTSIDE_FILE, LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_READ_FILE},
+	};
 	return sandbox_privilege_reduce(works[walls->work].others & rights_of_ours(), err) &&
-	       landlock_no_files(&grant, 1, err) && filter_folder(walls->work, err);
+	       landlock_no_files(grants, walls->work == OUTSIDE_COPIES ? 2 : 1, err) &&
+	       filter_folder(walls->work, err);
 }
 
 int outside_run(const struct outside_folder *walls, int (*act)(void *context), void *context)

@@ -2,7 +2,7 @@
  * outside: the walls of a role that stands outside of the cell and hears what comes from
  * there: proxy, broker, the ssh door. It has the network and nothing else. A role with
  * `no_network` has only the sockets that it is given. A process that removes, saves or builds
- * again what a cell has left has one folder.
+ * again what a cell has left has one folder, and one that copies files has two.
  */
 #pragma once
 #include "base/err.h"
@@ -35,6 +35,7 @@ enum outside_work {
 	/* the same, whatever permissions the files of its user have, where the kernel lets it */
 	OUTSIDE_READS_ALL,
 	OUTSIDE_BUILDS, /* makes names of every kind, and reads from `file` */
+	OUTSIDE_COPIES, /* makes and writes files there, and reads below `file`, a folder */
 };
 
 /* The descriptors of that process. It has no other one. */

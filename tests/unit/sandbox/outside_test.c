@@ -1,4 +1,7 @@
-/* outside: a process that is locked in with one folder can remove names there, and nothing else. */
+/*
+ * outside: a process that is locked in with one folder can remove names there, and nothing else;
+ * one with two can copy from one to the other.
+ */
 #include "../base/tree.h"
 #include "../base/unit.h"
 
@@ -164,9 +167,47 @@ static void each_work_has_its_own_rights(void **state)
 	file = -1;
 }
 
+static bool copies_a_file(void)
+{
+	const int from = openat(OUTSIDE_FILE, "file", O_RDONLY);
+	const int to = openat(OUTSIDE_FOLDER, "file", O_WRONLY | O_CREAT | O_EXCL, 0600);
+	char byte;
+
+	return from >= 0 && to >= 0 && read(from, &byte, 1) == 1 &&
+	       write(to, &byte, 1) == 1 && mkdirat(OUTSIDE_FOLDER, "made", 0700) == 0;
+}
+
+static bool changes_the_source(void)
+{
+	return openat(OUTSIDE_FILE, "file", O_WRONLY) >= 0 ||
+	       openat(OUTSIDE_FILE, "new", O_WRONLY | O_CREAT, 0600) >= 0 ||
+	       unlinkat(OUTSIDE_FILE, "d", AT_REMOVEDIR) == 0 ||
+	       mkdirat(OUTSIDE_FILE, "made", 0700) == 0;
+}
+
+static void one_that_copies_has_two_folders(void **state)
+{
+	(void)state;
+	auto_close int source = open("out/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(source, "x", 1), 1);
+	file = open("out", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(works(OUTSIDE_COPIES, copies_a_file));
+	assert_false(works(OUTSIDE_COPIES, calls));
+	assert_false(works(OUTSIDE_COPIES, starts));
+	assert_false(works(OUTSIDE_COPIES, makes_a_device));
+	if (landlock_abi() > 0) {
+		assert_false(works(OUTSIDE_COPIES, changes_the_source));
+		assert_false(works(OUTSIDE_COPIES, reads_out));
+	}
+	(void)close(file);
+	file = -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(one_that_copies_has_two_folders, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(it_has_one_folder, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_work_has_its_own_rights, setup,
 						teardown),
