@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -80,14 +81,9 @@ struct outcome {
 };
 
 /* In the child: make the mounts that a container around us may forbid. */
-static struct outcome try_mounts(const struct sandbox_identity *identity, int parent,
-				 struct sandbox_network *network)
+static struct outcome try_mounts(const struct sandbox_identity *identity, struct view *view,
+				 int parent, struct sandbox_network *network)
 {
-	struct view_entry folder = {.kind = VIEW_FOLDER,
-				    .path = "/tmp",
-				    .fd = -1,
-				    .mode = S_IRWXU};
-	struct view view = {&folder, 1};
 	struct err err = {0};
 	int rules = -1;
 
@@ -103,7 +99,7 @@ static struct outcome try_mounts(const struct sandbox_identity *identity, int pa
 				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 	if (tree < 0)
 		return (struct outcome){STEP_VIEW, errno};
-	if (!sandbox_build(SANDBOX_SEALED, &view, &rules, &err))
+	if (!sandbox_build(SANDBOX_SEALED, view, &rules, &err))
 		return (struct outcome){STEP_VIEW, err.code};
 	return (struct outcome){STEPS_DONE, 0};
 }
@@ -128,11 +124,10 @@ static _Noreturn void outcome_say(const int ends[2], struct outcome outcome)
 	_exit(0);
 }
 
-/* Make the same clone as the anchor, and a view of one empty folder. */
-static struct outcome try_anchor(void)
+/* Make the same clone as the anchor, and VIEW, to be written to at WRITTEN (or NULL). */
+static struct outcome try_anchor(const struct sandbox_identity *identity,
+				 struct view *view, const char *written)
 {
-	const struct stat roots_own = {.st_uid = 0};
-	struct sandbox_identity identity;
 	struct sandbox_network network;
 	struct err err = {0};
 	auto_close int parent = kernel_pidfd_open(getpid());
@@ -143,16 +138,45 @@ static struct outcome try_anchor(void)
 		return (struct outcome){STEP_USER, errno};
 	if (!fd_pipe(ends, &err))
 		return (struct outcome){STEP_USER, err.code};
-	sandbox_identity(&roots_own, &identity);
-	if (!sandbox_clone(SANDBOX_SEALED, &identity, 0, &network, &pid, &pidfd, &err)) {
+	if (!sandbox_clone(SANDBOX_SEALED, identity, 0, &network, &pid, &pidfd, &err)) {
 		fd_close(&ends[0]);
 		fd_close(&ends[1]);
 		return (struct outcome){STEP_USER, err.code};
 	}
-	if (pid == 0)
-		outcome_say(ends, try_mounts(&identity, parent, &network));
+	if (pid == 0) {
+		struct outcome outcome = try_mounts(identity, view, parent, &network);
+		struct statvfs fs;
+
+		/* Where an overlay lacks something at its upper folder, it is read-only. */
+		if (outcome.step == STEPS_DONE && written != NULL &&
+		    statvfs(written, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0)
+			outcome = (struct outcome){STEP_VIEW, EROFS};
+		outcome_say(ends, outcome);
+	}
 	fd_close(&pidfd);
 	return outcome_read(ends, pid);
+}
+
+/* try_anchor, with a view of one empty folder. */
+static struct outcome try_plain_anchor(void)
+{
+	const struct stat roots_own = {.st_uid = 0};
+	struct view_entry folder = {.kind = VIEW_FOLDER,
+				    .path = "/tmp",
+				    .fd = -1,
+				    .mode = S_IRWXU};
+	struct view view = {&folder, 1};
+	struct sandbox_identity identity;
+
+	sandbox_identity(&roots_own, &identity);
+	return try_anchor(&identity, &view, NULL);
+}
+
+int probe_view(struct view *view, const struct sandbox_identity *identity, const char *path)
+{
+	const struct outcome outcome = try_anchor(identity, view, path);
+
+	return outcome.step != STEP_VIEW ? 0 : outcome.code != 0 ? outcome.code : EIO;
 }
 
 /* Find the namespace that fails: unshare the user namespace first, then the others. */
@@ -321,7 +345,7 @@ static void explain_failure(struct probe_spaces *spaces, int code)
 
 static void probe_namespaces(struct probe_spaces *spaces)
 {
-	struct outcome outcome = try_anchor();
+	struct outcome outcome = try_plain_anchor();
 	int code = outcome.code;
 
 	memset(spaces, 0, sizeof(*spaces));

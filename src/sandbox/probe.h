@@ -27,6 +27,12 @@ struct probe_fact {
 /* Fill FACTS. Returns their number. */
 size_t probe_kernel(struct probe_fact facts[PROBE_FACTS_MAX]);
 
+/*
+ * Does an anchor of IDENTITY build VIEW, so that it can be written to at PATH? 0, or a number of
+ * errno.h when the kernel refuses the view. It is 0 also where no anchor could be made.
+ */
+int probe_view(struct view *view, const struct sandbox_identity *identity, const char *path);
+
 /* The highest level that this machine can reach. */
 struct probe_reach {
 	struct sandbox_strength strength;
