@@ -617,8 +617,7 @@ static bool copy_small(int to, int from, off_t size)
 	       write_text(to, (struct str){piece, (size_t)size});
 }
 
-/* Copy the data of FROM, which has SIZE bytes, and leave its holes. */
-static bool copy_data(int to, int from, off_t size)
+bool undo_place_copy_data(int to, int from, off_t size)
 {
 	off_t at = 0;
 
@@ -653,7 +652,7 @@ static bool write_open(int to, int from, const struct undo_state *target, struct
 	    (target->mtime_ns != 0 &&
 	     st.st_mtim.tv_sec * NANOSECONDS + st.st_mtim.tv_nsec != target->mtime_ns))
 		return err_set(err, EAGAIN, "its new content was just changed");
-	if (!copy_data(to, from, st.st_size))
+	if (!undo_place_copy_data(to, from, st.st_size))
 		return err_set(err, errno, "%s", strerror(errno));
 	const struct timespec times[] = {st.st_atim, st.st_mtim};
 	(void)futimens(to, times);

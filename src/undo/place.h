@@ -10,8 +10,15 @@
 #include "files/record.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct undo_places;
+
+/*
+ * Copy the data of the file FROM, which has SIZE bytes, to the empty file TO. They share blocks
+ * where the file system can do that, and holes stay holes. False with errno.
+ */
+bool undo_place_copy_data(int to, int from, off_t size);
 
 /*
  * The state of PATH (as in a log) with its content's digest; ABSENT when nothing is
