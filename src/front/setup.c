@@ -19,6 +19,7 @@
 #include "cell/publish.h"
 #include "front/agents.h"
 #include "front/extensions.h"
+#include "front/review/layered.h"
 #include "front/rules.h"
 #include "front/ssh/access.h"
 #include "front/verb.h"
@@ -719,6 +720,7 @@ bool setup_session_err(struct setup *setup, struct session_options *options,
 	options->minimum_level = setup_least_level(setup);
 	if (!open_session(setup, options, session, err))
 		return false;
+	layered_tell(setup);
 	say_strength(session_strength(*session));
 	say_published(session_publish(*session));
 	return true;

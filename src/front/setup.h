@@ -111,6 +111,7 @@ struct setup {
 	struct orchestra *orchestra;     /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
 	struct review *review; /* of --review; for its sessions (layered.h). NULL: none */
+	bool tells_review;     /* the person is told where a new review lies (layered.h) */
 	bool publishes;        /* its sessions publish the policy's ports */
 	bool asks;             /* programs of its cells may ask a person (session.h) */
 	bool keeps_rules;      /* answers of `always` are kept for it (front/rules.h) */

@@ -438,6 +438,21 @@ static bool special_add(struct view_building *building, const struct view_entry 
  */
 static const char *const layer_folders[] = {VIEW_LAYER_UPPER, "scratch", VIEW_LAYER_LOWER};
 
+/* Show the copy in the folder UPPER in place of that folder. */
+static bool copy_mount(int upper, struct err *err)
+{
+	auto_close int copy = openat(upper, VIEW_LAYER_UPPER,
+				     O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	auto_close int tree =
+		copy < 0 ? -1
+			 : kernel_open_tree(copy, "",
+					    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+						    AT_EMPTY_PATH);
+
+	return (tree >= 0 && kernel_move_mount(tree, upper) == 0) ||
+	       view_fail(err, "showing a copy", VIEW_LAYER_UPPER);
+}
+
 /*
  * Mount the overlay over its own upper folder. All three layers are named relative to
  * that folder, so no path of the user has to be quoted in an option, and kernels that
@@ -445,7 +460,8 @@ static const char *const layer_folders[] = {VIEW_LAYER_UPPER, "scratch", VIEW_LA
  * upper one. The overlay is volatile; otherwise the end of a cell would write out all
  * unwritten data of the disk of the upper folder, including that of other programs.
  */
-static bool layers_mount(int upper, int lower, const struct stat *st, struct err *err)
+static bool layers_mount(int upper, int lower, const struct view_entry *entry,
+			 const struct stat *st, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(layer_folders) / sizeof(layer_folders[0]); i++) {
 		if (mkdirat(upper, layer_folders[i], 0700) < 0 && errno != EEXIST)
@@ -455,6 +471,8 @@ static bool layers_mount(int upper, int lower, const struct stat *st, struct err
 				      O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 	if (point < 0 || kernel_move_mount(lower, point) < 0)
 		return view_fail(err, "mounting a layer", "lower");
+	if (entry->copied)
+		return copy_mount(upper, err);
 	if (fchmodat(upper, VIEW_LAYER_UPPER, st->st_mode & 01777, 0) < 0)
 		return view_fail(err, "setting the mode of a layer", "upper");
 	if (fchdir(upper) < 0 || mount("overlay", ".", "overlay", MS_NOSUID | MS_NODEV,
@@ -478,7 +496,7 @@ static bool overlay_add(int root, struct view_entry *entry, struct err *err)
 				 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
 				 entry->path, err) &&
 	     (fstat(lower, &st) == 0 || view_fail(err, "looking at", entry->source)) &&
-	     layers_mount(upper, lower, &st, err);
+	     layers_mount(upper, lower, entry, &st, err);
 	if (ok && entry->lasts != VIEW_LASTS_PROJECT)
 		entry->layer = fd_take(&upper);
 	if (ok)

@@ -86,6 +86,11 @@ struct view_entry {
 	 * `layer`
 	 */
 	enum view_lasts lasts;
+	/*
+	 * of an overlay: the kernel lays none here. VIEW_LAYER_UPPER is a copy of the folder
+	 * below, and is shown in its place
+	 */
+	bool copied;
 	int layer; /* holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
 	bool apart; /* a masked file has a source of its own, so that a watch tells it apart */
 	mode_t mode;   /* folder, memory */

@@ -352,31 +352,51 @@ bool review_report_lacks_commits(const struct review_report *report)
 
 /* The entries of the view. */
 
+/* The ending of the place of the list of a copied tree. */
+#define SHOWN_LIST ".list"
+
+/* Show the part FD (or -1) of the tree N of REVIEW as ENTRY. */
+static bool show_part(struct review_shown *shown, struct shape_shown *entry,
+		      const struct review *review, size_t n, int fd, const char *ending,
+		      struct err *err)
+{
+	char place[PATH_MAX];
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (fd < 0 || !fd_real_path(fd, &path)) {
+		buf_fini(&path);
+		return err_set(err, errno, "the files of review %s: %s", review->meta.id,
+			       strerror(errno));
+	}
+	(void)snprintf(place, sizeof(place), REVIEW_SHOWN "/%s/%zu%s", review->meta.id, n,
+		       ending);
+	*entry = (struct shape_shown){
+		.source = arena_copy(&shown->texts, buf_str(&path)),
+		.path = arena_copy(&shown->texts, str_of(place)),
+		.why = "the review",
+		.layer = true,
+	};
+	buf_fini(&path);
+	return true;
+}
+
 bool review_shown_fill(struct review_shown *shown, const struct review *review,
 		       struct err *err)
 {
+	size_t count = 0;
+
 	*shown = (struct review_shown){0};
 	arena_init(&shown->texts);
 	for (size_t i = 0; i < review->meta.tree_count; i++) {
+		const bool copied = review->meta.trees[i].copied;
 		auto_close int upper = review_open_upper(review, i);
-		char place[PATH_MAX];
-		struct buf path;
+		auto_close int list = copied ? review_open_list(review, i) : -1;
 
-		buf_init(&path, PATH_MAX);
-		if (upper < 0 || !fd_real_path(upper, &path)) {
-			buf_fini(&path);
-			return err_set(err, errno, "the files of review %s: %s",
-				       review->meta.id, strerror(errno));
-		}
-		(void)snprintf(place, sizeof(place), REVIEW_SHOWN "/%s/%zu",
-			       review->meta.id, i);
-		shown->entries[i] = (struct shape_shown){
-			.source = arena_copy(&shown->texts, buf_str(&path)),
-			.path = arena_copy(&shown->texts, str_of(place)),
-			.why = "the review",
-			.layer = true,
-		};
-		buf_fini(&path);
+		if (!show_part(shown, &shown->entries[count++], review, i, upper, "", err) ||
+		    (copied && !show_part(shown, &shown->entries[count++], review, i,
+					  list, SHOWN_LIST, err)))
+			return false;
 	}
 	return true;
 }
@@ -472,6 +492,7 @@ static bool open_log(struct session *session, const char *id, struct files_of_ca
 struct told_tree {
 	const char *path;
 	char *layer; /* the place of its upper folder in the view, or outside without one */
+	char *list; /* of a copy: the place of its list; or NULL */
 };
 struct told {
 	uint32_t log;
@@ -487,6 +508,7 @@ struct told {
 static const struct field told_tree_fields[] = {
 	FIELD(struct told_tree, path),
 	FIELD(struct told_tree, layer),
+	FIELD(struct told_tree, list, .optional = true),
 	{0},
 };
 static const struct field told_fields[] = {
@@ -505,18 +527,18 @@ static const struct field told_fields[] = {
 	{0},
 };
 
-/* The place of tree INDEX of REVIEW, for the caller to free. */
-static char *place_of_tree(const struct session *session, const struct review *review,
-			   size_t index)
+/* The place of a part FD of tree INDEX of REVIEW, for the caller to free. */
+static char *place_of(const struct session *session, const struct review *review,
+		      size_t index, int fd, const char *ending)
 {
 	const bool sealed = spec_is_sealed(cell_spec(session->cell));
-	auto_close int upper = review_open_upper(review, index);
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
-	if (sealed || upper < 0 || !fd_real_path(upper, &path)) {
+	if (sealed || fd < 0 || !fd_real_path(fd, &path)) {
 		buf_clear(&path);
-		(void)buf_addf(&path, REVIEW_SHOWN "/%s/%zu", review->meta.id, index);
+		(void)buf_addf(&path, REVIEW_SHOWN "/%s/%zu%s", review->meta.id, index,
+			       ending);
 	}
 	char *place = memory_copy_str(buf_str(&path));
 	buf_fini(&path);
@@ -543,6 +565,27 @@ static bool was_undone(const struct session *session, const char *id)
 	}
 	undo_steps_fini(&steps);
 	return undone;
+}
+
+static struct told_tree tell_tree(const struct session *session,
+				  const struct review *review, size_t index)
+{
+	const struct review_tree *tree = &review->meta.trees[index];
+	auto_close int upper = review_open_upper(review, index);
+	auto_close int list = tree->copied ? review_open_list(review, index) : -1;
+
+	return (struct told_tree){
+		.path = tree->path,
+		.layer = place_of(session, review, index, upper, ""),
+		.list = tree->copied ? place_of(session, review, index, list, SHOWN_LIST)
+				     : NULL,
+	};
+}
+
+static void told_tree_fini(struct told_tree *tree)
+{
+	free(tree->layer);
+	free(tree->list);
 }
 
 static bool take_report(int fd, struct review_report *report, struct err *err)
@@ -580,11 +623,10 @@ static bool call_worker(struct session *session, const struct review *review,
 	};
 
 	for (size_t i = 0; i < meta->tree_count; i++)
-		trees[i] = (struct told_tree){meta->trees[i],
-					      place_of_tree(session, review, i)};
+		trees[i] = tell_tree(session, review, i);
 	auto_value struct value *arguments = fields_print(told_fields, &told);
 	for (size_t i = 0; i < meta->tree_count; i++)
-		free(trees[i].layer);
+		told_tree_fini(&trees[i]);
 	const struct request request = {
 		.tool = wish->lands ? LAND_TOOL : READ_TOOL,
 		.arguments = arguments,

@@ -136,7 +136,7 @@ bool review_report_has_news(const struct review_report *report);
  */
 struct review_shown {
 	struct arena texts;
-	struct shape_shown entries[REVIEW_TREES_MAX + 1];
+	struct shape_shown entries[2 * REVIEW_TREES_MAX + 1]; /* a copy has a list beside it */
 };
 bool review_shown_fill(struct review_shown *shown, const struct review *review,
 		       struct err *err);

@@ -29,6 +29,7 @@
 #include "tool/event.h"
 #include "tool/tool.h"
 #include "undo/plan.h"
+#include "view/carrier.h"
 #include "view/review.h"
 #include "view/shape.h"
 
@@ -407,7 +408,12 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.explain = options->direct ? level_explain_once : level_explain,
 		.minimum_level = minimum,
 	};
-	return cell_open(&cell, &session->cell, err) || level_explain(minimum, err);
+	if (cell_open(&cell, &session->cell, err))
+		return true;
+	/* The kernel may have refused the layer, which was tried at another time. */
+	if (session->review != NULL)
+		carrier_forget(session->review);
+	return level_explain(minimum, err);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "view/carrier.h"
 #include "view/review.h"
 #include "view/shape.h"
 
@@ -485,7 +486,9 @@ bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
 			       "folder in `write`",
 			       path);
 	if (!refuse_mounts_below(path, REVIEW_KEY, err) ||
-	    !review_add_tree(review, path, &number, err))
+	    !review_add_tree(review, path, &number, err) ||
+	    (review->life == REVIEW_MADE &&
+	     !carrier_find(spec, review, number, *take_fd, err)))
 		return false;
 	auto_free char *folder = review_tree_path(review, number);
 	auto_close int fd = review_open_tree(review, number);
@@ -502,6 +505,7 @@ bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
 	entry = &spec->view.entries[spec->view.count - 1];
 	entry->kind = VIEW_OVERLAY;
 	entry->lasts = VIEW_LASTS_REVIEW;
+	entry->copied = review->meta.trees[number].copied;
 	return true;
 }
 

@@ -9,7 +9,9 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
+#include "files/copied.h"
 #include "sandbox/view.h"
+#include "view/copy.h"
 #include "view/removal.h"
 #include "view/saving.h"
 #include "view/shape.h"
@@ -29,7 +31,6 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,7 +98,8 @@ static const struct field head_fields[] = {
 };
 
 static const struct field tree_fields[] = {
-	{.name = "path", .kind = FIELD_IS_PATH, .size = sizeof(char *), TEXT},
+	FIELD_PATH(struct review_tree, path, "path", TEXT),
+	FIELD(struct review_tree, copied, .optional = true),
 	{0},
 };
 const struct field review_count_fields[] = {
@@ -184,7 +186,7 @@ static bool meta_read(const struct value *object, struct review_meta *meta)
 	    !is_normal(meta->workspace))
 		return false;
 	for (size_t i = 0; i < meta->tree_count; i++) {
-		if (!is_normal(meta->trees[i]))
+		if (!is_normal(meta->trees[i].path))
 			return false;
 	}
 	(void)snprintf(meta->id, sizeof(meta->id), "%s", head.id);
@@ -291,36 +293,6 @@ bool review_new_id(char id[REVIEW_ID])
 
 /* The places of trees. */
 
-/* The file systems that no overlay can write to, though they may have attributes. */
-static const struct {
-	uint32_t type;
-	const char *name;
-} unfit[] = {
-	{0x794c7630, "overlay"}, {0x65735546, "FUSE"}, {0x6969, "NFS"},
-	{0xff534d42, "CIFS"},    {0xfe534d42, "SMB"},  {0x01021997, "9p"},
-};
-
-/*
- * Why an overlay cannot write to the folder FD; NULL: it can. The kernel notes in attributes
- * which folders hide what is below; a tmpfs has them since Linux 6.6.
- */
-static const char *unfit_why(int fd)
-{
-	static const char attribute[] = "user.overlay.tried";
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) < 0)
-		return "an unknown file system";
-	for (size_t i = 0; i < sizeof(unfit) / sizeof(unfit[0]); i++) {
-		if ((uint32_t)fs.f_type == unfit[i].type)
-			return unfit[i].name;
-	}
-	if (fsetxattr(fd, attribute, "", 0, 0) < 0)
-		return "a file system without extended attributes";
-	(void)fremovexattr(fd, attribute);
-	return NULL;
-}
-
 /* Is FD a folder of ours in memory, which nobody else may enter? */
 static bool is_own_memory(int fd)
 {
@@ -364,40 +336,10 @@ static bool memory_make(const char *id)
 		if (mkdir(path, 0700) < 0)
 			continue;
 		auto_close int fd = open_folder(AT_FDCWD, path);
-		if (fd >= 0 && is_own_memory(fd) && unfit_why(fd) == NULL)
+		if (fd >= 0 && is_own_memory(fd))
 			return true;
 		(void)rmdir(path);
 	}
-	return false;
-}
-
-bool review_where(const char *folder, struct buf *text)
-{
-	char id[REVIEW_ID], path[MEMORY_ROOM];
-	auto_close int fd = fd_make_folders(folder, NULL) &&
-					    (mkdir(folder, 0700) == 0 || errno == EEXIST)
-				    ? open_folder(AT_FDCWD, folder)
-				    : -1;
-	const char *why = fd < 0 ? strerror(errno) : unfit_why(fd);
-
-	if (why == NULL) {
-		(void)buf_addf(text, "on disk, in %s", folder);
-		return true;
-	}
-	if (fd >= 0 && review_new_id(id) && memory_make(id)) {
-		auto_close int memory = memory_open(id, path);
-
-		(void)rmdir(path);
-		(void)buf_addf(text,
-			       "in memory, saved when their sessions end: %s lies on %s",
-			       folder, why);
-		return memory >= 0;
-	}
-	(void)buf_addf(text,
-		       fd < 0 ? "none: %s: %s"
-			      : "none: %s lies on %s, and neither /run/user nor "
-				"/dev/shm can take them",
-		       folder, why);
 	return false;
 }
 
@@ -427,13 +369,19 @@ static int memory_remove(const char *id)
 	return memory_remove_one(id);
 }
 
-/* Open the folder of the trees of REVIEW; -1 with errno. */
+/* Open the folder of the trees of REVIEW that are no copies; -1 with errno. */
 static int trees_open(const struct review *review)
 {
 	char path[MEMORY_ROOM];
 
 	return review->meta.memory ? memory_open(review->meta.id, path)
 				   : open_folder(review->folder, TREES_NAME);
+}
+
+/* Does the tree N of REVIEW lie in memory? A copy never does. */
+static bool is_in_memory(const struct review *review, size_t n)
+{
+	return review->meta.memory && !review->meta.trees[n].copied;
 }
 
 static struct review *review_new(void)
@@ -668,18 +616,7 @@ static bool contents_make(struct review *review, const char *by, struct err *err
 	     !(review->spare && errno == EEXIST)))
 		return err_set(err, errno, "a layer: %s", strerror(errno));
 	holder_write(review->lock, by);
-	/* An unchanged layer was there. */
-	if (review->spare)
-		return true;
-	const char *why = unfit_why(review->folder);
-	review->meta.memory = why != NULL && memory_make(review->meta.id);
-	return why == NULL || review->meta.memory ||
-	       err_set(err, EOPNOTSUPP,
-		       REVIEW_KEY
-		       ": %s lies on %s, where the kernel keeps no layer, and neither "
-		       "/run/user nor /dev/shm can take it. Set XDG_STATE_HOME to a "
-		       "folder on a local disk.",
-		       review->path, why);
+	return true;
 }
 
 /*
@@ -785,6 +722,12 @@ static bool trees_are_gone(const struct review *review, struct err *err)
 		       review->meta.id, review->meta.id);
 }
 
+bool review_state_folder(const struct review *review, struct stat *st)
+{
+	/* FOLDER/PROJECT is below "…/glovebox/review". */
+	return fstatat(review->project, "../..", st, 0) == 0;
+}
+
 bool review_add_tree(struct review *review, const char *path, size_t *number, struct err *err)
 {
 	struct review_meta *meta = &review->meta;
@@ -794,7 +737,7 @@ bool review_add_tree(struct review *review, const char *path, size_t *number, st
 	if (trees < 0)
 		return trees_are_gone(review, err);
 	for (size_t i = 0; i < meta->tree_count; i++) {
-		if (strcmp(meta->trees[i], path) == 0) {
+		if (strcmp(meta->trees[i].path, path) == 0) {
 			*number = i;
 			return true;
 		}
@@ -812,7 +755,7 @@ bool review_add_tree(struct review *review, const char *path, size_t *number, st
 		return err_set(err, errno, REVIEW_KEY ": %s: tree %s: %s", review->path,
 			       name, strerror(errno));
 	*number = meta->tree_count;
-	meta->trees[meta->tree_count++] = memory_copy(path);
+	meta->trees[meta->tree_count++] = (struct review_tree){.path = memory_copy(path)};
 	return true;
 }
 
@@ -821,7 +764,8 @@ char *review_tree_path(const struct review *review, size_t number)
 	char path[PATH_MAX];
 
 	char memory[MEMORY_ROOM] = "";
-	auto_close int fd = review->meta.memory ? memory_open(review->meta.id, memory) : -1;
+	auto_close int fd =
+		is_in_memory(review, number) ? memory_open(review->meta.id, memory) : -1;
 
 	if (fd >= 0)
 		(void)snprintf(path, sizeof(path), "%s/%zu", memory, number);
@@ -831,9 +775,36 @@ char *review_tree_path(const struct review *review, size_t number)
 	return memory_copy(path);
 }
 
+bool review_move_tree(struct review *review, size_t number, enum review_place place,
+		      struct err *err)
+{
+	struct review_meta *meta = &review->meta;
+	char name[16];
+
+	meta->trees[number].copied = place == REVIEW_COPIED;
+	if (place == REVIEW_IN_MEMORY && !meta->memory)
+		meta->memory = number == 0 && memory_make(meta->id);
+	else if (place != REVIEW_IN_MEMORY && number == 0 && meta->memory) {
+		(void)memory_remove(meta->id);
+		meta->memory = false;
+	}
+	if (place == REVIEW_IN_MEMORY && !meta->memory)
+		return err_set(err, EOPNOTSUPP,
+			       REVIEW_KEY ": neither /run/user nor /dev/shm can take it");
+	auto_close int trees = is_in_memory(review, number)
+				       ? trees_open(review)
+				       : open_folder(review->folder, TREES_NAME);
+	(void)snprintf(name, sizeof(name), "%zu", number);
+	return (trees >= 0 && (mkdirat(trees, name, 0700) == 0 || errno == EEXIST)) ||
+	       err_set(err, errno, REVIEW_KEY ": %s: tree %s: %s", review->path, name,
+		       strerror(errno));
+}
+
 int review_open_tree(const struct review *review, size_t number)
 {
-	auto_close int trees = trees_open(review);
+	auto_close int trees = is_in_memory(review, number)
+				       ? trees_open(review)
+				       : open_folder(review->folder, TREES_NAME);
 	char name[32];
 
 	(void)snprintf(name, sizeof(name), "%zu", number);
@@ -1177,7 +1148,7 @@ static uint64_t trees_in_memory(const struct review *review)
 	uint64_t which = 0;
 
 	for (size_t i = 0; i < review->meta.tree_count; i++)
-		which |= UINT64_C(1) << i;
+		which |= is_in_memory(review, i) ? UINT64_C(1) << i : 0;
 	return which;
 }
 
@@ -1375,13 +1346,28 @@ enum review_cut review_cut(const struct review *review)
 	return review->meta.memory ? REVIEW_OLDER : REVIEW_SHORT;
 }
 
+bool review_has_copy(const struct review *review)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < review->meta.tree_count && !found; i++)
+		found = review->meta.trees[i].copied;
+	return found;
+}
+
 int review_open_upper(const struct review *review, size_t n)
 {
-	auto_close int trees = trees_open(review);
-	char path[sizeof(VIEW_LAYER_UPPER) + 32];
+	auto_close int tree = review_open_tree(review, n);
 
-	(void)snprintf(path, sizeof(path), "%zu/" VIEW_LAYER_UPPER, n);
-	return trees < 0 ? -1 : fd_open_beneath(trees, path, O_PATH | O_DIRECTORY);
+	return tree < 0 ? -1
+			: fd_open_beneath(tree, VIEW_LAYER_UPPER, O_PATH | O_DIRECTORY);
+}
+
+int review_open_list(const struct review *review, size_t n)
+{
+	auto_close int tree = review_open_tree(review, n);
+
+	return tree < 0 ? -1 : fd_open_beneath(tree, COPIED_LIST, O_RDONLY);
 }
 
 int review_open_log(const struct review *review, bool writes)
@@ -1419,6 +1405,50 @@ bool review_drop(struct review *review, struct err *err)
 		       review->meta.id, strerror(code));
 }
 
+/*
+ * The changes of the tree N in PATH, which is a copy, make room for what is in the folder now.
+ * The list goes before a whole copy: what the list has and the copy has not is removed by the
+ * session.
+ */
+static int drop_in_copy(const struct review *review, size_t n, int tree, const char *path)
+{
+	const char *top = review->meta.trees[n].path;
+	const struct value *hidden = value_member(review->meta.rights, "hidden");
+	auto_close int from = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct copy_size size;
+	struct arena arena;
+	struct err err = {0};
+	struct stat state;
+	int code;
+
+	if (from < 0)
+		return errno;
+	arena_init(&arena);
+	const char **closed =
+		arena_alloc(&arena, (value_count(hidden) + 1) * sizeof(*closed));
+	for (size_t i = 0, count = 0; i < value_count(hidden); i++) {
+		auto_free char *one = path_of_key(value_text(value_item(hidden, i)));
+
+		if (one != NULL)
+			closed[count++] = arena_copy(&arena, str_of(one));
+	}
+	const struct copy_except except = {
+		.top = top,
+		.closed = closed,
+		.folder = review_state_folder(review, &state) ? &state : NULL,
+	};
+	if (path_within(top, path)) {
+		(void)unlinkat(tree, COPIED_LIST, 0);
+		code = removal_run(tree, VIEW_LAYER_UPPER);
+		if (code == 0 || code == ENOENT)
+			code = copy_make(from, tree, &except, &size, &err) ? 0 : err.code;
+	} else {
+		code = copy_renew(from, tree, path_relative(path, top), &except);
+	}
+	arena_fini(&arena);
+	return code;
+}
+
 /* Nothing of a tree is kept: a new upper folder takes the place of the old one. */
 static int drop_tree(int tree)
 {
@@ -1437,11 +1467,13 @@ static int drop_tree(int tree)
 static int drop_in(const struct review *review, size_t n, const char *path)
 {
 	auto_close int tree = review_open_tree(review, n);
-	const char *top = review->meta.trees[n];
+	const char *top = review->meta.trees[n].path;
 	char name[PATH_MAX];
 
 	if (tree < 0)
 		return errno;
+	if (review->meta.trees[n].copied)
+		return drop_in_copy(review, n, tree, path);
 	if (path_within(top, path))
 		return drop_tree(tree);
 	if (snprintf(name, sizeof(name), VIEW_LAYER_UPPER "/%s",
@@ -1462,16 +1494,16 @@ bool review_drop_path(struct review *review, const char *path, struct err *err)
 		return false;
 	/* The tree that covers PATH is the longest one: its layer lies over those above it. */
 	for (size_t i = 0; i < meta->tree_count; i++) {
-		if (path_within(path, meta->trees[i]) &&
+		if (path_within(path, meta->trees[i].path) &&
 		    (tree == meta->tree_count ||
-		     strlen(meta->trees[i]) > strlen(meta->trees[tree])))
+		     strlen(meta->trees[i].path) > strlen(meta->trees[tree].path)))
 			tree = i;
 	}
 	if (tree < meta->tree_count)
 		code = drop_in(review, tree, path);
 	/* Trees below PATH go as a whole. */
 	for (size_t i = 0; i < meta->tree_count && (code == 0 || code == ENOENT); i++) {
-		if (i != tree && path_within(meta->trees[i], path))
+		if (i != tree && path_within(meta->trees[i].path, path))
 			code = drop_in(review, i, path);
 	}
 	if (code == ENOTSUP)
@@ -1533,7 +1565,8 @@ static bool spare_leave(const struct review *review, const char *name)
 
 void review_remove(struct review *review)
 {
-	const bool spare = review_is_empty(review) && !review->meta.memory;
+	const bool spare = review_is_empty(review) && !review->meta.memory &&
+			   !review_has_copy(review);
 	char name[MAKING_ROOM];
 
 	making_name(review->meta.id, name);

@@ -22,6 +22,9 @@
  * is therefore saved in FOLDER/PROJECT/ID/saved (saved.h), whole or not at all, and review_restore
  * builds it again. The marks `unsynced.X` then stand for a session that is not saved.
  *
+ * Where the kernel lays no layer over a tree at all, ID/trees/N holds a copy of the tree and a list
+ * (copy.h), and what differs from the list is what the layer holds.
+ *
  * A layer is made as `ID.tmp`, with its description, and renamed; one that nobody locks is
  * left over and goes. One to which nothing was added is emptied and becomes FOLDER/PROJECT/.spare,
  * from which the next one is made: folders that are made and removed are most of what a layer
@@ -43,6 +46,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 enum {
 	REVIEW_ID = 9,          /* eight hexadecimal digits and the NUL */
@@ -69,6 +73,15 @@ struct review_counts {
 /* As an object. A number below 0, or one that no disk holds, does not fit. */
 extern const struct field review_count_fields[];
 
+/* Where the tree of a layer lies, as it was found by trying (carrier.h). */
+enum review_place { REVIEW_ON_DISK, REVIEW_IN_MEMORY, REVIEW_COPIED, REVIEW_PLACES };
+
+/* One writable tree of a layer. */
+struct review_tree {
+	char *path; /* real */
+	bool copied; /* the kernel lays no layer over it: its upper folder is a copy (copy.h) */
+};
+
 /* The description of a layer. Texts are owned by it. */
 struct review_meta {
 	char id[REVIEW_ID];
@@ -82,9 +95,9 @@ struct review_meta {
 	enum review_state state;
 	/* by the clock that stamps files, rounded up: a later file may be changed since */
 	int64_t created_ms;
-	bool memory;  /* the trees lie in memory */
+	bool memory;  /* the trees lie in memory, but for copies */
 	int64_t most; /* bytes that such trees may hold to be saved: limits.tmp */
-	char **trees; /* real paths; the tree N is below ID/trees/N */
+	struct review_tree *trees; /* the tree N is below ID/trees/N */
 	size_t tree_count;
 	struct review_counts counts;
 };
@@ -123,12 +136,6 @@ struct review {
  */
 bool review_place(const char *state_home, const char *home, struct buf *folder);
 
-/*
- * Say in TEXT where the trees of a new layer in FOLDER would lie, or why there is no place. False:
- * there is none.
- */
-bool review_where(const char *folder, struct buf *text);
-
 /* The flag, as sentences name it. */
 #define REVIEW_KEY "--review"
 
@@ -149,6 +156,14 @@ bool review_make(const char *folder, const char *workspace, const char *id,
  */
 bool review_add_tree(struct review *review, const char *path, size_t *number,
 		     struct err *err);
+/*
+ * Make the folder of the tree NUMBER of a new layer at PLACE, where it is tried next. Only the
+ * first tree decides whether those after it lie in memory. False: it cannot lie there.
+ */
+bool review_move_tree(struct review *review, size_t number, enum review_place place,
+		      struct err *err);
+/* The folder of all of our state, which no copy takes in. False with errno. */
+bool review_state_folder(const struct review *review, struct stat *st);
 /* The path of the folder of that tree, as it is once the layer is published; free() it. */
 char *review_tree_path(const struct review *review, size_t number);
 /* That folder, O_PATH; -1 with errno. */
@@ -220,8 +235,12 @@ bool review_is_saved(const struct review *review);
  */
 bool review_restore(struct review *review, struct buf *told, struct err *err);
 
+/* Is some tree of REVIEW a copy? */
+bool review_has_copy(const struct review *review);
 /* The upper folder of the tree N, O_PATH | O_DIRECTORY; -1 with errno. Not inside a cell. */
 int review_open_upper(const struct review *review, size_t n);
+/* The list of the tree N, which is a copy; -1 with errno. */
+int review_open_list(const struct review *review, size_t n);
 /* changes.log; -1 with errno. */
 int review_open_log(const struct review *review, bool writes);
 

@@ -236,7 +236,9 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 			 */
 			continue;
 		if (!entry_show(opening, entry, &fd, writable, err))
-			return err_while(err, "agents.%s.%s: %s", opening->policy->name,
+			/* There is no place for the layer of a review: no entry is at fault. */
+			return err->code != ECHILD &&
+			       err_while(err, "agents.%s.%s: %s", opening->policy->name,
 					 key, entry->path);
 	}
 	return true;

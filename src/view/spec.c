@@ -363,6 +363,7 @@ static const struct field entry_fields[] = {
 	FIELD(struct view_entry, optional),
 	FIELD(struct view_entry, apart),
 	FIELD(struct view_entry, lasts, .max = VIEW_LASTS_REVIEW),
+	FIELD(struct view_entry, copied),
 	FIELD(struct view_entry, mode),
 	FIELD(struct view_entry, size),
 	{0},

@@ -18,7 +18,8 @@ static void is_whole(const struct review_meta *meta)
 	    meta->tree_count > REVIEW_TREES_MAX || meta->counts.bytes < 0)
 		abort();
 	for (size_t i = 0; i < meta->tree_count; i++) {
-		if (meta->trees[i][0] != '/' || strstr(meta->trees[i], "/../") != NULL)
+		if (meta->trees[i].path[0] != '/' ||
+		    strstr(meta->trees[i].path, "/../") != NULL)
 			abort();
 	}
 }

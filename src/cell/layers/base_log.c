@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "files/copied.h"
 #include "files/overlay.h"
 #include "files/record.h"
 #include "view/review.h"
@@ -43,6 +44,8 @@ enum {
 struct tree {
 	const char *path;
 	int fd; /* of the folder that holds its upper and lower */
+	bool is_copy;
+	struct copied *copied; /* the list of a copy, once it was read; or NULL */
 };
 
 struct base_log {
@@ -73,9 +76,10 @@ struct walk {
 	size_t noted_count, noted_room;
 	struct arena arena;
 	struct review_counts counts;
-	struct buf path; /* absolute, of the entry */
-	size_t top;      /* bytes of PATH that name the tree, with a slash */
-	int lower;       /* the tree below */
+	struct buf path;           /* absolute, of the entry */
+	size_t top;                /* bytes of PATH that name the tree, with a slash */
+	int lower;                 /* the tree below */
+	const struct copied *list; /* the upper folder is a copy, and this its list; or NULL */
 	int64_t deadline_ms;
 	uint64_t copied, hashed;
 	size_t seen;
@@ -94,7 +98,9 @@ struct base_log *base_log_open(const struct cell_spec *spec)
 
 		if (entry->kind == VIEW_OVERLAY && entry->lasts == VIEW_LASTS_REVIEW)
 			base->trees[base->count++] =
-				(struct tree){entry->path, entry->layer};
+				(struct tree){.path = entry->path,
+					      .fd = entry->layer,
+					      .is_copy = entry->copied};
 	}
 	return base;
 }
@@ -254,6 +260,31 @@ static bool folder_changed(struct walk *walk)
 		clock_ns(&st.st_mtim) > walk->base->spec->review_ms * MS_NS);
 }
 
+static bool below_keep(struct walk *walk, const struct stat *st, struct undo_state *state)
+{
+	return S_ISREG(st->st_mode) ? below_keep_file(walk, (uint64_t)st->st_size, state)
+	       : S_ISLNK(st->st_mode) ? below_keep_link(walk, state)
+				      : false;
+}
+
+/*
+ * The state below when the copy was made, by its list; false: it is not known, because the
+ * user has changed it since.
+ */
+static bool listed_state(struct walk *walk, struct undo_state *state)
+{
+	const struct undo_state *before = copied_before(walk->list, relative(walk));
+	struct stat st;
+
+	*state = before != NULL ? *before : undo_absent;
+	if (before == NULL || before->kind == UNDO_FOLDER)
+		return true;
+	if (fstatat(walk->lower, relative(walk), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	undo_state_of(&st, state);
+	return copied_is_kept(before, state) && below_keep(walk, &st, state);
+}
+
 /*
  * The state below; false: it is not known. COPIED: the kernel copied the entry up, so
  * somebody may have removed it below since.
@@ -263,6 +294,8 @@ static bool below_state(struct walk *walk, bool copied, struct undo_state *state
 	const int64_t made_ns = walk->base->spec->review_ms * MS_NS;
 	struct stat st;
 
+	if (walk->list != NULL)
+		return listed_state(walk, state);
 	if (fstatat(walk->lower, relative(walk), &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		*state = undo_absent;
 		return (errno == ENOENT || errno == ENOTDIR) &&
@@ -274,9 +307,7 @@ static bool below_state(struct walk *walk, bool copied, struct undo_state *state
 	if (clock_is_back(walk->base) || clock_ns(&st.st_ctim) > made_ns ||
 	    clock_ns(&st.st_mtim) > made_ns)
 		return false;
-	return S_ISREG(st.st_mode)   ? below_keep_file(walk, (uint64_t)st.st_size, state)
-	       : S_ISLNK(st.st_mode) ? below_keep_link(walk, state)
-				     : false;
+	return below_keep(walk, &st, state);
 }
 
 /* The walk. */
@@ -407,7 +438,8 @@ static void entry_file(struct walk *walk, int folder, const char *name)
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	undo_state_of(&st, &after);
-	const bool copied = S_ISREG(st.st_mode) && is_copied_up(folder, name);
+	const bool copied =
+		walk->list == NULL && S_ISREG(st.st_mode) && is_copied_up(folder, name);
 	const struct undo_state *before = entry_note(walk, copied, &after, &state);
 	if (before != NULL && holds_same(walk, folder, name, &st, before)) {
 		if (counts(walk) && has_other_extra(walk, folder, name))
@@ -443,7 +475,7 @@ static void entry_removed(struct walk *walk, size_t depth)
 			walk->counts.removed++;
 			return;
 		}
-	} else {
+	} else if (walk->list == NULL) {
 		removed_folder(walk, depth);
 	}
 	note_other(walk);
@@ -514,29 +546,59 @@ static void entry_folder(struct walk *walk, int folder, const char *name, bool h
 	}
 	undo_state_of(&st, &after);
 	const bool is_folder =
+		walk->list == NULL &&
 		fstatat(walk->lower, relative(walk), &below, AT_SYMLINK_NOFOLLOW) == 0 &&
 		S_ISDIR(below.st_mode);
 	/* A folder above a changed file is in the layer as it is below. */
-	if (!is_folder || below.st_mode != st.st_mode) {
+	if (walk->list != NULL ? !copied_same(walk->list, relative(walk), &st)
+			       : !is_folder || below.st_mode != st.st_mode) {
 		(void)entry_note(walk, false, &after, &state);
 		note_other(walk);
 	}
+	if (fd < 0 && walk->list != NULL && copied_same(walk->list, relative(walk), &st))
+		return; /* what was closed when it was copied is empty */
 	if (fd < 0)
 		pass_over(walk); /* the call has closed the folder to its owner */
 	else
 		folder_walk(walk, fd, (hidden || overlay_hides(fd)) && is_folder, depth + 1);
 }
 
+/* The type of ENTRY, also where the file system does not tell it with the name. */
+static unsigned type_of(int folder, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type != DT_UNKNOWN)
+		return entry->d_type;
+	return fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+		       ? IFTODT(st.st_mode)
+		       : DT_UNKNOWN;
+}
+
+/* Is the entry, which is no folder, as it was when the tree was copied? */
+static bool is_as_copied(const struct walk *walk, int folder, const char *name)
+{
+	struct stat st;
+
+	return walk->list != NULL && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       copied_same(walk->list, relative(walk), &st);
+}
+
 static void entry_look(struct walk *walk, int folder, const struct dirent *entry,
 		       bool hidden, size_t depth)
 {
-	switch (entry->d_type) {
+	const unsigned type = type_of(folder, entry);
+
+	if (type != DT_DIR && is_as_copied(walk, folder, entry->d_name))
+		return;
+	switch (type) {
 	case DT_DIR:
 		entry_folder(walk, folder, entry->d_name, hidden, depth);
 		return;
 	case DT_CHR:
 		/* The only device that the kernel lets a cell make is a removed name. */
-		entry_removed(walk, depth);
+		if (walk->list == NULL)
+			entry_removed(walk, depth);
 		return;
 	case DT_REG:
 	case DT_LNK:
@@ -571,7 +633,30 @@ static void folder_walk(struct walk *walk, int take_fd, bool hidden, size_t dept
 		(void)closedir(names);
 }
 
-static void tree_walk(struct walk *walk, const struct tree *tree)
+static bool note_gone(void *context, const char *path)
+{
+	struct walk *walk = context;
+	const size_t size = walk->path.size;
+
+	if (path_enter(walk, path))
+		entry_removed(walk, 0);
+	buf_truncate(&walk->path, size);
+	return walk->extent < EXTENT_OVER;
+}
+
+/* The list of TREE when it is a copy. It stays as it is while a session works in the copy. */
+static const struct copied *list_of(struct tree *tree)
+{
+	if (tree->is_copy && tree->copied == NULL) {
+		auto_close int list =
+			openat(tree->fd, COPIED_LIST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+		(void)copied_read(list, &tree->copied, NULL);
+	}
+	return tree->copied;
+}
+
+static void tree_walk(struct walk *walk, struct tree *tree)
 {
 	auto_close int lower =
 		openat(tree->fd, VIEW_LAYER_LOWER, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -582,13 +667,17 @@ static void tree_walk(struct walk *walk, const struct tree *tree)
 	(void)buf_adds(&walk->path, tree->path);
 	walk->top = walk->path.size + (tree->path[1] != '\0');
 	walk->lower = lower;
-	if (lower < 0) {
+	walk->list = list_of(tree);
+	if (lower < 0 || (tree->is_copy && walk->list == NULL)) {
 		pass_over(walk);
 		if (upper >= 0)
 			(void)close(upper);
 		return;
 	}
+	auto_close int copy = walk->list != NULL ? fcntl(upper, F_DUPFD_CLOEXEC, 3) : -1;
 	folder_walk(walk, upper, false, 0);
+	if (copy >= 0 && walk->extent < EXTENT_OVER)
+		(void)copied_each_gone(walk->list, copy, note_gone, walk);
 }
 
 /* Lock the log against other workers of the session. */

@@ -31,7 +31,8 @@ struct fresh_counts {
 
 static bool is_layer(const struct view_entry *entry)
 {
-	return entry->kind == VIEW_OVERLAY && entry->lasts != VIEW_LASTS_PROJECT;
+	return entry->kind == VIEW_OVERLAY && entry->lasts != VIEW_LASTS_PROJECT &&
+	       !entry->copied;
 }
 
 bool fresh_open(struct fresh *fresh, const struct view *view, struct err *err)

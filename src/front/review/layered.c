@@ -113,12 +113,14 @@ static bool begin(struct setup *setup, const char *id, bool full, const char *by
 	return ok;
 }
 
-/* Say at the beginning of a session that a crash would lose what it writes. */
-static void print_memory(const struct review *review)
+void layered_tell(struct setup *setup)
 {
 	struct buf text;
 
-	if (!review->meta.memory)
+	if (!setup->tells_review || setup->review == NULL)
+		return;
+	setup->tells_review = false;
+	if (!setup->review->meta.memory)
 		return;
 	buf_init(&text, LINE_BYTES);
 	(void)buf_adds(&text,
@@ -134,7 +136,7 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 {
 	if (!begin(setup, id, false, by, words, err))
 		return false;
-	print_memory(setup->review);
+	setup->tells_review = true;
 	return true;
 }
 
@@ -180,7 +182,7 @@ int layered_take(struct setup *setup, const struct options *options, const char 
 	if (!layered_go_on(setup, id, false, by, &err))
 		return verb_complain(err.code == EOPNOTSUPP ? CODE_NO_CELL : CODE_FAILED,
 				     "%s", err.text);
-	print_memory(setup->review);
+	setup->tells_review = true;
 	return CODE_DONE;
 }
 
@@ -246,6 +248,10 @@ static void print_words(const struct review *review, FILE *out)
 			       "glovebox: this layer lies in memory and could not be saved: %s. "
 			       "It is there until the machine is restarted\n",
 			       review->unsaved);
+	if (review_has_copy(review))
+		(void)buf_adds(&text,
+			       "glovebox: the command worked in a copy of the folder, because no "
+			       "layer can be kept over it here: see glovebox doctor\n");
 	print_folded(&text, out);
 	buf_fini(&text);
 }

@@ -28,6 +28,12 @@ bool layered_begin(struct setup *setup, const char *id, const char *by,
 		   const char *const *words, struct err *err);
 
 /*
+ * The session with the layer of SETUP is open, so that the place of the layer is known: say once
+ * that a crash would lose what is written into one in memory. For setup_session.
+ */
+void layered_tell(struct setup *setup);
+
+/*
  * layered_begin for a verb with OPTIONS and a session whose
  * calls can be undone: their steps stand in the layer. Does nothing where none is wanted.
  * Returns an exit code; complaints have been printed.

@@ -322,7 +322,7 @@ bool writer_show(struct session *session, const char *workspace, const char *id)
 	if (!open_layer(workspace, id, &review, NULL))
 		return false;
 	for (size_t i = 0; i < review->meta.tree_count; i++) {
-		const char *tree = review->meta.trees[i];
+		const char *tree = review->meta.trees[i].path;
 		auto_close int upper = review_open_upper(review, i);
 		struct buf source, path;
 

@@ -23,6 +23,7 @@
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
 #include "tool/tool.h"
+#include "view/carrier.h"
 #include "view/review.h"
 #include "view/shape.h"
 
@@ -767,16 +768,18 @@ static struct value *report_workspaces(void)
 
 	buf_init(&folder, PATH_MAX);
 	buf_init(&text, SENTENCE_MAX);
+	auto_free char *workspace = realpath(".", NULL);
+	const char *remedy = "set HOME or XDG_STATE_HOME";
 	bool good = review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder);
 	if (good)
-		good = review_where(folder.data, &text);
+		good = carrier_tell(folder.data, workspace != NULL ? workspace : "/",
+				    &remedy, &text);
 	else
 		(void)buf_adds(&text, "none: there is no home folder");
-	value_append(rows, row_new("layers", good, text.data,
-				   good && strncmp(text.data, "on disk", 7) == 0
-					   ? NULL
-					   : "for --review: set XDG_STATE_HOME to a folder "
-					     "on a local disk"));
+	(void)snprintf(number, sizeof(number), "for --review: %s",
+		       remedy != NULL ? remedy : "");
+	value_append(rows,
+		     row_new("layers", good, text.data, remedy != NULL ? number : NULL));
 	(void)snprintf(number, sizeof(number),
 		       "%" PRIu64
 		       " folders of a workspace, three quarters of what you may watch",
@@ -1020,8 +1023,9 @@ static int doctor_run(const struct options *options, FILE *out)
 static const char doctor_help[] =
 	"Open a session in a temporary folder and say which level its cell reached, which\n"
 	"features of the kernel it is made of, which programs and which settings of a\n"
-	"model were found (names of variables, never their values), where layers lie, how\n"
-	"many folders can be watched for undo, and how to mend the missing parts.\n\n"
+	"model were found (names of variables, never their values), where layers over the\n"
+	"present folder lie, how many folders can be watched for undo, and how to mend the\n"
+	"missing parts.\n\n"
 	"With --attack: try each attack that this program brings along in a cell, where it\n"
 	"must fail, and without one, where it must succeed, in a temporary folder; print\n"
 	"how many held and which got through. The scripts run with your own rights and\n"

@@ -316,7 +316,7 @@ static int show_report(struct reviewing *work, const struct review_report *repor
 		struct value *trees = value_new_array();
 
 		for (size_t i = 0; i < meta->tree_count; i++)
-			value_append(trees, value_new_text(meta->trees[i]));
+			value_append(trees, value_new_text(meta->trees[i].path));
 		value_set_text(value, "state", review_state_name(meta->state));
 		value_set(value, "trees", trees);
 		if (meta->memory)

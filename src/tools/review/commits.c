@@ -100,17 +100,38 @@ static bool is_there(int folder, const char *name)
 }
 
 /*
+ * Did the session leave NAME of the repository as it is in the workspace? A layer has only what
+ * was changed; a copy has all of it.
+ */
+static bool is_untouched(const struct commits *commits, const char *name)
+{
+	const struct upper_tree *tree = commits->tree;
+	char path[PATH_MAX];
+
+	return tree->copied != NULL &&
+	       snprintf(path, sizeof(path), UNDO_GIT "/%s", name) < (int)sizeof(path) &&
+	       !copied_differs(tree->copied, tree->layer, path);
+}
+
+/* Has the session put NAME into the repository GIT of the layer, or changed it there? */
+static bool is_changed(const struct commits *commits, int git, const char *name)
+{
+	return is_there(git, name) && !is_untouched(commits, name);
+}
+
+/*
  * Has the layer removed NAME of the folder GIT: itself, a folder above it, or all that was in
  * one of these before?
  */
-static bool is_removed(int git, const char *name)
+static bool is_removed(const struct commits *commits, int git, const char *name)
 {
+	const bool is_copy = commits->tree->copied != NULL;
 	auto_free char *path = memory_copy(name);
 	auto_close int at = fcntl(git, F_DUPFD_CLOEXEC, 3);
 	char *rest = path, *part;
 
 	while (at >= 0 && (part = strsep(&rest, "/")) != NULL) {
-		const bool hides = overlay_hides(at);
+		const bool hides = is_copy || overlay_hides(at);
 		struct stat st;
 
 		if (fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -197,6 +218,8 @@ static void read_packed(struct commits *commits, int git, int below)
 	struct str rest, line;
 	struct buf text;
 
+	if (is_untouched(commits, "packed-refs"))
+		return;
 	buf_init(&text, PACKED_MAX);
 	if (!read_small(git, "packed-refs", PACKED_MAX, &text)) {
 		text.size = 0;
@@ -213,7 +236,8 @@ static void read_packed(struct commits *commits, int git, int below)
 		auto_free char *path = memory_copy_str(name);
 		/* A file of its own beats the row: one below, unless the layer removed it. */
 		auto_close int loose = fd_open_beneath(below, path, O_PATH);
-		if (str_starts(name, STR(HEADS "/")) && (loose < 0 || is_removed(git, path)))
+		if (str_starts(name, STR(HEADS "/")) &&
+		    (loose < 0 || is_removed(commits, git, path)))
 			set_ref(commits, name, str_part(line, 0, blank));
 	}
 	read_packed_tags(commits, below, buf_str(&text));
@@ -242,6 +266,8 @@ static void read_loose(struct commits *commits, int git, int below, const char *
 		const bool is_tag = str_starts(str_of(path), STR(TAGS));
 		if (S_ISDIR(st.st_mode))
 			read_loose(commits, git, below, path, depth + 1);
+		else if (is_untouched(commits, path))
+			continue;
 		else if (!read_small(git, path, REF_MAX, &text))
 			commits->unread = S_ISREG(st.st_mode) && !is_tag
 						  ? "a file of one cannot be read"
@@ -263,7 +289,7 @@ static void read_head(struct commits *commits, int git, int below)
 
 	buf_init(&ours, REF_MAX);
 	buf_init(&theirs, REF_MAX);
-	if (read_small(git, "HEAD", REF_MAX, &theirs) &&
+	if (!is_untouched(commits, "HEAD") && read_small(git, "HEAD", REF_MAX, &theirs) &&
 	    read_small(below, "HEAD", REF_MAX, &ours) &&
 	    !str_equal(str_trim(buf_str(&ours)), str_trim(buf_str(&theirs)))) {
 		commits->elsewhere = true;
@@ -300,10 +326,11 @@ static bool holds_files(struct call *call, int at, const char *name, unsigned de
 }
 
 /* May git read the objects of the layer's repository GIT? They name no further places. */
-static bool is_sound_store(struct call *call, int git)
+static bool is_sound_store(const struct commits *commits, struct call *call, int git)
 {
-	return !is_there(git, "objects") || (!is_there(git, "objects/info/alternates") &&
-					     holds_files(call, git, "objects", 0));
+	return !is_there(git, "objects") ||
+	       (!is_changed(commits, git, "objects/info/alternates") &&
+		holds_files(call, git, "objects", 0));
 }
 
 /* Git in the workspace, and in the repository of our own. */
@@ -689,12 +716,13 @@ static bool has_staged(const struct commits *commits, struct call *call, int git
 
 	/* Commits leave an index that says what they say. */
 	return index >= 0 && fstat(index, &st) == 0 && st.st_size > 0 &&
-	       commits->count == 0 && !commits->elsewhere &&
+	       !is_untouched(commits, "index") && commits->count == 0 &&
+	       !commits->elsewhere &&
 	       ASK(call, NULL, NULL, "diff-index", "--cached", "--quiet", "HEAD") == 0;
 }
 
 void commits_look(struct commits *commits, struct call *call, const char *layer,
-		  const char *id, const struct before *before)
+		  const struct upper_tree *tree, const char *id, const struct before *before)
 {
 	auto_close int git = -1, below = -1;
 	char path[PATH_MAX];
@@ -703,6 +731,7 @@ void commits_look(struct commits *commits, struct call *call, const char *layer,
 
 	commits->id = memory_copy(id);
 	commits->layer = memory_copy(layer);
+	commits->tree = tree;
 	file_init(&folder);
 	if (snprintf(path, sizeof(path), "%s/" UNDO_GIT, layer) < (int)sizeof(path) &&
 	    files_reach(call->files, path, FILES_FOLDER, &folder, &err))
@@ -714,8 +743,8 @@ void commits_look(struct commits *commits, struct call *call, const char *layer,
 	file_fini(&folder);
 	if (git < 0)
 		return;
-	commits->has_stash = is_there(git, "refs/stash");
-	commits->has_notes = is_there(git, "refs/notes");
+	commits->has_stash = is_changed(commits, git, "refs/stash");
+	commits->has_notes = is_changed(commits, git, "refs/notes");
 	read_packed(commits, git, below);
 	read_loose(commits, git, below, HEADS, 0);
 	read_loose(commits, git, below, "refs/tags", 0);
@@ -730,7 +759,7 @@ void commits_look(struct commits *commits, struct call *call, const char *layer,
 		return;
 	}
 	drop_equal(commits);
-	if (commits->count > 0 && !is_sound_store(call, git)) {
+	if (commits->count > 0 && !is_sound_store(commits, call, git)) {
 		commits->trouble = "the layer's objects are not all files of its own";
 		return;
 	}

@@ -13,6 +13,7 @@
 #include "files/record.h"
 #include "tool/call.h"
 #include "tools/review/before.h"
+#include "tools/review/upper.h"
 #include "undo/place.h"
 
 #include <stdbool.h>
@@ -47,14 +48,19 @@ struct commits {
 	size_t tag_count;
 	char head[COMMITS_NAME];       /* the commit that the workspace is on; "": none */
 	char *id, *layer, *repository; /* the last is of our own, or NULL */
+	const struct upper_tree *tree; /* of the workspace; borrowed */
 	bool has_stash, has_notes, has_staged, elsewhere;
 	const char *trouble; /* why nothing was fetched; or NULL */
 	const char *unread;  /* why some branches of the layer are not known; or NULL */
 };
 
-/* LAYER is the path of the layer of the workspace in the view. COMMITS is zero. */
+/*
+ * LAYER is the path of the layer of the workspace in the view, and TREE (borrowed) the
+ * workspace's tree. COMMITS is zero.
+ */
 void commits_look(struct commits *commits, struct call *call, const char *layer,
-		  const char *id, const struct before *before);
+		  const struct upper_tree *tree, const char *id,
+		  const struct before *before);
 /*
  * Wait a second for a git that writes the index of the workspace. False: the index is held, ERR
  * says what to do, and a landing that moved the branch of the user could not tell the index.

@@ -232,14 +232,32 @@ static void find_base(const struct comparing *comparing, struct change *change,
 {
 	const struct undo_state *logged =
 		before_find(comparing->before, path, &change->below);
+	/* The list of a copy says whether the tree still is what was copied. */
+	const struct copied *copied = change->row->tree->copied;
+	const struct undo_state *listed =
+		copied != NULL ? copied_before(copied, change->row->relative) : NULL;
 
 	change->base = &change->base_room;
+	if (listed != NULL && copied_is_kept(listed, &change->below)) {
+		change->base_room = change->below;
+		return;
+	}
+	/* What the log says of an earlier time was noted before this path was copied again. */
+	if (listed != NULL && logged != NULL && logged->ctime_ns != 0 &&
+	    logged->ctime_ns < listed->ctime_ns)
+		logged = NULL;
 	if (logged != NULL) {
 		change->base_room = *logged;
 		if (!needs_digest(logged) ||
 		    (logged->object_size > 0 && hash_base(comparing, change)))
 			return;
 		change->base = NULL;
+		return;
+	}
+	if (copied != NULL) {
+		change->base_room = undo_absent;
+		if (listed != NULL)
+			change->base = NULL;
 		return;
 	}
 	if (change->below.kind == UNDO_ABSENT) {

@@ -45,6 +45,7 @@ enum {
 static const struct row tree_rows[] = {
 	{"path", ROW_BYTES, true, "The tree", .max = 4096},
 	{"layer", ROW_BYTES, true, "The upper folder of its layer", .max = 4096},
+	{"list", ROW_BYTES, false, "The list, where that folder is a copy", .max = 4096},
 	{0},
 };
 
@@ -74,6 +75,7 @@ struct landing {
 	struct upper_tree trees[UPPER_TREES_MAX];
 	size_t tree_count;
 	const char *git_layer; /* the layer of the workspace, in the view; or NULL */
+	const struct upper_tree *git_tree; /* the tree of the workspace */
 	struct upper upper;
 	struct choices choices;
 	struct comparing comparing;
@@ -96,6 +98,21 @@ static bool open_folder(struct files *files, const char *path, int *fd, struct e
 	return fine;
 }
 
+/* Read the list of the copy at PATH; NULL: the layer of TREE is none. */
+static bool open_list(struct files *files, const char *path, struct upper_tree *tree,
+		      struct err *err)
+{
+	struct file list;
+
+	if (path == NULL)
+		return true;
+	file_init(&list);
+	const bool fine = files_reach(files, path, FILES_READ, &list, err) &&
+			  copied_read(list.fd, &tree->copied, err);
+	file_fini(&list);
+	return fine;
+}
+
 static bool open_trees(struct landing *landing, struct err *err)
 {
 	const struct value *trees = value_member(landing->call->arguments, "trees");
@@ -113,10 +130,14 @@ static bool open_trees(struct landing *landing, struct err *err)
 		landing->tree_count++;
 		if (!open_folder(landing->call->files, layer, &tree->layer, err) ||
 		    !open_folder(landing->call->files, tree->path, &tree->below, err) ||
+		    !open_list(landing->call->files,
+			       value_text(value_member(item, "list")), tree, err) ||
 		    !upper_read(&landing->upper, tree, landing->call, err))
 			return false;
-		if (strcmp(tree->path, landing->call->workspace) == 0)
+		if (strcmp(tree->path, landing->call->workspace) == 0) {
 			landing->git_layer = layer;
+			landing->git_tree = tree;
+		}
 	}
 	upper_sort(&landing->upper);
 	return true;
@@ -471,7 +492,8 @@ static bool compare_layer(struct landing *landing, struct err *err)
 		return false;
 	if (landing->git_layer != NULL && landing->upper.has_git)
 		commits_look(&landing->commits, landing->call, landing->git_layer,
-			     landing->comparing.id, landing->comparing.before);
+			     landing->git_tree, landing->comparing.id,
+			     landing->comparing.before);
 	return report_add(landing->report, &landing->comparing, &landing->commits,
 			  call_flag(landing->call, "brief")  ? REPORT_BRIEF
 			  : call_flag(landing->call, "diff") ? REPORT_DIFFS
@@ -539,6 +561,7 @@ static enum result_status land_execute(struct call *call, struct tool_result *re
 	commits_fini(&landing.commits);
 	upper_fini(&landing.upper);
 	for (size_t i = 0; i < landing.tree_count; i++) {
+		copied_free(landing.trees[i].copied);
 		fd_close(&landing.trees[i].layer);
 		fd_close(&landing.trees[i].below);
 	}

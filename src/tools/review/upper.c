@@ -186,6 +186,14 @@ static bool add_removed(struct reading *reading, const char *relative, bool itse
 	       add_names_below(reading, relative, -1);
 }
 
+/* Did the session change RELATIVE of the tree, or something below it? */
+static bool is_changed(const struct reading *reading, const char *relative)
+{
+	const struct upper_tree *tree = reading->tree;
+
+	return tree->copied == NULL || copied_differs(tree->copied, tree->layer, relative);
+}
+
 /*
  * In the repository of the workspace git alone brings over what the layer has (commits.h). What
  * git runs or follows there is never landed, and is told: it was read-only for the layer.
@@ -213,14 +221,14 @@ static bool add_gits(struct reading *reading)
 		auto_close int fd = fd_open_beneath(git, names[i], O_PATH);
 
 		(void)snprintf(path, sizeof(path), UNDO_GIT "/%s", names[i]);
-		fine = fd < 0 || add_git(reading, path);
+		fine = fd < 0 || !is_changed(reading, path) || add_git(reading, path);
 	}
 	for (const struct dirent *at = files != NULL ? readdir(files) : NULL;
 	     at != NULL && fine; at = readdir(files)) {
 		if (!is_dots(at->d_name))
 			fine = goes_on(reading) &&
 			       join(hooks, at->d_name, path, reading->err) &&
-			       add_git(reading, path);
+			       (!is_changed(reading, path) || add_git(reading, path));
 	}
 	if (files != NULL)
 		(void)closedir(files);
@@ -241,6 +249,10 @@ static bool read_below(struct reading *reading, struct upper_row *row, bool hide
 		row->shape = UPPER_UNREADABLE;
 		return true;
 	}
+	if (reading->tree->copied != NULL) {
+		fd_close(&folder);
+		return read_folder(reading, relative, false);
+	}
 	const struct overlay_marks marks = overlay_marks_of(folder);
 	if (marks.strange) {
 		row->shape = UPPER_UNKNOWN;
@@ -255,6 +267,12 @@ static bool read_below(struct reading *reading, struct upper_row *row, bool hide
 	return read_folder(reading, relative, opaque);
 }
 
+/* Is the folder NAME in FD closed to its owner? The copy has put nothing into it. */
+static bool is_shut(int fd, const char *name)
+{
+	return faccessat(fd, name, R_OK | X_OK, AT_EACCESS) < 0 && errno == EACCES;
+}
+
 /*
  * NAME is in the folder FD of the layer, and RELATIVE in the tree. BELOW is that folder of the
  * tree below; -1: there is none.
@@ -263,30 +281,39 @@ static bool read_name(struct reading *reading, int fd, const char *name,
 		      const char *relative, bool hides, int below)
 {
 	const bool is_git = strcmp(name, UNDO_GIT) == 0;
+	const struct copied *copied = reading->tree->copied;
 	struct stat st, st_below;
 
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(reading->err, errno, "%s in the layer: %s", relative,
 			       strerror(errno));
+	if (is_git && !is_changed(reading, relative))
+		return true;
 	if (is_git && is_own_git(reading, relative)) {
 		reading->upper->has_git = true;
 		if (S_ISDIR(st.st_mode))
 			return add_gits(reading);
 	}
-	if (!is_git && overlay_is_removed(&st))
-		return add_removed(reading, relative, true);
 	if (is_git)
 		return add_git(reading, relative);
+	if (copied != NULL && copied_same(copied, relative, &st))
+		return !S_ISDIR(st.st_mode) || is_shut(fd, name) ||
+		       read_folder(reading, relative, false);
+	if (copied == NULL && overlay_is_removed(&st))
+		return add_removed(reading, relative, true);
 	struct upper_row *row = add_row(reading, relative);
 	if (row == NULL)
 		return false;
 	undo_state_of(&st, &row->state);
 	row->device = st.st_dev;
+	row->copied_up = copied != NULL && copied_before(copied, relative) != NULL;
 	row->linked = S_ISREG(st.st_mode) && st.st_nlink > 1;
 	if (row->state.kind == UNDO_ABSENT)
 		row->shape = UPPER_OTHER;
 	if (row->state.kind == UNDO_FOLDER)
 		return read_below(reading, row, hides);
+	if (copied != NULL)
+		return true;
 	/* A folder in its place is gone with everything in it. */
 	return below < 0 || fstatat(below, name, &st_below, AT_SYMLINK_NOFOLLOW) < 0 ||
 	       !S_ISDIR(st_below.st_mode) || add_removed(reading, row->relative, false);
@@ -327,12 +354,36 @@ static bool read_folder(struct reading *reading, const char *relative, bool hide
 	return fine;
 }
 
+/* RELATIVE is not in the copy any more. What was in a repository goes with its one row. */
+static bool add_gone(void *context, const char *relative)
+{
+	struct reading *reading = context;
+	const char *git = strstr(relative, UNDO_GIT "/");
+
+	if (!goes_on(reading))
+		return false;
+	if (git != NULL && (git == relative || git[-1] == '/')) {
+		reading->upper->has_git = reading->upper->has_git || git == relative;
+		return true;
+	}
+	if (is_own_git(reading, relative))
+		reading->upper->has_git = true;
+	if (strcmp(path_base_name(relative), UNDO_GIT) == 0)
+		return add_git(reading, relative);
+	struct upper_row *row = add_row(reading, relative);
+	if (row != NULL)
+		row->copied_up = true;
+	return row != NULL;
+}
+
 bool upper_read(struct upper *upper, const struct upper_tree *tree, struct call *call,
 		struct err *err)
 {
 	struct reading reading = {.upper = upper, .tree = tree, .call = call, .err = err};
 
-	return read_folder(&reading, "", false);
+	return read_folder(&reading, "", false) &&
+	       (tree->copied == NULL ||
+		copied_each_gone(tree->copied, tree->layer, add_gone, &reading));
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -386,10 +437,13 @@ bool upper_hash(struct upper *upper, struct upper_row *row, struct err *err)
 		return err_set(err, errno, "%s in the layer: %s", row->path.data,
 			       strerror(errno));
 	const struct overlay_marks marks = overlay_marks_of(fd);
-	row->copied_up = marks.copy;
-	if (marks.strange) {
-		row->shape = UPPER_UNKNOWN;
-		return true;
+	/* In a copy the marks of an overlay are attributes as others are. */
+	if (row->tree->copied == NULL) {
+		row->copied_up = marks.copy;
+		if (marks.strange) {
+			row->shape = UPPER_UNKNOWN;
+			return true;
+		}
 	}
 	if (!undo_state_hash_small(fd, &row->state, &upper->text))
 		return undo_state_hash(fd, &row->state, err);

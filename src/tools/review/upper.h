@@ -1,7 +1,9 @@
 /*
  * upper: reads the upper folder of an overlay, which a cell has written, into rows: for each
  * path that differs from the tree below, what the layer holds there. A folder that hides
- * what was below it, and a removed folder, become one row for each path in it.
+ * what was below it, and a removed folder, become one row for each path in it. Where the kernel
+ * lays no layer over a tree, the folder is a copy of the tree, and its rows are what differs
+ * from the list of the copy (files/copied.h).
  *
  * All of it is foreign: nothing is opened through a link, names and depth are bounded, and a
  * shape that the kernel does not make in a cell is a row of its own, which is not landed.
@@ -12,6 +14,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "files/copied.h"
 #include "files/record.h"
 #include "tool/call.h"
 
@@ -30,7 +33,8 @@ enum {
 /* One writable tree: its layer, and the tree itself. Both are held open. */
 struct upper_tree {
 	int layer, below;
-	const char *path; /* absolute, of the tree; borrowed */
+	struct copied *copied; /* the layer is a copy, and this its list; or NULL */
+	const char *path;      /* absolute, of the tree; borrowed */
 };
 
 enum upper_shape {
@@ -48,7 +52,10 @@ struct upper_row {
 	enum upper_shape shape;
 	/* without the content's digest: upper_hash adds it; ABSENT: the layer has removed it */
 	struct undo_state state;
-	/* the kernel has noted that there was a file below; of a file upper_hash tells it */
+	/*
+	 * there was a file below, as the kernel or the list has noted; of a file upper_hash tells
+	 * what the kernel has noted
+	 */
 	bool copied_up;
 	uint64_t device; /* with the state's inode: rows of one file have both in common */
 	bool linked;     /* the file has several names in the layer */

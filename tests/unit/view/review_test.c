@@ -100,7 +100,7 @@ static void a_layer_is_found_by_its_digits(void **state)
 	(void)snprintf(five, sizeof(five), "%.5s", made->meta.id);
 	struct review *found = reopen(place, six);
 	assert_string_equal(found->meta.id, made->meta.id);
-	assert_string_equal(found->meta.trees[0], place->work);
+	assert_string_equal(found->meta.trees[0].path, place->work);
 	assert_string_equal(found->meta.command, "make");
 	review_close(found);
 	refused(place, five, ENOENT);
