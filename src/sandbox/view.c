@@ -453,50 +453,133 @@ static bool copy_mount(int upper, struct err *err)
 	       view_fail(err, "showing a copy", VIEW_LAYER_UPPER);
 }
 
+enum { LOWERS_ROOM = 16 * (VIEW_LOWERS_MAX + 1), OPTIONS_ROOM = LOWERS_ROOM + 128 };
+
+/* The options that a volatile overlay of ours has beside its folders. */
+#define UPPER_OPTIONS "upperdir=" VIEW_LAYER_UPPER ",workdir=scratch,userxattr,volatile"
 /*
- * Mount the overlay over its own upper folder. All three layers are named relative to
- * that folder, so no path of the user has to be quoted in an option, and kernels that
- * do not know detached layers accept them. The merged folder shows the mode of the
- * upper one. The overlay is volatile; otherwise the end of a cell would write out all
- * unwritten data of the disk of the upper folder, including that of other programs.
+ * A folder below is the upper one of another mounted overlay, whose writer is at rest: with its
+ * index the kernel would refuse that.
  */
-static bool layers_mount(int upper, int lower, const struct view_entry *entry,
-			 const struct stat *st, struct err *err)
+#define STACK_OPTIONS "userxattr,index=off"
+
+static bool layer_make(int upper, const char *name, struct err *err)
 {
+	return mkdirat(upper, name, 0700) == 0 || errno == EEXIST ||
+	       view_fail(err, "making a layer", name);
+}
+
+/* Hang the tree LOWER into the folder NAME of the layer UPPER. */
+static bool lower_hang(int upper, const char *name, int lower, struct err *err)
+{
+	auto_close int point =
+		layer_make(upper, name, err)
+			? openat(upper, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC)
+			: -1;
+
+	return point >= 0 && kernel_move_mount(lower, point) == 0
+		       ? true
+		       : view_fail(err, "mounting a layer", name);
+}
+
+/* Mount an overlay at POINT in the folder UPPER, which is the current one. */
+static bool overlay_mount(const char *point, unsigned long flags, const char *options,
+			  struct err *err)
+{
+	return mount("overlay", point, "overlay", MS_NOSUID | MS_NODEV | flags, options) ==
+		       0 ||
+	       view_fail(err, "mounting layers over", point);
+}
+
+/*
+ * Mount the overlay ENTRY, which has lowers, over its own upper folder UPPER. One mount names all
+ * of them, because the kernel mounts an overlay over an overlay over another one at most.
+ */
+static bool stack_mount(int upper, const struct view_entry *entry, struct err *err)
+{
+	char lowers[LOWERS_ROOM] = "", options[OPTIONS_ROOM];
+	size_t size = 0;
+
+	for (unsigned i = 0; i <= entry->number; i++)
+		size += (size_t)snprintf(lowers + size, sizeof(lowers) - size,
+					 "%s" VIEW_LAYER_BELOW "%u", i > 0 ? ":" : "", i);
+	(void)snprintf(options, sizeof(options), "lowerdir=%s," STACK_OPTIONS, lowers);
+	if (fchdir(upper) < 0)
+		return view_fail(err, "entering a layer", entry->path);
+	if (entry->lasts == VIEW_LASTS_NOTHING)
+		return overlay_mount(".", MS_RDONLY, options, err);
+	if (!overlay_mount(VIEW_LAYER_LOWER, MS_RDONLY, options, err))
+		return false;
+	(void)snprintf(options, sizeof(options),
+		       "lowerdir=%s," UPPER_OPTIONS ",index=off", lowers);
+	return overlay_mount(".", 0, options, err);
+}
+
+/*
+ * Mount the overlay ENTRY over the tree LOWER and over its own upper folder UPPER. All layers are
+ * named relative to that folder, so no path of the user has to be quoted in an option, and
+ * kernels that do not know detached layers accept them. The merged folder shows the mode of the
+ * upper one, which is that of the highest folder below. The overlay is volatile; otherwise the
+ * end of a cell would write out all unwritten data of the disk of the upper folder, including
+ * that of other programs.
+ */
+static bool layers_mount(int upper, const struct view_entry *entry, int lower,
+			 struct err *err)
+{
+	char base[sizeof(VIEW_LAYER_BELOW) + 16] = VIEW_LAYER_LOWER;
+	struct stat st;
+
+	if (entry->number > 0)
+		(void)snprintf(base, sizeof(base), VIEW_LAYER_BELOW "%u", entry->number);
 	for (size_t i = 0; i < sizeof(layer_folders) / sizeof(layer_folders[0]); i++) {
-		if (mkdirat(upper, layer_folders[i], 0700) < 0 && errno != EEXIST)
-			return view_fail(err, "making a layer", layer_folders[i]);
+		if (!layer_make(upper, layer_folders[i], err))
+			return false;
 	}
-	auto_close int point = openat(upper, VIEW_LAYER_LOWER,
-				      O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
-	if (point < 0 || kernel_move_mount(lower, point) < 0)
-		return view_fail(err, "mounting a layer", "lower");
+	if (!lower_hang(upper, base, lower, err))
+		return false;
 	if (entry->copied)
 		return copy_mount(upper, err);
-	if (fchmodat(upper, VIEW_LAYER_UPPER, st->st_mode & 01777, 0) < 0)
+	if (fstatat(upper, entry->number > 0 ? VIEW_LAYER_BELOW "0" : base, &st,
+		    AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fchmodat(upper, VIEW_LAYER_UPPER, st.st_mode & 01777, 0) < 0)
 		return view_fail(err, "setting the mode of a layer", "upper");
-	if (fchdir(upper) < 0 || mount("overlay", ".", "overlay", MS_NOSUID | MS_NODEV,
-				       "lowerdir=" VIEW_LAYER_LOWER ",upperdir=" VIEW_LAYER_UPPER
-				       ",workdir=scratch,userxattr,volatile") < 0)
-		return view_fail(err, "mounting layers over", "lower");
-	return true;
+	if (entry->number > 0)
+		return stack_mount(upper, entry, err);
+	if (fchdir(upper) < 0)
+		return view_fail(err, "entering a layer", entry->path);
+	return overlay_mount(".", 0, "lowerdir=" VIEW_LAYER_LOWER "," UPPER_OPTIONS, err);
+}
+
+/* Open the source of ENTRY, a folder below an overlay. */
+static bool lower_open(const struct view_entry *entry, int *lower, struct err *err)
+{
+	return source_open(entry, lower, err) &&
+	       view_set_attributes(*lower,
+				   MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+				   entry->path, err);
+}
+
+static bool lower_add(int root, const struct view_entry *entry, struct err *err)
+{
+	auto_close int upper = view_open(root, entry->path, O_PATH | O_DIRECTORY);
+	auto_close int lower = -1;
+	char name[sizeof(VIEW_LAYER_BELOW) + 16];
+
+	(void)snprintf(name, sizeof(name), VIEW_LAYER_BELOW "%u", entry->number);
+	return upper < 0 ? view_fail(err, "opening", entry->path)
+			 : lower_open(entry, &lower, err) &&
+				   lower_hang(upper, name, lower, err);
 }
 
 static bool overlay_add(int root, struct view_entry *entry, struct err *err)
 {
 	auto_close int lower = -1, upper = -1;
-	struct stat st;
 	bool ok;
 
 	upper = view_open(root, entry->path, O_PATH | O_DIRECTORY);
 	if (upper < 0)
 		return view_fail(err, "opening", entry->path);
-	ok = source_open(entry, &lower, err) &&
-	     view_set_attributes(lower,
-				 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-				 entry->path, err) &&
-	     (fstat(lower, &st) == 0 || view_fail(err, "looking at", entry->source)) &&
-	     layers_mount(upper, lower, entry, &st, err);
+	ok = lower_open(entry, &lower, err) && layers_mount(upper, entry, lower, err);
 	if (ok && entry->lasts != VIEW_LASTS_PROJECT)
 		entry->layer = fd_take(&upper);
 	if (ok)
@@ -551,6 +634,8 @@ static bool view_add(struct view_building *building, struct view_entry *entry,
 				   err);
 	case VIEW_MASK:
 		return mask_add(building, entry, err);
+	case VIEW_LOWER:
+		return lower_add(building->root, entry, err);
 	case VIEW_OVERLAY:
 		return overlay_add(building->root, entry, err);
 	case VIEW_PIN:
@@ -570,16 +655,18 @@ enum { ROOT_SIZE = 16 << 20 };
 /* The folder of texts and of the sources of masks in the view. */
 #define OWN_FOLDER "/run/glovebox"
 
-/* The rank of an entry among those at one path: content, overlay, pins, mask. */
+/* The rank of an entry among those at one path: content, what is below it, overlay, pins, mask. */
 static int entry_rank(const struct view_entry *entry)
 {
 	switch (entry->kind) {
-	case VIEW_OVERLAY:
+	case VIEW_LOWER:
 		return 1;
+	case VIEW_OVERLAY:
+		return 2;
 	case VIEW_PIN:
-		return entry->writable ? 2 : 3;
+		return entry->writable ? 3 : 4;
 	case VIEW_MASK:
-		return 4;
+		return 5;
 	default:
 		return 0;
 	}

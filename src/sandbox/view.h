@@ -36,6 +36,12 @@ enum view_kind {
 	VIEW_PROCESSES, /* a private /proc */
 	VIEW_MASK,      /* hides the file or folder at `path`, if there is one */
 	/*
+	 * A folder of the host between the overlay at `path` and that overlay's own `source`:
+	 * what it holds hides what lies below it, as in an overlay. `number` is its place,
+	 * from 0 at the top.
+	 */
+	VIEW_LOWER,
+	/*
 	 * A temporary or kept layer over the folder `source`, which stays unchanged.
 	 * Writes go to the content that another entry put at `path` (memory, or a
 	 * writable tree of ours). When optional, neither of the two entries is shown if
@@ -59,11 +65,17 @@ enum view_lasts {
 	VIEW_LASTS_PROJECT, /* additions to a cache stay the project's */
 	VIEW_LASTS_CELL,    /* they end with the cell */
 	VIEW_LASTS_REVIEW,  /* until a person lands or drops them (view/review.h) */
+	VIEW_LASTS_NOTHING, /* it takes none: several folders are shown as one, read-only */
 };
 
-/* The folders of an overlay: the written files, and the files below. */
+/*
+ * The folders of an overlay: the written files, and the files below, as one tree; behind them, by
+ * their numbers, the folders of which that tree is made, where it is more than one.
+ */
 #define VIEW_LAYER_UPPER "upper"
 #define VIEW_LAYER_LOWER "lower"
+#define VIEW_LAYER_BELOW "below."
+enum { VIEW_LOWERS_MAX = 8 }; /* entries VIEW_LOWER of one overlay */
 
 struct view_entry {
 	enum view_kind kind;
@@ -93,8 +105,9 @@ struct view_entry {
 	bool copied;
 	int layer; /* holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
 	bool apart; /* a masked file has a source of its own, so that a watch tells it apart */
-	mode_t mode;   /* folder, memory */
-	uint64_t size; /* memory: bytes at most */
+	unsigned number; /* lower: its place; overlay: how many lowers it has */
+	mode_t mode;     /* folder, memory */
+	uint64_t size;   /* memory: bytes at most */
 	/*
 	 * the key or default that added the entry, for commands that explain the view;
 	 * NULL: every view has it

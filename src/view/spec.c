@@ -207,7 +207,7 @@ bool spec_is_layer(const struct cell_spec *spec, const char *path)
 {
 	const struct view_entry *entry = find_entry(spec, VIEW_OVERLAY, path);
 
-	return entry != NULL && entry->lasts != VIEW_LASTS_REVIEW;
+	return entry != NULL && entry->lasts < VIEW_LASTS_REVIEW;
 }
 
 bool spec_is_reviewed(const struct cell_spec *spec)
@@ -289,7 +289,7 @@ static enum view_kind kind_at(const struct cell_spec *spec, const char *path)
 	}
 	/* The layer of a review is landed with the rights to the trees below it. */
 	return deepest == NULL || (deepest->kind == VIEW_OVERLAY &&
-				   deepest->lasts == VIEW_LASTS_REVIEW)
+				   deepest->lasts >= VIEW_LASTS_REVIEW)
 		       ? VIEW_TREE
 		       : deepest->kind;
 }
@@ -362,8 +362,9 @@ static const struct field entry_fields[] = {
 	FIELD(struct view_entry, writable),
 	FIELD(struct view_entry, optional),
 	FIELD(struct view_entry, apart),
-	FIELD(struct view_entry, lasts, .max = VIEW_LASTS_REVIEW),
+	FIELD(struct view_entry, lasts, .max = VIEW_LASTS_NOTHING),
 	FIELD(struct view_entry, copied),
+	FIELD(struct view_entry, number, .max = VIEW_LOWERS_MAX),
 	FIELD(struct view_entry, mode),
 	FIELD(struct view_entry, size),
 	{0},

@@ -76,6 +76,29 @@ bool fresh_ask(const struct fresh *fresh)
 	return false;
 }
 
+/*
+ * Remount the tree below the layer ENTRY, where it is made of several folders: a worker looks
+ * there for the base of what it finds in the layer.
+ */
+static bool remount_lower(const struct view_entry *entry)
+{
+	const bool fine = fchdir(entry->layer) == 0 &&
+			  mount(NULL, VIEW_LAYER_LOWER, NULL,
+				MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) == 0;
+
+	return chdir("/") == 0 && fine;
+}
+
+static bool remount(const struct view_entry *entry)
+{
+	const bool reads = entry->lasts == VIEW_LASTS_NOTHING;
+
+	return mount(NULL, entry->path, NULL,
+		     MS_REMOUNT | MS_NOSUID | MS_NODEV | (reads ? MS_RDONLY : 0),
+		     NULL) == 0 &&
+	       (entry->number == 0 || reads || remount_lower(entry));
+}
+
 void fresh_answer(const struct fresh *fresh, const struct view *view)
 {
 	struct fresh_counts *counts = fresh->counts;
@@ -89,8 +112,7 @@ void fresh_answer(const struct fresh *fresh, const struct view *view)
 		const struct view_entry *entry = &view->entries[i];
 
 		if (is_layer(entry))
-			failed |= mount(NULL, entry->path, NULL,
-					MS_REMOUNT | MS_NOSUID | MS_NODEV, NULL) < 0;
+			failed |= !remount(entry);
 	}
 	__atomic_store_n(&counts->failed, failed, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&counts->done, wanted, __ATOMIC_SEQ_CST);

@@ -373,7 +373,7 @@ static const char *access_of(const struct view *view, const struct view_entry *e
 		       : entry->writable            ? "write"
 						    : "read";
 	case VIEW_OVERLAY:
-		return "layer";
+		return entry->lasts == VIEW_LASTS_NOTHING ? "read" : "layer";
 	case VIEW_MEMORY:
 		return has_layer(view, entry->path) ? NULL : "memory";
 	case VIEW_MASK:
@@ -389,6 +389,7 @@ static const char *access_of(const struct view *view, const struct view_entry *e
 	case VIEW_FOLDER:
 	case VIEW_LINK:
 	case VIEW_SOCKET:
+	case VIEW_LOWER:
 		break;
 	}
 	return NULL;
