@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "view/below.h"
 #include "view/carrier.h"
 #include "view/review.h"
 #include "view/shape.h"
@@ -114,6 +115,11 @@ bool shape_empty_layer(const char *folder)
 		gone = snprintf(path, sizeof(path), "%s%s", folder, leftovers[i]) <
 			       (int)sizeof(path) &&
 		       (rmdir(path) == 0 || errno == ENOENT) && gone;
+	for (unsigned i = 0; snprintf(path, sizeof(path), "%s/" VIEW_LAYER_BELOW "%u",
+				      folder, i) < (int)sizeof(path) &&
+			     rmdir(path) == 0;
+	     i++)
+		;
 	return gone;
 }
 
@@ -393,6 +399,8 @@ static void caches_tidy(const struct cell_spec *spec, bool home_is_ours)
  * their places.
  */
 
+enum { POINTS_MEMORY = 64 << 10 }; /* for the mount points of a view of several folders */
+
 static bool is_tree(const struct view_entry *entry)
 {
 	return entry->kind == VIEW_TREE || entry->kind == VIEW_OVERLAY;
@@ -400,7 +408,8 @@ static bool is_tree(const struct view_entry *entry)
 
 static bool is_writable(const struct view_entry *entry)
 {
-	return entry->writable || entry->kind == VIEW_OVERLAY;
+	return entry->writable ||
+	       (entry->kind == VIEW_OVERLAY && entry->lasts != VIEW_LASTS_NOTHING);
 }
 
 bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writable)
@@ -455,31 +464,97 @@ static bool refuse_mounts_below(const char *path, const char *key, struct err *e
 	return ok;
 }
 
-bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
-		      uint64_t size, struct err *err)
+/* Is FD a folder that is seen under FOUND? */
+static bool is_seen(int fd, const struct below_found *found)
 {
-	if (!refuse_mounts_below(path, "scratch", err))
+	struct stat st;
+
+	return fd >= 0 && !found->hides && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Show at PATH the file or folder number I of FOUND. Returns its entry; NULL: ERR says why. */
+static struct view_entry *place_show(struct cell_spec *spec, const char *path,
+				     const struct below_found *found, size_t i,
+				     struct err *err)
+{
+	auto_close int fd = fcntl(found->places[i].fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0) {
+		(void)err_set(err, errno, "%s: %s", found->places[i].path, strerror(errno));
+		return NULL;
+	}
+	if (!shape_show_tree(spec, found->places[i].path, &fd, false, true, err))
+		return NULL;
+	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
+	entry->path = arena_copy(&spec->arena, str_of(path));
+	return entry;
+}
+
+/*
+ * Show at PATH, where the view has the content of an overlay, that overlay over the folders of
+ * FOUND and over the folder *TAKE_FD, where one is.
+ */
+static bool overlay_show(struct cell_spec *spec, const char *path, int *take_fd,
+			 const struct below_found *found, enum view_lasts lasts,
+			 struct err *err)
+{
+	const bool seen = is_seen(*take_fd, found);
+	struct view_entry *entry = NULL;
+	unsigned number = 0;
+
+	for (; number < found->count; number++) {
+		entry = place_show(spec, path, found, number, err);
+		if (entry == NULL)
+			return false;
+		entry->kind = VIEW_LOWER;
+		entry->number = number;
+	}
+	if (seen && !shape_show_tree(spec, path, take_fd, false, true, err))
 		return false;
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->kind = VIEW_OVERLAY;
+	entry->number = seen ? number : number - 1;
+	entry->lasts = lasts;
+	return true;
+}
+
+static void memory_show(struct cell_spec *spec, const char *path, uint64_t size)
+{
 	struct view_entry *entry = spec_add_entry(spec, VIEW_MEMORY, path, NULL);
 
 	entry->mode = 0700;
 	entry->size = size;
-	if (!shape_show_tree(spec, path, take_fd, false, true, err))
+}
+
+bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
+		      const struct below_found *found, uint64_t size, struct err *err)
+{
+	if (!refuse_mounts_below(path, "scratch", err))
 		return false;
-	entry = &spec->view.entries[spec->view.count - 1];
-	entry->kind = VIEW_OVERLAY;
-	entry->lasts = VIEW_LASTS_CELL;
-	return true;
+	memory_show(spec, path, size);
+	return overlay_show(spec, path, take_fd, found, VIEW_LASTS_CELL, err);
+}
+
+bool shape_show_below(struct cell_spec *spec, const char *path, int *take_fd,
+		      const struct below_found *found, struct err *err)
+{
+	/* A single folder, or a file, needs no overlay. */
+	if (found->count == 0)
+		return shape_show_tree(spec, path, take_fd, false, true, err);
+	if (found->count == 1 && !is_seen(*take_fd, found))
+		return place_show(spec, path, found, 0, err) != NULL;
+	memory_show(spec, path, POINTS_MEMORY);
+	return overlay_show(spec, path, take_fd, found, VIEW_LASTS_NOTHING, err);
 }
 
 bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
-		       struct review *review, struct err *err)
+		       const struct below_found *found, struct review *review,
+		       struct err *err)
 {
 	const struct sandbox_identity *identity = &spec->identity;
-	struct stat st;
 	size_t number;
 
-	if (fstat(*take_fd, &st) < 0 || !S_ISDIR(st.st_mode))
+	if (found->kind != BELOW_FOLDER && !is_seen(*take_fd, found))
 		return err_set(err, ENOTDIR,
 			       REVIEW_KEY
 			       ": %s is a file, over which no layer can be; name its "
@@ -488,8 +563,12 @@ bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
 	if (!refuse_mounts_below(path, REVIEW_KEY, err) ||
 	    !review_add_tree(review, path, &number, err) ||
 	    (review->life == REVIEW_MADE &&
-	     !carrier_find(spec, review, number, *take_fd, err)))
+	     !carrier_find(spec, review, number,
+			   is_seen(*take_fd, found) ? *take_fd : found->places[0].fd, err)))
 		return false;
+	if (found->count > 0 && review->meta.trees[number].copied)
+		return err_set(err, ECHILD, REVIEW_KEY ": a copy of %s cannot lie over a layer",
+			       path);
 	auto_free char *folder = review_tree_path(review, number);
 	auto_close int fd = review_open_tree(review, number);
 	if (fd < 0 || (identity->change && !identity->map_root &&
@@ -500,11 +579,9 @@ bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
 		return false;
 	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
 	entry->path = arena_copy(&spec->arena, str_of(path));
-	if (!shape_show_tree(spec, path, take_fd, false, true, err))
+	if (!overlay_show(spec, path, take_fd, found, VIEW_LASTS_REVIEW, err))
 		return false;
 	entry = &spec->view.entries[spec->view.count - 1];
-	entry->kind = VIEW_OVERLAY;
-	entry->lasts = VIEW_LASTS_REVIEW;
 	entry->copied = review->meta.trees[number].copied;
 	return true;
 }

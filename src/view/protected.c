@@ -13,6 +13,7 @@
 #include "guard/scan.h"
 #include "policy/autoexec.h"
 #include "undo/plan.h"
+#include "view/below.h"
 #include "view/shape.h"
 
 #include <errno.h>
@@ -318,9 +319,22 @@ static void guard_hold(const struct shape_options *options, const struct cell_sp
 	buf_fini(&folder);
 }
 
+/* Does only a layer below have the folder that SPEC shows at PATH? */
+static bool is_of_layers(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (entry->kind == VIEW_OVERLAY && strcmp(entry->path, path) == 0)
+			return strcmp(entry->source, path) != 0;
+	}
+	return false;
+}
+
 /*
  * The writable trees of the host. Layers are not among them, because files in a layer
- * vanish with the cell. In the workspace the looks of undo find the repositories.
+ * vanish with the cell, or are landed, which brings nothing that is protected. In the workspace
+ * the looks of undo find the repositories.
  */
 static void roots_add(const struct shape_options *options, const struct cell_spec *spec,
 		      struct guard *guard)
@@ -330,7 +344,8 @@ static void roots_add(const struct shape_options *options, const struct cell_spe
 		const bool looked = options != NULL && !options->no_checkpoints &&
 				    path_within(entry->path, spec->workspace);
 
-		if (entry->kind == VIEW_TREE && entry->writable)
+		if (entry->kind == VIEW_TREE && entry->writable &&
+		    !is_of_layers(spec, entry->path))
 			guard_add_root(guard, entry->path,
 				       looked ? GUARD_UNDO : GUARD_CALLS);
 	}
@@ -616,10 +631,12 @@ void shape_add_worktree(struct policy *policy, struct cell_spec *spec)
 	auto_close int fd = open(common, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || !lies_at(fd, common))
 		return;
+	/* It lies outside of the workspace, and in no layer below. */
+	const struct below_found nothing = {0};
 	size_t count = spec->view.count;
-	bool ok = policy->scratch
-			  ? shape_show_layer(spec, common, &fd, policy->limits.tmp, NULL)
-			  : shape_show_tree(spec, common, &fd, false, true, NULL);
+	bool ok = policy->scratch ? shape_show_layer(spec, common, &fd, &nothing,
+						     policy->limits.tmp, NULL)
+				  : shape_show_tree(spec, common, &fd, false, true, NULL);
 	if (!ok) {
 		spec->view.count = count;
 		return;

@@ -122,6 +122,8 @@ static const struct field meta_fields[] = {
 	FIELD(struct review_meta, created_ms, COUNT),
 	FIELD(struct review_meta, memory, .optional = true),
 	FIELD(struct review_meta, most, COUNT, .optional = true),
+	FIELD_PATHS(struct review_meta, over, over_count, "over", .optional = true,
+		    .max = REVIEW_OVER_MAX),
 	FIELD_LIST(struct review_meta, trees, tree_count, "trees", tree_fields,
 		   .max = REVIEW_TREES_MAX),
 	FIELD_AS(struct review_meta, counts, "counts", FIELD_IS_OBJECT,
@@ -187,6 +189,10 @@ static bool meta_read(const struct value *object, struct review_meta *meta)
 		return false;
 	for (size_t i = 0; i < meta->tree_count; i++) {
 		if (!is_normal(meta->trees[i].path))
+			return false;
+	}
+	for (size_t i = 0; i < meta->over_count; i++) {
+		if (!is_id(meta->over[i], REVIEW_ID - 1))
 			return false;
 	}
 	(void)snprintf(meta->id, sizeof(meta->id), "%s", head.id);
@@ -914,6 +920,32 @@ void review_list_fini(struct review_list *list)
 	*list = (struct review_list){0};
 }
 
+/* Is the folder FD, O_PATH, there, and without names? */
+static bool has_no_names(int fd)
+{
+	DIR *names = fd >= 0 ? fd_open_names(fd) : NULL;
+	const struct dirent *at = names != NULL ? readdir(names) : NULL;
+
+	while (at != NULL && (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0))
+		at = readdir(names);
+	const bool empty = names != NULL && at == NULL;
+	if (names != NULL)
+		(void)closedir(names);
+	return empty;
+}
+
+bool review_is_bare(const struct review *review)
+{
+	bool bare = true;
+
+	for (size_t i = 0; bare && i < review->meta.tree_count; i++) {
+		auto_close int upper = review_open_upper(review, i);
+
+		bare = has_no_names(upper);
+	}
+	return bare;
+}
+
 /*
  * Has nobody made a name in the layer ITEM, and does nobody use it? A session that was killed
  * leaves such a layer.
@@ -929,22 +961,32 @@ static bool is_bare(int project, const struct review_item *item)
 			       "%s/" TREES_NAME "/%zu/" VIEW_LAYER_UPPER, item->meta.id, i);
 		auto_close int upper =
 			fd_open_beneath(project, path, O_RDONLY | O_DIRECTORY);
-		DIR *names = upper >= 0 ? fd_open_names(upper) : NULL;
-		const struct dirent *at = names != NULL ? readdir(names) : NULL;
-
-		while (at != NULL &&
-		       (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0))
-			at = readdir(names);
-		bare = names != NULL && at == NULL;
-		if (names != NULL)
-			(void)closedir(names);
+		bare = has_no_names(upper);
 	}
 	return bare;
 }
 
+/* Does ITEM lie over an open layer that holds something? */
+static bool is_above(int project, const struct review_list *list,
+		     const struct review_item *item)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct review_item *other = &list->items[i];
+
+		if (other->damaged || other->meta.state != REVIEW_OPEN ||
+		    is_bare(project, other))
+			continue;
+		for (size_t j = 0; j < item->meta.over_count; j++) {
+			if (strcmp(item->meta.over[j], other->meta.id) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 /*
- * The open layer that is meant without an id: the newest one. A bare one is meant only when
- * there is no other. NULL: none is open.
+ * The open layer that is meant without an id: the newest one, but not one over another open one,
+ * which comes first. A bare one is meant only when there is no other. NULL: none is open.
  */
 static const struct review_item *newest_open(int project, const struct review_list *list)
 {
@@ -953,7 +995,8 @@ static const struct review_item *newest_open(int project, const struct review_li
 	for (size_t i = 0; i < list->count; i++) {
 		const struct review_item *item = &list->items[i];
 
-		if (item->damaged || item->meta.state != REVIEW_OPEN)
+		if (item->damaged || item->meta.state != REVIEW_OPEN ||
+		    is_above(project, list, item))
 			continue;
 		if (!is_bare(project, item))
 			return item;

@@ -31,6 +31,10 @@
  * costs. Dropping writes the state first, then removes: a killed one is gone on
  * with by the next review_tidy. Layers that are open are never removed here.
  *
+ * The layer of a delegate whose caller works in a layer lies over that one. What it holds is
+ * compared with that layer, into which the caller lands it; it goes to the person's folder with
+ * it, or by itself when that layer is landed or dropped.
+ *
  * All that is read back is foreign: files below `trees` and `changes.log` are of a cell's
  * programs and workers, and a description may be damaged. A description is bounded and
  * checked, and every failure is a sentence.
@@ -42,6 +46,7 @@
 #include "base/json/fields.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "sandbox/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,6 +61,7 @@ enum {
 	REVIEW_LIST_MAX = 4096, /* layers of one workspace that are looked at */
 	/* open layers and their bytes, over which each session says so once */
 	REVIEW_OPEN_MANY = 10,
+	REVIEW_OVER_MAX = VIEW_LOWERS_MAX, /* layers below one layer */
 };
 #define REVIEW_OPEN_LARGE ((uint64_t)10 << 30)
 
@@ -89,6 +95,12 @@ struct review_meta {
 	uint64_t device, inode;
 	char *agent;   /* whose policy it was */
 	char *command; /* to be shown, cut; "" in a session of an agent */
+	/*
+	 * The layers over which this one was made (below.h), the nearest first: those of the
+	 * agents that have delegated its work.
+	 */
+	char **over;
+	size_t over_count;
 	/* of that session, as spec_rights gives them, with the layer's trees writable */
 	struct value *rights;
 	char boot[REVIEW_BOOT]; /* of the machine when it was last written to */
@@ -218,6 +230,8 @@ bool review_has_room(const struct review *review, int64_t bytes, uint64_t layer,
 		     uint64_t tmp, struct err *err);
 /* Is REVIEW a new layer without a change, which is removed and not kept? */
 bool review_is_empty(const struct review *review);
+/* Has no program made a name in REVIEW? So it is when its session was killed early. */
+bool review_is_bare(const struct review *review);
 
 /* What a crash of the machine has done to a layer in which a session worked. */
 enum review_cut {

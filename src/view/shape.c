@@ -11,6 +11,7 @@
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "tool/denial.h"
+#include "view/below.h"
 #include "view/review.h"
 #include "view/spec.h"
 
@@ -35,7 +36,8 @@
 struct opening {
 	struct policy *policy;
 	struct cell_spec *spec;
-	struct review *review; /* or NULL */
+	struct review *review;     /* or NULL */
+	const struct below *below; /* or NULL */
 	int workspace_fd, base_fd;
 };
 
@@ -120,31 +122,58 @@ static const char *missing_call(int code)
 		       : "";
 }
 
-static bool entry_open(const struct opening *opening, struct policy_path *entry,
-		       const char *key, int *fd, struct err *err)
+/* Set ERR to the reason CODE why ENTRY cannot be opened. Returns false. */
+static bool entry_refuse(const struct opening *opening, const struct policy_path *entry,
+			 const char *key, int code, struct err *err)
 {
-	auto_close int found = entry_fd(opening, entry);
+	return err_set(err, code, "agents.%s.%s: \"%s\": %s%s", opening->policy->name,
+		       key, entry->text != NULL ? entry->text : entry->path,
+		       code == EXDEV   ? "a link leads out of the base"
+		       : code == ELOOP ? "a link, which is not followed where two "
+					 "agents' rights are put together"
+				       : strerror(code),
+		       code == ENOENT ? "; create it or take the entry out"
+				      : missing_call(code));
+}
+
+static bool take_real_path(struct policy_path *entry, int fd, struct err *err)
+{
 	struct buf real;
 
-	if (found < 0 && errno == ENOENT && entry->shipped)
-		found = entry_make(opening, entry);
-	if (found < 0)
-		return err_set(err, errno, "agents.%s.%s: \"%s\": %s%s",
-			       opening->policy->name, key,
-			       entry->text != NULL ? entry->text : entry->path,
-			       errno == EXDEV   ? "a link leads out of the base"
-			       : errno == ELOOP ? "a link, which is not followed where two "
-						  "agents' rights are put together"
-						: strerror(errno),
-			       errno == ENOENT ? "; create it or take the entry out"
-					       : missing_call(errno));
 	buf_init(&real, PATH_MAX);
-	bool ok = shape_real_path(found, &real, err);
-	if (ok)
+	const bool fine = shape_real_path(fd, &real, err);
+	if (fine)
 		policy_set_path(entry, real.data);
 	buf_fini(&real);
+	return fine;
+}
+
+/*
+ * Open ENTRY, and find what the layers below have of it. *FD is -1 where only they have it. LAYERS
+ * is zero; below_found_fini in either case.
+ */
+static bool entry_open(const struct opening *opening, struct policy_path *entry,
+		       const char *key, int *fd, struct below_found *layers, struct err *err)
+{
+	auto_close int found = entry_fd(opening, entry);
+	int code = found < 0 ? errno : 0;
+
+	if ((found >= 0 && !take_real_path(entry, found, err)) ||
+	    ((found >= 0 || code == ENOENT) &&
+	     !below_find(opening->below, entry->path, layers, err)))
+		return false;
+	if (layers->kind == BELOW_REMOVED)
+		code = ENOENT;
+	else if (layers->count > 0)
+		code = 0;
+	else if (code == ENOENT && entry->shipped) {
+		found = entry_make(opening, entry);
+		code = found < 0 ? errno : 0;
+		if (code == 0 && !take_real_path(entry, found, err))
+			return false;
+	}
 	*fd = fd_take(&found);
-	return ok;
+	return code == 0 || entry_refuse(opening, entry, key, code, err);
 }
 
 /*
@@ -188,14 +217,17 @@ static bool below_blocked(const struct policy *policy, const char *path)
  * programs may write to a read-only folder through a layer of the cell's own.
  */
 static bool entry_show(const struct opening *opening, const struct policy_path *entry,
-		       int *fd, bool writable, struct err *err)
+		       int *fd, const struct below_found *found, bool writable,
+		       struct err *err)
 {
 	const struct policy *policy = opening->policy;
 	struct cell_spec *spec = opening->spec;
 	bool layer = false;
 	struct stat st;
 
-	if (!writable && policy->scratch) {
+	if (!writable && policy->scratch && found->count > 0) {
+		layer = found->kind == BELOW_FOLDER;
+	} else if (!writable && policy->scratch) {
 		if (fstat(*fd, &st) < 0)
 			return err_set(err, errno, "%s", strerror(errno));
 		layer = S_ISDIR(st.st_mode);
@@ -209,12 +241,36 @@ static bool entry_show(const struct opening *opening, const struct policy_path *
 		spec_add(spec, &spec->writable, entry->path);
 	if (shape_is_shown(spec, entry->path, writable))
 		return true;
-	bool ok = layer ? shape_show_layer(spec, entry->path, fd, policy->limits.tmp, err)
+	/* Without a layer of its own, a cell over layers writes nowhere. */
+	bool ok = layer ? shape_show_layer(spec, entry->path, fd, found,
+					   policy->limits.tmp, err)
 		  : writable && opening->review != NULL
-			  ? shape_show_review(spec, entry->path, fd, opening->review, err)
-			  : shape_show_tree(spec, entry->path, fd, writable, true, err);
+			  ? shape_show_review(spec, entry->path, fd, found,
+					      opening->review, err)
+		  : writable && opening->below == NULL
+			  ? shape_show_tree(spec, entry->path, fd, true, true, err)
+			  : shape_show_below(spec, entry->path, fd, found, err);
 	if (ok)
 		spec->view.entries[spec->view.count - 1].why = writable ? "write" : "read";
+	return ok;
+}
+
+static bool path_show(const struct opening *opening, struct policy_path *entry,
+		      const char *key, bool writable, struct err *err)
+{
+	struct below_found found = {0};
+	auto_close int fd = -1;
+	bool ok = entry_open(opening, entry, key, &fd, &found, err);
+
+	if (ok && !shape_check_root(entry->path, writable, err))
+		ok = err_while(err, "agents.%s.%s", opening->policy->name, key);
+	/* deny wins: a blocked path is masked, so nothing can be shown below it */
+	if (ok && !below_blocked(opening->policy, entry->path) &&
+	    !entry_show(opening, entry, &fd, &found, writable, err))
+		/* There is no place for the layer of a review: no entry is at fault. */
+		ok = err->code != ECHILD && err_while(err, "agents.%s.%s: %s",
+						      opening->policy->name, key, entry->path);
+	below_found_fini(&found);
 	return ok;
 }
 
@@ -222,24 +278,64 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 		       const char *key, bool writable, struct err *err)
 {
 	for (size_t i = 0; i < paths->count; i++) {
-		struct policy_path *entry = &paths->items[i];
-		auto_close int fd = -1;
-
-		if (!entry_open(opening, entry, key, &fd, err))
+		if (!path_show(opening, &paths->items[i], key, writable, err))
 			return false;
-		if (!shape_check_root(entry->path, writable, err))
-			return err_while(err, "agents.%s.%s", opening->policy->name, key);
-		if (below_blocked(opening->policy, entry->path))
-			/*
-			 * deny wins: a blocked path is masked, so nothing can be shown
-			 * below it
-			 */
-			continue;
-		if (!entry_show(opening, entry, &fd, writable, err))
-			/* There is no place for the layer of a review: no entry is at fault. */
-			return err->code != ECHILD &&
-			       err_while(err, "agents.%s.%s: %s", opening->policy->name,
-					 key, entry->path);
+	}
+	return true;
+}
+
+/* The deepest root of SPEC that holds PATH; NULL: none does. */
+static const struct files_root *root_around(const struct cell_spec *spec, const char *path)
+{
+	const struct files_root *found = NULL;
+
+	for (size_t i = 0; i < spec->root_count; i++) {
+		const struct files_root *root = &spec->roots[i];
+
+		if (path_within(path, root->path) &&
+		    (found == NULL || strlen(root->path) > strlen(found->path)))
+			found = root;
+	}
+	return found;
+}
+
+/*
+ * A tree of a layer below, in a folder that is shown, is shown as the layer has it, with the
+ * right to that folder.
+ */
+static bool below_show(const struct opening *opening, const char *path, struct err *err)
+{
+	const struct files_root *root = root_around(opening->spec, path);
+	struct policy_path entry = {.path = (char *)(uintptr_t)path};
+	struct below_found found = {0};
+	auto_close int fd = -1;
+
+	if (root == NULL || strcmp(root->path, path) == 0 ||
+	    below_blocked(opening->policy, path))
+		return true;
+	const bool writable = root->writable;
+	entry.pattern = (char *)(uintptr_t)root->pattern;
+	auto_close int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = fd_open_beneath(top, path_relative(path, "/"), O_PATH);
+	const bool ok = below_find(opening->below, path, &found, err) &&
+			(found.count == 0 ||
+			 entry_show(opening, &entry, &fd, &found, writable, err));
+	below_found_fini(&found);
+	return ok;
+}
+
+static bool below_show_all(const struct opening *opening, struct err *err)
+{
+	const struct below *below = opening->below;
+
+	for (size_t i = 0; below != NULL && i < below->count; i++) {
+		const struct review_meta *meta = &below->reviews[i]->meta;
+
+		for (size_t j = 0; j < meta->tree_count; j++) {
+			if (!below_show(opening, meta->trees[j].path, err))
+				return err_while(err, "review %s: %s", meta->id,
+						 meta->trees[j].path);
+		}
 	}
 	return true;
 }
@@ -249,8 +345,13 @@ static bool blocked_open(const struct opening *opening, struct err *err)
 	struct policy_paths *blocked = &opening->policy->blocked;
 
 	for (size_t i = 0; i < blocked->count; i++) {
+		struct below_found found = {0};
 		auto_close int fd = -1;
-		if (!entry_open(opening, &blocked->items[i], "blocked", &fd, err))
+		const bool opened = entry_open(opening, &blocked->items[i], "blocked",
+					       &fd, &found, err);
+
+		below_found_fini(&found);
+		if (!opened)
 			return false;
 		const char *path = blocked->items[i].path;
 		bool whole = strcmp(path, opening->spec->workspace) != 0 &&
@@ -342,13 +443,14 @@ static bool base_open(struct opening *opening, int workspace_fd, struct err *err
  * refused where a cell has its own folder, or cannot do without the system's. The paths
  * in POLICY become real paths.
  */
-static bool shape_add_entries(struct policy *policy, struct cell_spec *spec,
-			      struct review *review, int workspace_fd, struct err *err)
+static bool shape_add_entries(const struct shape_options *options, struct policy *policy,
+			      struct cell_spec *spec, int workspace_fd, struct err *err)
 {
 	struct opening opening = {
 		.policy = policy,
 		.spec = spec,
-		.review = review,
+		.review = options->review,
+		.below = options->below,
 		.workspace_fd = workspace_fd,
 		.base_fd = -1,
 	};
@@ -361,7 +463,8 @@ static bool shape_add_entries(struct policy *policy, struct cell_spec *spec,
 			       policy->name, count, SPEC_ENTRIES_MAX);
 	bool ok = base_open(&opening, workspace_fd, err) && blocked_open(&opening, err) &&
 		  paths_show(&opening, &policy->write, "write", true, err) &&
-		  paths_show(&opening, &policy->read, "read", false, err);
+		  paths_show(&opening, &policy->read, "read", false, err) &&
+		  below_show_all(&opening, err);
 
 	if (ok) {
 		workspace_stand(&opening);
@@ -1464,6 +1567,16 @@ static bool may_get_folders(const struct shape_options *options, const struct po
 	       (options->has_granted != NULL && options->has_granted(options->context));
 }
 
+/* A file of the host that is pinned may be missing in the layers below. */
+static void pins_may_miss(const struct below *below, struct cell_spec *spec)
+{
+	for (size_t i = 0; below != NULL && i < spec->view.count; i++) {
+		struct view_entry *entry = &spec->view.entries[i];
+
+		entry->optional = entry->optional || entry->kind == VIEW_PIN;
+	}
+}
+
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err)
 {
@@ -1502,14 +1615,14 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		.write_bytes = policy->limits.write_bytes,
 		.watches = policy->limits.watches,
 	};
-	if (options->review != NULL && !spec_is_sealed(spec))
+	if ((options->review != NULL || options->below != NULL) && !spec_is_sealed(spec))
 		return err_set(err, ECHILD,
 			       REVIEW_KEY
 			       ": only a cell of level L3 has layers to write to; here "
 			       "every write would be real: see `glovebox doctor`");
 	spec->grace_s = policy->limits.grace_s;
 	spec->agent = arena_copy(&spec->arena, str_of(policy->name));
-	if (!shape_add_entries(policy, spec, options->review, workspace_fd, err) ||
+	if (!shape_add_entries(options, policy, spec, workspace_fd, err) ||
 	    !ceiling_check(options->ceiling, policy, err) ||
 	    !shape_add_protected(options, spec, err) ||
 	    !shape_hide_state(options, spec, err))
@@ -1538,6 +1651,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_var_tmp(policy, spec);
 	shape_add_environment(options, policy, spec);
 	shape_hide_programs(policy, spec);
+	pins_may_miss(options->below, spec);
 	if (!shape_add_ssh(options, spec, err))
 		return false;
 	shape_advise(options, policy);

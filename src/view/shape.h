@@ -26,6 +26,8 @@ struct ceiling;
 #include <stdbool.h>
 #include <sys/stat.h>
 
+struct below;
+struct below_found;
 struct review;
 struct undo_plan;
 
@@ -115,6 +117,7 @@ struct shape_options {
 	const struct undo_plan *undoes;
 	/* locked; takes all writes to the trees of `write`. For L3 only. NULL: none */
 	struct review *review;
+	const struct below *below; /* over these layers the cell works (below.h); or NULL */
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	const struct shape_ssh *ssh; /* NULL: the cell has no ssh agent; for L3 only */
 	const struct shape_shown *shown; /* shown besides the policy's entries; or NULL */
@@ -183,11 +186,17 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 bool shape_closed_to_others(int fd);
 
 /*
- * As shape_show_tree, for a folder under a layer in memory of at most SIZE bytes. The
- * layer takes all writes, and the folder itself stays unchanged.
+ * As shape_show_tree, for a folder, or FOUND of the layers below, under a layer in memory of at
+ * most SIZE bytes. The layer takes all writes, and what lies below it stays unchanged.
  */
 bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
-		      uint64_t size, struct err *err);
+		      const struct below_found *found, uint64_t size, struct err *err);
+/*
+ * As shape_show_tree, for a folder or file that is not written to, under what FOUND has of it.
+ * *TAKE_FD is -1 where only FOUND has it.
+ */
+bool shape_show_below(struct cell_spec *spec, const char *path, int *take_fd,
+		      const struct below_found *found, struct err *err);
 
 /*
  * Take away the mark in FOLDER, which holds the upper folder of a kept layer, with which the
@@ -202,9 +211,10 @@ void shape_unmark_layer(const char *folder);
  */
 bool shape_empty_layer(const char *folder);
 
-/* As shape_show_tree, for a writable folder under the layer of REVIEW. */
+/* As shape_show_layer, for a writable folder under the layer of REVIEW. */
 bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
-		       struct review *review, struct err *err);
+		       const struct below_found *found, struct review *review,
+		       struct err *err);
 
 /* Is there a tree or layer at PATH already, a writable one when WRITABLE? */
 bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writable);

@@ -15,8 +15,13 @@ static void is_whole(const struct review_meta *meta)
 {
 	if (strlen(meta->id) != REVIEW_ID - 1 || meta->workspace[0] != '/' ||
 	    meta->rights == NULL || meta->state >= REVIEW_STATES ||
-	    meta->tree_count > REVIEW_TREES_MAX || meta->counts.bytes < 0)
+	    meta->tree_count > REVIEW_TREES_MAX || meta->over_count > REVIEW_OVER_MAX ||
+	    meta->counts.bytes < 0)
 		abort();
+	for (size_t i = 0; i < meta->over_count; i++) {
+		if (strspn(meta->over[i], "0123456789abcdef") != REVIEW_ID - 1)
+			abort();
+	}
 	for (size_t i = 0; i < meta->tree_count; i++) {
 		if (meta->trees[i].path[0] != '/' ||
 		    strstr(meta->trees[i].path, "/../") != NULL)
