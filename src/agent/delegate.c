@@ -82,12 +82,13 @@ enum layer_stage {
 	LAYER_WORKS,
 	LAYER_READY, /* it has done its work, and waits for the word to land it */
 	LAYER_LANDS, /* it has the word */
+	LAYER_TAKEN, /* its process has ended, and this one lands its layer */
 };
 
 struct delegation {
 	struct orchestra *orchestra;
 	struct delegation *next;
-	struct running *running;
+	struct running *running;   /* NULL: it was cancelled while its layer was landed */
 	struct delegate *delegate; /* NULL: it is queued */
 	char *agent;
 	enum layer_stage stage;
@@ -580,7 +581,7 @@ static void add_kept(const struct delegation *delegation, struct tool_result *re
 		return;
 	value_set_text(tool_details(result), "review", delegation->layer);
 	/* One that ends by itself has left the layer to a person, as its role asks for. */
-	if (delegation->stage == LAYER_LANDS && !landed &&
+	if (delegation->stage == LAYER_LANDS && !landed && !orchestra->options.layered &&
 	    delegate_fault(delegation->delegate))
 		(void)buf_addf(&result->text,
 			       "Its landing broke off: each file in the workspace is old or new, and a "
@@ -655,17 +656,44 @@ static void delegation_finish(struct delegation *delegation)
 	 * changes of our next command.
 	 */
 	if (value_count(value_member(result.details, "changed")) > 0 ||
-	    delegation->stage == LAYER_LANDS)
+	    delegation->stage >= LAYER_LANDS)
 		session_checkpoint(orchestra->session, false);
 	delegation_free(delegation);
-	running_end(running, &result);
+	if (running)
+		running_end(running, &result);
+	else
+		tool_result_fini(&result);
 	layers_go_on(orchestra);
+}
+
+/*
+ * Land the layer of DELEGATION into that of this run, and take the event as if the delegate had
+ * printed it. Meanwhile the loop turns, so the call may be cancelled.
+ */
+static void land_here(struct delegation *delegation)
+{
+	const struct orchestra *orchestra = delegation->orchestra;
+	struct delegate *delegate = delegation->delegate;
+	struct buf line;
+
+	buf_init(&line, DELEGATE_LINE_MAX);
+	delegation->stage = LAYER_TAKEN;
+	buf_clear(&delegate->report.line);
+	if (orchestra->options.layer_land(orchestra->options.context, orchestra->session,
+					  delegation->layer, &line) &&
+	    delegation->running)
+		(void)delegate_report_take(&delegate->report, buf_str(&line), NULL);
+	buf_fini(&line);
 }
 
 static void ended(void *context, struct delegate *delegate)
 {
-	(void)delegate;
-	delegation_finish(context);
+	struct delegation *delegation = context;
+
+	if (delegation->stage == LAYER_LANDS && !delegate_fault(delegate) &&
+	    !delegate->killed && delegate->status == DELEGATE_LEFT)
+		land_here(delegation);
+	delegation_finish(delegation);
 }
 
 /* Start the process of DELEGATION. False: DELEGATION has ended with a sentence, and is freed. */
@@ -726,7 +754,7 @@ static struct delegation *find_stage(const struct orchestra *orchestra,
  */
 static void layers_go_on(struct orchestra *orchestra)
 {
-	size_t working, waiting, landing, ready;
+	size_t working, waiting, landing, taken, ready;
 	struct delegation *next;
 
 	(void)find_stage(orchestra, LAYER_WORKS, &working);
@@ -734,11 +762,35 @@ static void layers_go_on(struct orchestra *orchestra)
 	       working < orchestra->options.writers)
 		working += delegation_start(next);
 	(void)find_stage(orchestra, LAYER_LANDS, &landing);
+	(void)find_stage(orchestra, LAYER_TAKEN, &taken);
 	next = find_stage(orchestra, LAYER_READY, &ready);
-	if (working + waiting + landing > 0 || !next)
+	if (working + waiting + landing + taken > 0 || !next)
 		return;
 	next->stage = LAYER_LANDS;
 	delegate_tell_to_land(next->delegate);
+}
+
+/*
+ * Name the layer ID of a delegate that is about to begin as AGENT, where it has one: HAS. False:
+ * RESULT says why it cannot have what it needs.
+ */
+static bool layer_name(const struct orchestra *orchestra, const char *agent,
+		       char id[ORCHESTRA_LAYER], bool *has, struct tool_result *result)
+{
+	struct err err;
+
+	*has = orchestra_layers(orchestra) && orchestra_writes(orchestra, agent);
+	if (*has && !session_has_room(orchestra->session, &err)) {
+		(void)tool_fail(result, "%s", err.text);
+		result->status = RESULT_DENIED;
+		return false;
+	}
+	*has = *has && orchestra->options.layer_new(orchestra->options.context, agent, id);
+	if (*has || !orchestra->options.layered || !orchestra_writes(orchestra, agent))
+		return true;
+	(void)tool_fail(result, "%s cannot have a layer of its own now. Do it yourself.",
+			agent);
+	return false;
 }
 
 void delegate_calls_begin(void *keeper, struct running *running)
@@ -746,10 +798,13 @@ void delegate_calls_begin(void *keeper, struct running *running)
 	struct orchestra *orchestra = keeper;
 	const char *agent = value_text(value_member(running_arguments(running), "agent"));
 	struct delegation *delegation, **last = &orchestra->first;
+	char layer[ORCHESTRA_LAYER] = "";
 	struct tool_result result;
+	bool has_layer;
 
 	tool_result_init(&result);
-	if (!may_delegate(orchestra, agent, &result)) {
+	if (!may_delegate(orchestra, agent, &result) ||
+	    !layer_name(orchestra, agent, layer, &has_layer, &result)) {
 		running_end(running, &result);
 		return;
 	}
@@ -761,9 +816,8 @@ void delegate_calls_begin(void *keeper, struct running *running)
 		last = &(*last)->next;
 	*last = delegation;
 	tool_result_fini(&result);
-	if (orchestra_layers(orchestra) && orchestra_writes(orchestra, agent) &&
-	    orchestra->options.layer_new(orchestra->options.context, agent,
-					 delegation->layer)) {
+	memcpy(delegation->layer, layer, sizeof(layer));
+	if (has_layer) {
 		delegation->stage = LAYER_QUEUED;
 		layers_go_on(orchestra);
 	} else {
@@ -781,6 +835,11 @@ void delegate_calls_stop(void *keeper, struct running *running)
 		at = at->next;
 	if (!at)
 		return;
+	/* The landing is a call of its own, which the same cancel ends. */
+	if (at->stage == LAYER_TAKEN) {
+		at->running = NULL;
+		return;
+	}
 	/*
 	 * When several calls are cancelled at the same time, their delegates share one
 	 * grace period.

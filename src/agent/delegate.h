@@ -14,6 +14,10 @@
  * order of their calls, each when its caller tells it so: all of them have begun with the same
  * files, and none sees what another has not finished. A layer whose delegate did not finish
  * is not landed and stays for a person.
+ *
+ * Delegates of an agent that works in a layer itself have layers in any case, over that one
+ * (view/below.h). Only the cell of that agent may write to its layer, so a delegate that gets the
+ * word ends, and its caller lands what it has left.
  */
 #pragma once
 
@@ -82,7 +86,14 @@ void delegate_report_end(struct delegate_report *report);
  * the word to land its layer (one byte, or the end of the file), and the caller.
  */
 #define DELEGATE_ROLE "glovebox-delegate"
-enum { DELEGATE_ARGUMENTS = 7 };
+enum {
+	DELEGATE_ARGUMENTS = 7,
+	/*
+	 * The exit code of a delegate that has got the word to land, and whose layer lies over
+	 * that of its caller, which lands it.
+	 */
+	DELEGATE_LEFT = 64,
+};
 
 struct delegate_options {
 	struct loop *loop;           /* it calls `ended`, and outlives the delegate */

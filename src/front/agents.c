@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
+#include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
@@ -539,10 +540,14 @@ static unsigned effects_of(const struct setup *setup, const struct policy *polic
 	return effects;
 }
 
+bool agents_only_read(const struct setup *setup, const struct policy *policy)
+{
+	return (effects_of(setup, policy) & (EFFECT_WRITES | EFFECT_RUNS)) == 0;
+}
+
 static struct value *describe(const struct setup *setup, const char *name,
 			      const struct config_role *role, const struct policy *policy)
 {
-	const unsigned changes = EFFECT_WRITES | EFFECT_RUNS;
 	struct value *row = value_new_object();
 	struct value *tools = value_new_array(), *write = value_new_array();
 
@@ -555,7 +560,7 @@ static struct value *describe(const struct setup *setup, const char *name,
 	for (size_t i = 0; i < policy->write.count; i++)
 		value_append(write, value_new_text(policy->write.items[i].text));
 	value_set(row, "write", write);
-	value_set_boolean(row, "only_reads", (effects_of(setup, policy) & changes) == 0);
+	value_set_boolean(row, "only_reads", agents_only_read(setup, policy));
 	return row;
 }
 
@@ -738,6 +743,11 @@ static bool has_hands(const struct policy *policy)
 	return false;
 }
 
+bool agents_only_delegate(const struct policy *policy)
+{
+	return !has_hands(policy) && policy_has_tool(policy, delegate_agent_tool.name);
+}
+
 /* Has the agent any tool of the orchestra? NAMED: any that only agents have which name it. */
 static bool uses_any(const struct policy *policy, bool named)
 {
@@ -834,6 +844,14 @@ static bool layer_show(void *context, struct session *session, const char *id)
 	       writer_show(session, orchestrate->workspace, id);
 }
 
+static bool layer_land(void *context, struct session *session, const char *id,
+		       struct buf *line)
+{
+	const struct orchestrate *orchestrate = context;
+
+	return writer_land_in(session, orchestrate->workspace, id, line);
+}
+
 /* Say which layers wait for the person. */
 static void tell_left(const struct orchestrate *orchestrate)
 {
@@ -885,6 +903,8 @@ static void make_request(struct orchestrate *orchestrate,
 		value_set(orchestrate->request, "asks", asks_of(options));
 	if (setup->asked != NULL)
 		value_set(orchestrate->request, "ask", value_copy(setup->asked));
+	if (setup->review != NULL)
+		value_set(orchestrate->request, "over", layered_over(setup));
 	make_prompt(orchestrate, setup);
 }
 
@@ -933,6 +953,8 @@ bool orchestrate_open(const struct orchestrate_options *options,
 		.layer_new = layer_new,
 		.layer_left = layer_left,
 		.layer_show = layer_show,
+		.layered = setup->review != NULL,
+		.layer_land = layer_land,
 		.context = orchestrate,
 		.alone = options->alone,
 		.counts_answers = options->counts_answers,

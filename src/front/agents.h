@@ -146,6 +146,14 @@ bool orchestrate_open(const struct orchestrate_options *options,
 /* Call it after the end of the session. NULL is fine. */
 void orchestrate_close(struct orchestrate *orchestrate);
 
+/*
+ * Does an agent with POLICY only read? False where it may change files, run commands or delegate.
+ */
+bool agents_only_read(const struct setup *setup, const struct policy *policy);
+
+/* Has an agent with POLICY only tools of the orchestra, delegate_agent among them? */
+bool agents_only_delegate(const struct policy *policy);
+
 /* PROMPT, with the list of agents when the agent may delegate; borrowed. */
 const char *orchestrate_prompt(const struct orchestrate *orchestrate, const char *prompt);
 

@@ -598,6 +598,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->undo_space = setup->undo_space;
 	options->undoes = setup->undoes;
 	options->review = setup->review;
+	options->below = setup->below.count > 0 ? &setup->below : NULL;
 	options->publishes = setup->publishes;
 	options->asks = setup->asks;
 	options->ssh = setup->ssh != NULL ? &setup->ssh->shape : NULL;
@@ -1751,6 +1752,7 @@ void setup_fini(struct setup *setup)
 	free(setup->ssh);
 	front_servers_fini(&setup->servers);
 	front_plugins_fini(&setup->plugins);
+	below_close(&setup->below);
 	value_free(setup->asked);
 	policy_free(setup->policy);
 	policy_free(setup->bounds);

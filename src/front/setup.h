@@ -17,6 +17,7 @@
 #include "session/session.h"
 #include "store/journal.h"
 #include "tool/tool.h"
+#include "view/below.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,6 +112,7 @@ struct setup {
 	struct orchestra *orchestra;     /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
 	struct review *review; /* of --review; for its sessions (layered.h). NULL: none */
+	struct below below; /* the layers over which its sessions work (view/below.h) */
 	bool tells_review;     /* the person is told where a new review lies (layered.h) */
 	bool publishes;        /* its sessions publish the policy's ports */
 	bool asks;             /* programs of its cells may ask a person (session.h) */

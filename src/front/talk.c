@@ -12,6 +12,7 @@
 #include "base/value.h"
 #include "front/agents.h"
 #include "front/formats.h"
+#include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/rules.h"
 #include "front/setup.h"
@@ -1081,19 +1082,37 @@ static bool delegate_set_up(const struct value *request, struct options *options
 		words[count++] = "--minimum-level";
 		words[count++] = level_text;
 	}
-	return options_parse(options, delegate_rows, words, false, err) &&
-	       setup_init(setup, options, NULL, err) && delegate_serve(setup, request, err);
+	if (!options_parse(options, delegate_rows, words, false, err) ||
+	    !setup_init(setup, options, NULL, err))
+		return false;
+	/* Before those above it bound it. */
+	if (value_member(request, "layer") != NULL)
+		layered_write_base(setup->policy);
+	return true;
 }
 
-/* The delegate has worked in REVIEW: land it when WORD comes. */
-static void delegate_land(const struct value *request, struct review *review, int word)
+/* Wait for the caller's word to land. False: it does not come. */
+static bool wait_for_word(int word)
+{
+	char byte;
+	ssize_t got;
+
+	do {
+		got = read(word, &byte, 1);
+	} while (got < 0 && errno == EINTR);
+	return got == 1;
+}
+
+/* The delegate has worked in REVIEW, and the word has come: land it. */
+static void delegate_land(const struct value *request, struct review *review)
 {
 	struct options options = {0};
 	struct setup setup = {0};
 	struct err err = {0};
 
-	if (delegate_set_up(request, &options, &setup, &err))
-		writer_land(&setup, review, word);
+	if (delegate_set_up(request, &options, &setup, &err) &&
+	    delegate_serve(&setup, request, &err))
+		writer_land(&setup, review);
 	else
 		(void)verb_complain(CODE_FAILED, "%s", err.text);
 	setup_fini(&setup);
@@ -1101,12 +1120,40 @@ static void delegate_land(const struct value *request, struct review *review, in
 }
 
 /*
- * `review` of the agent, or of one above it, keeps its work for a person. Without a layer of
- * the caller's it is refused: nobody would be told of a layer that this process makes.
+ * Open what the delegate works with. `review` of the agent, or of one above it, keeps its work for
+ * a person: *KEPT. One above it that works in a layer itself has what it asks for. Without a
+ * layer of the caller's `review` is refused: nobody would be told of a layer that this process
+ * makes.
  */
+static bool delegate_open(const struct value *request, struct options *options,
+			  struct setup *setup, bool *kept, struct err *err)
+{
+	const struct value *over = value_member(request, "over");
+	const bool layered = value_member(request, "layer") != NULL;
+
+	if (!delegate_set_up(request, options, setup, err))
+		return false;
+	*kept = setup->policy->review;
+	if (!delegate_serve(setup, request, err) ||
+	    !layered_below(setup, over, WRITER_VERB, err))
+		return false;
+	*kept = over != NULL ? *kept : setup->policy->review;
+	if (!layered && *kept && over == NULL)
+		return err_set(err, EINVAL,
+			       "%s works in layers (`review`) and is a delegate only where "
+			       "limits.writers is more than 1, or for an agent in a layer",
+			       value_text(value_member(request, "agent")));
+	/* Its caller has given it no layer, because it only read then. */
+	if (!layered && over != NULL && !agents_only_read(setup, setup->policy))
+		return err_set(err, EPERM,
+			       "%s writes now, and its caller has no layer for it: "
+			       "delegate again",
+			       value_text(value_member(request, "agent")));
+	return !layered || writer_begin(setup, request, err);
+}
+
 static int delegate_work(const struct value *request, int word)
 {
-	const char *layer = value_text(value_member(request, "layer"));
 	struct options options = {0};
 	struct setup setup = {0};
 	struct err err = {0};
@@ -1118,24 +1165,19 @@ static int delegate_work(const struct value *request, int word)
 	    value_text(value_member(request, "task")) == NULL)
 		return verb_complain(CODE_USAGE,
 				     "a request without workspace, agent or task");
-	if (!delegate_set_up(request, &options, &setup, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (setup.policy->review && layer == NULL)
-		code = verb_complain(CODE_FAILED,
-				     "%s works in layers (`review`) and is a delegate only where "
-				     "limits.writers is more than 1",
-				     value_text(value_member(request, "agent")));
-	else if (layer != NULL && !writer_begin(&setup, request, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else {
-		kept = setup.policy->review;
+	if (delegate_open(request, &options, &setup, &kept, &err))
 		code = delegate_turn(&setup, request);
-	}
+	else
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	struct review *review = writer_end(&setup);
 	setup_fini(&setup);
 	options_fini(&options);
-	if (review != NULL && code == CODE_DONE && !kept)
-		delegate_land(request, review, word);
+	if (review != NULL && code == CODE_DONE && !kept && wait_for_word(word)) {
+		if (review->meta.over_count > 0)
+			code = DELEGATE_LEFT;
+		else
+			delegate_land(request, review);
+	}
 	review_close(review);
 	return code;
 }

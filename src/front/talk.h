@@ -154,6 +154,7 @@ void talk_close(struct talk *talk); /* ends everything that still runs; NULL is 
  * 	asks           kinds (policy.h) that all agents above let it ask for; absent: none
  * 	ask            kinds that the person named for the whole run, beside those of the role
  * 	layer          write into a layer of this name (front/review/writer.h); absent: none
+ * 	over           the layers below, the caller's first (view/below.h); absent: none
  * 	budget         the most tokens, money, seconds, answers; 0 or absent: no bound
  */
 

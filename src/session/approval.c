@@ -578,6 +578,7 @@ static void extra_free(struct extra *extra)
 {
 	fd_close(&extra->root.fd);
 	free((char *)(uintptr_t)extra->root.path);
+	free((char *)(uintptr_t)extra->root.source);
 	free(extra->because);
 	free(extra->rule);
 	free(extra);
@@ -798,6 +799,24 @@ void extra_show(struct session *session, const char *path, const char *source, i
 	session->showing++;
 	masking_looks_in(session, path);
 	widening_add(made);
+}
+
+bool extra_lend(struct running *running, const char *path, const char *source, int *take_fd)
+{
+	struct extra *extra, **last = &running->asking.extras;
+	size_t count = 0;
+
+	for (; *last != NULL; count++)
+		last = &(*last)->next;
+	if (count == ANCHOR_EXTRAS_MAX)
+		return false;
+	extra = memory_alloc(sizeof(*extra));
+	extra->root = (struct shape_extra){.path = memory_copy(path),
+					   .source = memory_copy(source),
+					   .fd = fd_take(take_fd)};
+	extra->granted = true;
+	*last = extra;
+	return true;
 }
 
 bool extra_needs_worker(const struct running *running)

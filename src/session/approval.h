@@ -213,6 +213,12 @@ struct extra {
  */
 bool extra_want(struct running *running, const struct verdict *verdict, struct err *why);
 
+/*
+ * RUNNING alone sees, at PATH of the view, the folder SOURCE of the host, to be read only. Nobody is
+ * asked for it. *TAKE_FD holds it open. False: RUNNING has as many folders as it may have.
+ */
+bool extra_lend(struct running *running, const char *path, const char *source, int *take_fd);
+
 /* Does RUNNING need a worker of its own, because only RUNNING may see some folder? */
 bool extra_needs_worker(const struct running *running);
 /*

@@ -5,6 +5,7 @@
 
 #include "tool/call.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
@@ -16,6 +17,8 @@
 #include "tool/denial.h"
 #include "tool/schema.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -363,28 +366,35 @@ static bool policy_allows(struct running *running)
 /* May the call work in the layer of the session, if there is one? */
 static bool layer_allows(struct running *running)
 {
-	const struct session *session = running->session;
-	const struct policy_limits *limits = &session->policy->limits;
 	const bool writes = (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0;
+	struct session *session = running->session;
 	struct err err = {0};
 
-	if (session->review == NULL)
-		return true;
-	if (running->tool->where == IN_FRONT && running->tool->begin != NULL)
-		(void)tool_fail(&running->result,
-				"%s works in cells of its own, past the layer of review %s: do it "
-				"yourself.",
-				running->tool->name, session->review->meta.id);
-	else if (writes && !running->tool->internal &&
-		 !review_has_room(session->review, session->layered.bytes, limits->layer,
-				  limits->tmp, &err))
-		(void)tool_fail(&running->result, "%s", err.text);
-	else {
-		session->review->written |= writes;
+	if (!writes || running->tool->internal || session_has_room(session, &err)) {
+		if (session->review != NULL)
+			session->review->written |= writes;
 		return true;
 	}
+	(void)tool_fail(&running->result, "%s", err.text);
 	running->result.status = RESULT_DENIED;
 	return false;
+}
+
+/* Let RUNNING see the folders LENT. */
+static bool lend(struct running *running, const struct shape_shown *lent)
+{
+	for (; lent != NULL && lent->source != NULL; lent++) {
+		auto_close int fd = open(lent->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd < 0 || !extra_lend(running, lent->path, lent->source, &fd)) {
+			(void)tool_fail(&running->result, "%s cannot be shown: %s.",
+					lent->why,
+					fd < 0 ? strerror(errno)
+					       : "it has too many folders");
+			return false;
+		}
+	}
+	return true;
 }
 
 /*
@@ -393,9 +403,9 @@ static bool layer_allows(struct running *running)
  */
 static bool judge(struct running *running, const struct request *request)
 {
-	return tool_choose(running, request) && arguments_fit(running, request) &&
-	       masking_arguments(running) && policy_allows(running) &&
-	       layer_allows(running) && job_may_begin(running);
+	return tool_choose(running, request) && lend(running, request->lent) &&
+	       arguments_fit(running, request) && masking_arguments(running) &&
+	       policy_allows(running) && layer_allows(running) && job_may_begin(running);
 }
 
 bool session_emit(struct session *session, enum event_kind kind,
@@ -415,7 +425,8 @@ bool session_emit(struct session *session, enum event_kind kind,
 	 * Somebody may be waiting for a long call of the session's own, so its progress
 	 * is reported.
 	 */
-	const bool is_silent = running != NULL && running->quiet && kind != EVENT_PROGRESS;
+	const bool is_silent = running != NULL && (running->quiet || running->unheard) &&
+			       kind != EVENT_PROGRESS;
 
 	return session->sink.event == NULL || is_silent ||
 	       session->sink.event(session->sink.context, &event, err);
@@ -426,7 +437,7 @@ static bool announce(struct running *running, const struct request *request)
 	auto_value struct value *data = NULL;
 	struct err err;
 
-	if (running->session->sink.event == NULL || running->quiet)
+	if (running->session->sink.event == NULL || running->quiet || running->unheard)
 		return true;
 	data = value_new_object();
 	if (running->arguments != NULL)
@@ -457,6 +468,7 @@ static struct running *running_new(struct session *session, const struct request
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
 	running->kind = request->by_front ? RUNNING_FOR_FRONT : RUNNING_FOR_CALLER;
 	running->quiet = request->quiet;
+	running->unheard = request->unheard;
 	running->terse = request->terse;
 	running->trace = value_ref(request->trace);
 	running->files.log_fd = running->files.plan_fd = -1;

@@ -601,8 +601,8 @@ static bool take_report(int fd, struct review_report *report, struct err *err)
 }
 
 static bool call_worker(struct session *session, const struct review *review,
-			const struct review_wish *wish, const struct files_of_call *files,
-			struct tool_result *result)
+			const struct review_wish *wish, const struct shape_shown *lent,
+			const struct files_of_call *files, struct tool_result *result)
 {
 	const struct review_meta *meta = &review->meta;
 	struct told_tree trees[REVIEW_TREES_MAX];
@@ -634,7 +634,8 @@ static bool call_worker(struct session *session, const struct review *review,
 			files->log},
 		.fd_count = wish->lands ? 5 : 4,
 		.by_front = true,
-		.quiet = false,
+		.unheard = wish->unheard,
+		.lent = lent,
 	};
 
 	session_call(session, &request, result);
@@ -661,11 +662,13 @@ bool session_review(struct session *session, const struct review *review,
 		    struct tool_result *result)
 {
 	struct files_of_call files = {-1, -1, -1, -1, -1, 0};
+	struct review_shown shown = {0};
 	auto_close int held = -1;
 	struct err err = {0};
 
 	files.changes = review_open_log(review, wish->lands);
-	bool fine = (files.changes >= 0 ||
+	bool fine = (!wish->lends || review_shown_fill(&shown, review, &err)) &&
+		    (files.changes >= 0 ||
 		     fd_memory_file("changes", STR(""), &files.changes, &err)) &&
 		    fd_memory_file("report", STR(""), &files.report, &err) &&
 		    fd_memory_file("diff", STR(""), &files.diff, &err) &&
@@ -677,7 +680,8 @@ bool session_review(struct session *session, const struct review *review,
 	if (!fine)
 		(void)tool_fail(result, "%s", err.text);
 	const bool called = fine;
-	fine = fine && call_worker(session, review, wish, &files, result);
+	fine = fine && call_worker(session, review, wish, shown.entries, &files, result);
+	review_shown_fini(&shown);
 	/* The worker was ended, and could tell nothing any more. */
 	if (called && !fine && files.step != 0 && undo_store_is_used(files.log)) {
 		(void)buf_end_line(&result->text);
@@ -728,25 +732,61 @@ static void open_again(const char *folder, const char *workspace, const char *id
 	review_close(review);
 }
 
-void review_reopen(const char *folder, const char *undo, const char *workspace,
-		   struct buf *told)
+/* Open those layers of LIST again whose landing is undone in the stores of the folder UNDO. */
+static void open_undone(const char *folder, const char *undo, const char *workspace,
+			const struct review_list *list, struct buf *told)
 {
 	struct undo_store *store = NULL;
 	struct undo_steps steps = {0};
-	struct review_list list = {0};
 	struct err err = {0};
 
-	if (undo != NULL && review_list_read(folder, workspace, &list, &err) &&
-	    list.count > list.open && undo_store_open_old(undo, workspace, &store, &err) &&
-	    store != NULL && undo_store_steps(store, &steps, &err)) {
-		for (size_t i = 0; i < list.count; i++) {
-			if (!list.items[i].damaged &&
-			    list.items[i].meta.state == REVIEW_LANDED &&
-			    is_undone(&steps, list.items[i].meta.id))
-				open_again(folder, workspace, list.items[i].meta.id, told);
+	if (undo_store_open_old(undo, workspace, &store, &err) && store != NULL &&
+	    undo_store_steps(store, &steps, &err)) {
+		for (size_t i = 0; i < list->count; i++) {
+			if (!list->items[i].damaged &&
+			    list->items[i].meta.state == REVIEW_LANDED &&
+			    is_undone(&steps, list->items[i].meta.id))
+				open_again(folder, workspace, list->items[i].meta.id, told);
 		}
 	}
 	undo_steps_fini(&steps);
 	undo_store_close(store);
+}
+
+/* Open those of LIST again that were landed into the layer ID, where that is undone. */
+static void open_undone_in(const char *folder, const char *workspace, const char *id,
+			   const struct review_list *list, struct buf *told)
+{
+	struct review *review = NULL;
+	char undo[PATH_MAX];
+	bool has = false;
+
+	for (size_t i = 0; i < list->count && !has; i++) {
+		const struct review_meta *meta = &list->items[i].meta;
+
+		has = !list->items[i].damaged && meta->state == REVIEW_LANDED &&
+		      meta->over_count > 0 && strcmp(meta->over[0], id) == 0;
+	}
+	if (has && review_open(folder, workspace, id, &review, NULL) &&
+	    snprintf(undo, sizeof(undo), "%s/undo", review->path) < (int)sizeof(undo))
+		open_undone(folder, undo, workspace, list, told);
+	review_close(review);
+}
+
+void review_reopen(const char *folder, const char *undo, const char *workspace,
+		   struct buf *told)
+{
+	struct review_list list = {0};
+	struct err err = {0};
+
+	if (review_list_read(folder, workspace, &list, &err) && list.count > list.open) {
+		if (undo != NULL)
+			open_undone(folder, undo, workspace, &list, told);
+		for (size_t i = 0; i < list.count; i++) {
+			if (!list.items[i].damaged && list.items[i].meta.state == REVIEW_OPEN)
+				open_undone_in(folder, workspace, list.items[i].meta.id,
+					       &list, told);
+		}
+	}
 	review_list_fini(&list);
 }

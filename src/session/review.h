@@ -148,12 +148,15 @@ struct review_wish {
 	bool lands, diff, markers, no_commits;
 	bool brief; /* only the changes of which a person is told after a landing */
 	bool rest; /* land all but what is in conflict, which keeps commits back as well */
+	bool unheard;     /* no event tells of the call (session.h) */
+	bool lends;       /* the session does not show the layer's trees */
 	const char *hash; /* land only when the reading has this hash; or NULL */
 };
 
 /*
  * Compare REVIEW with the workspace and, when WISH says so, land it. SESSION shows its trees
- * (review_shown_fill). False: RESULT has a sentence. REPORT is zero before.
+ * (review_shown_fill), or with `lends` this call alone sees them. False: RESULT has a sentence.
+ * REPORT is zero before.
  */
 bool session_review(struct session *session, const struct review *review,
 		    const struct review_wish *wish, struct review_report *report,
@@ -166,8 +169,9 @@ bool session_review(struct session *session, const struct review *review,
 void review_say_unfinished(const char *id, uint32_t step, struct buf *out);
 
 /*
- * Layers of WORKSPACE whose landing was undone are open again. UNDO is the folder of all undo
- * stores, or NULL. A sentence about each of them is added to TOLD (or NULL).
+ * Layers of WORKSPACE whose landing was undone are open again, also where they were landed into
+ * another layer. UNDO is the folder of all undo stores, or NULL. A sentence about each of them is
+ * added to TOLD (or NULL).
  */
 void review_reopen(const char *folder, const char *undo, const char *workspace,
 		   struct buf *told);

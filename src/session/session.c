@@ -233,6 +233,7 @@ static bool shape_make(const struct session_options *options,
 		.protected_files = options->protected_files,
 		.undoes = undoes,
 		.review = options->review,
+		.below = options->below,
 		.hold_guard = cell_hold_guard,
 		.has_granted = cell_has_granted,
 		.context = record,
@@ -338,6 +339,15 @@ static void note_rename(const struct session *session, const struct tool *tool,
 		       "[A folder that was there before this session's layer is not renamed in one "
 		       "step (EXDEV): mv copies it and removes the old one; a program has to do the "
 		       "same.]\n");
+}
+
+bool session_has_room(const struct session *session, struct err *err)
+{
+	const struct policy_limits *limits = &session->policy->limits;
+
+	return session->review == NULL ||
+	       review_has_room(session->review, session->layered.bytes, limits->layer,
+			       limits->tmp, err);
 }
 
 void session_note_layer(struct session *session, const struct tool *tool,

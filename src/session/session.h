@@ -128,6 +128,11 @@ struct session_options {
 	 * cell writes to the trees themselves.
 	 */
 	struct review *review;
+	/*
+	 * The layers over which the session works (view/below.h): those of its callers, or those
+	 * that the layer `review` names; borrowed. NULL: none.
+	 */
+	const struct below *below;
 	/* The steps that this session is opened to undo (plan.h); NULL: none. */
 	const struct undo_aim *undoes;
 	/*
@@ -300,6 +305,9 @@ struct request {
 	 */
 	const struct tool *made;
 	bool quiet; /* the session's own: no event tells of it, no cancel_fd ends it */
+	bool unheard; /* no event tells of it, because somebody else tells; cancel_fd ends it */
+	/* folders that this call alone sees; ended by {0} (view/shape.h). NULL: none */
+	const struct shape_shown *lent;
 	/* nobody looks at its details: a tool that only reads may leave them out */
 	bool terse;
 	/*
@@ -398,6 +406,12 @@ void session_jobs_running(const struct session *session, struct buf *text);
  */
 void session_call(struct session *session, const struct request *request,
 		  struct tool_result *result);
+
+/*
+ * Is there room for more in the layer of SESSION? True where it has none. False: ERR says what to
+ * do.
+ */
+bool session_has_room(const struct session *session, struct err *err);
 
 /*
  * Take the workspace as it is now as the state from which the next commands start. The
@@ -804,8 +818,9 @@ struct running {
 	enum running_due due;
 	enum running_changes changes;
 	bool cancelled;
-	bool quiet; /* no event tells of it */
-	bool terse; /* its details may be left out */
+	bool quiet;   /* no event tells of it */
+	bool unheard; /* nor of this one, which may be cancelled */
+	bool terse;   /* its details may be left out */
 	struct running_files files;
 	struct running_times times;
 	struct running_asking asking;

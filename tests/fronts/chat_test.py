@@ -1204,6 +1204,49 @@ def the_layer_of_a_conversation_is_shown_landed_and_gone_on_with():
 
 
 @tap.case
+def an_undo_takes_what_a_delegate_landed_out_of_the_layer():
+    one = {"name": "one", "turns": [
+        {"calls": [{"tool": "bash", "arguments": {"command": "echo one > one.txt; echo one >> own.txt"}}]},
+        {"text": "One did."}]}
+    script = {"name": "layer", "turns": [
+        {"calls": [{"tool": "bash", "arguments": {"command": "echo own > own.txt"}}]},
+        {"calls": [{"tool": "delegate_agent", "arguments": {"agent": "one", "task": "Task."}}]},
+        {"text": "Landed."}, {"text": "You said: ${prompt}.", "repeat": True}]}
+    with tempfile.TemporaryDirectory(prefix="chat-") as folder:
+        replay = os.path.join(folder, "one.json")
+        with open(replay, "w", encoding="utf-8") as file:
+            json.dump(one, file)
+        config = {"agents": {
+            "one": {"tools": ["bash"], "write": ["."], "model": f"replay:{replay}"},
+            "boss": {"tools": ["bash", "delegate_agent"], "write": ["."]}}}
+        with Chat(script, config=config, options=("--agent", "boss", "--review")) as tty:
+            tty.type(b"go\r")
+            tty.shows("Landed.")
+            tty.prompt()
+            tty.type(b"\x0c/review --stat\r")
+            tty.shows("own.txt  +2 -0")
+            tty.prompt()
+            assert "one.txt" in tty.latest("> /review") and "land ──" not in tty.screen.text()
+            tty.type(b"/undo\r")
+            tty.shows("! to the model: The person has undone a step of yours:")
+            tty.prompt()
+            tty.type(b"\x0c/review --stat\r")
+            tty.shows("own.txt  +1 -0")
+            tty.prompt()
+            assert "one.txt" not in tty.latest("> /review") and not made(tty, "own.txt")
+            tty.type(b"\x04")
+            is_asked(tty, 1)
+            tty.type(b"\r")
+            assert tty.end() == 0, tty.screen.text()
+            # What the delegate had written is a review by itself again.
+            listed = subprocess.run([GLOVEBOX, "review", "--list", "--json"], cwd=tty.work, text=True, check=True,
+                                    env=tty.variables, stdout=subprocess.PIPE).stdout
+            rows = [json.loads(line) for line in listed.splitlines()]
+            assert sorted(row["state"] for row in rows) == ["open", "open"], rows
+            assert ["over" in row for row in rows].count(True) == 1, rows
+
+
+@tap.case
 def a_conflict_lands_nothing_and_the_conversation_goes_on_in_its_layer():
     script = {"name": "layer", "turns": [
         {"calls": [{"tool": "bash", "arguments": {"command": "echo ours > a; echo b > b"}}]},

@@ -113,10 +113,17 @@ bool orchestra_writes(const struct orchestra *orchestra, const char *agent)
 					      orchestra_role(orchestra, agent));
 }
 
+/* Does the cell of the run know layers? */
+static bool has_layers(const struct orchestra *orchestra)
+{
+	return orchestra->session &&
+	       session_strength(orchestra->session).level == SANDBOX_SEALED;
+}
+
 bool orchestra_layers(const struct orchestra *orchestra)
 {
-	return orchestra->options.writers > 1 && orchestra->session &&
-	       session_strength(orchestra->session).level == SANDBOX_SEALED;
+	return (orchestra->options.writers > 1 || orchestra->options.layered) &&
+	       has_layers(orchestra);
 }
 
 const struct value *orchestra_find(const struct orchestra *orchestra, const char *agent)
@@ -249,8 +256,8 @@ static bool goes_beside(void *keeper, const struct value *arguments)
 	const struct orchestra *orchestra = keeper;
 	const char *agent = value_text(value_member(arguments, "agent"));
 
-	return agent &&
-	       (!orchestra_writes(orchestra, agent) || orchestra_layers(orchestra));
+	return agent && (!orchestra_writes(orchestra, agent) ||
+			 (orchestra->options.writers > 1 && has_layers(orchestra)));
 }
 
 const struct tool delegate_agent_tool = {

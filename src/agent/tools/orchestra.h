@@ -64,7 +64,8 @@ struct orchestra_options {
 	bool (*only_reads)(void *context, const char *agent);
 	/*
 	 * More than 1: so many delegates that write work side by side, each in a layer of its
-	 * own. layer_new names the layer of one that is about to begin. layer_left is called
+	 * own. With `layered` each has one in any case, over that of this run. layer_new names
+	 * the layer of one that is about to begin. layer_left is called
 	 * when it has ended: is anything of its layer left, which a person lands or drops?
 	 * layer_show shows the layer in the cell of this run, below ORCHESTRA_LAYERS.
 	 */
@@ -72,6 +73,13 @@ struct orchestra_options {
 	bool (*layer_new)(void *context, const char *agent, char id[ORCHESTRA_LAYER]);
 	bool (*layer_left)(void *context, const char *id);
 	bool (*layer_show)(void *context, struct session *session, const char *id);
+	/*
+	 * This run works in a layer itself, into which it lands those of its delegates:
+	 * layer_land does so, and puts the event of the landing, a line, into LINE.
+	 */
+	bool layered;
+	bool (*layer_land)(void *context, struct session *session, const char *id,
+			   struct buf *line);
 	void *context;
 	/*
 	 * There is no run, only one call or those of an MCP client: the tools of runs
@@ -138,7 +146,7 @@ const char *orchestra_role(const struct orchestra *orchestra, const char *agent)
 const struct value *orchestra_find(const struct orchestra *orchestra, const char *agent);
 /* May AGENT change something? */
 bool orchestra_writes(const struct orchestra *orchestra, const char *agent);
-/* Do delegates that write work in layers, side by side? */
+/* Do delegates that write work in layers? */
 bool orchestra_layers(const struct orchestra *orchestra);
 /* Append the names in the registry: "coder, tester". */
 void orchestra_add_names(const struct orchestra *orchestra, struct buf *out);

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "front/agents.h"
 #include "front/terminal/paint.h"
 #include "policy/policy.h"
 #include "view/review.h"
@@ -82,35 +83,45 @@ static bool take(struct review *review, const char *by, struct err *err)
 	return ok;
 }
 
-/* layered_begin; FULL: the layer of ID may be over its limit. */
-static bool begin(struct setup *setup, const char *id, bool full, const char *by,
-		  const char *const *words, struct err *err)
+/* The folder of all layers. */
+static bool find_folder(struct buf *folder, struct err *err)
+{
+	return review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), folder) ||
+	       err_set(err, ENOENT, REVIEW_KEY ": set HOME or XDG_STATE_HOME");
+}
+
+/* Make the layer of WISH, over those that SETUP has. */
+static bool make(const struct setup *setup, const char *folder,
+		 const struct layered_wish *wish, struct review **review, struct err *err)
+{
+	const struct below *below = &setup->below;
+
+	if (!review_make(folder, setup->workspace, wish->name, wish->by, review, err))
+		return false;
+	struct review_meta *meta = &(*review)->meta;
+	free(meta->command);
+	meta->command = command_of(wish->words);
+	meta->over = memory_array(below->count + 1, sizeof(*meta->over));
+	for (; meta->over_count < below->count; meta->over_count++)
+		meta->over[meta->over_count] =
+			memory_copy(below->reviews[meta->over_count]->meta.id);
+	return true;
+}
+
+/* Open and lock the layer of WISH, and open those below it. */
+static bool go_on(struct setup *setup, const char *folder,
+		  const struct layered_wish *wish, struct review **review, struct err *err)
 {
 	const struct policy_limits *limits = &setup->policy->limits;
-	struct review *review = NULL;
-	struct buf folder;
-	bool ok;
 
-	buf_init(&folder, PATH_MAX);
-	if (!review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder))
-		ok = err_set(err, ENOENT, REVIEW_KEY ": set HOME or XDG_STATE_HOME");
-	else if (id == NULL)
-		ok = review_make(folder.data, setup->workspace, NULL, by, &review, err);
-	else
-		ok = review_open(folder.data, setup->workspace, id, &review, err) &&
-		     take(review, by, err) &&
-		     (full || review_has_room(review, review->meta.counts.bytes,
-					      limits->layer, limits->tmp, err));
-	buf_fini(&folder);
-	if (ok && id == NULL) {
-		free(review->meta.command);
-		review->meta.command = command_of(words);
-	}
-	if (ok)
-		setup->review = review;
-	else
-		review_close(review);
-	return ok;
+	if (!review_open(folder, setup->workspace, wish->id, review, err) ||
+	    !take(*review, wish->by, err))
+		return false;
+	const struct review_meta *meta = &(*review)->meta;
+	return (wish->full || review_has_room(*review, meta->counts.bytes, limits->layer,
+					      limits->tmp, err)) &&
+	       below_open(folder, setup->workspace, meta->over, meta->over_count,
+			  wish->by, &setup->below, err);
 }
 
 void layered_tell(struct setup *setup)
@@ -131,45 +142,111 @@ void layered_tell(struct setup *setup)
 	buf_fini(&text);
 }
 
-bool layered_begin(struct setup *setup, const char *id, const char *by,
-		   const char *const *words, struct err *err)
+void layered_write_base(struct policy *policy)
 {
-	if (!begin(setup, id, false, by, words, err))
-		return false;
-	setup->tells_review = true;
-	return true;
+	struct policy_paths *write = &policy->write;
+
+	if (!agents_only_delegate(policy))
+		return;
+	write->items = memory_grow(write->items, write->count + 1, sizeof(*write->items));
+	write->items[write->count++] =
+		(struct policy_path){.text = memory_copy("."),
+				     .path = memory_copy(policy->base.path)};
 }
 
-/* Tell the model of SETUP's agent where its writes are. */
-static void prompt_add(struct setup *setup)
+/* Tell the model of SETUP's agent PROMPT, where its writes are. */
+static void prompt_add(struct setup *setup, const char *prompt)
 {
+	const struct str whole = str_of(prompt), mark = STR("%s");
+	const size_t at = (size_t)(strstr(prompt, mark.data) - prompt);
 	struct buf text;
 
-	if (setup->role.prompt == NULL)
-		return;
 	buf_init(&text, VALUE_TEXT_MAX);
-	(void)buf_addf(&text,
-		       "%s\n\nYou work in a layer (review %s): what you write is seen by your tools, "
-		       "and the files in the person's folder stay as they are until the person "
-		       "lands it. Landing is not your task.\n",
-		       setup->role.prompt, setup->review->meta.id);
+	if (setup->role.prompt != NULL)
+		(void)buf_addf(&text, "%s\n\n", setup->role.prompt);
+	(void)buf_addstr(&text, str_part(whole, 0, at));
+	(void)buf_adds(&text, setup->review->meta.id);
+	(void)buf_addstr(&text, str_part(whole, at + mark.size, whole.size));
 	free(setup->role.prompt);
 	setup->role.prompt = buf_take(&text);
+}
+
+static void keep_steps(struct setup *setup)
+{
+	struct buf undo;
+
+	buf_init(&undo, PATH_MAX);
+	(void)buf_addf(&undo, "%s/undo", setup->review->path);
+	free(setup->undo_folder);
+	setup->undo_folder = buf_take(&undo);
+}
+
+bool layered_begin(struct setup *setup, const struct layered_wish *wish, struct err *err)
+{
+	struct review *review = NULL;
+	struct buf folder;
+
+	buf_init(&folder, PATH_MAX);
+	const bool ok = find_folder(&folder, err) &&
+			(wish->id == NULL ? make(setup, folder.data, wish, &review, err)
+					  : go_on(setup, folder.data, wish, &review, err));
+	buf_fini(&folder);
+	if (!ok) {
+		review_close(review);
+		return false;
+	}
+	setup->review = review;
+	if (wish->prompt == NULL) {
+		setup->tells_review = true;
+	} else {
+		keep_steps(setup);
+		prompt_add(setup, wish->prompt);
+	}
+	return true;
 }
 
 bool layered_go_on(struct setup *setup, const char *id, bool full, const char *by,
 		   struct err *err)
 {
-	struct buf undo;
+	const struct layered_wish wish = {
+		.id = id,
+		.by = by,
+		.full = full,
+		.prompt = "You work in a layer (review %s): what you write is seen by your tools, "
+			  "and the files in the person's folder stay as they are until the person "
+			  "lands it. Landing is not your task.\n",
+	};
 
-	if (!begin(setup, id, full, by, NULL, err))
-		return false;
-	buf_init(&undo, PATH_MAX);
-	(void)buf_addf(&undo, "%s/undo", setup->review->path);
-	free(setup->undo_folder);
-	setup->undo_folder = buf_take(&undo);
-	prompt_add(setup);
-	return true;
+	layered_write_base(setup->policy);
+	return layered_begin(setup, &wish, err);
+}
+
+bool layered_below(struct setup *setup, const struct value *over, const char *by,
+		   struct err *err)
+{
+	const size_t count = value_count(over);
+	char *names[REVIEW_OVER_MAX + 1];
+	struct buf folder;
+
+	for (size_t i = 0; i < count && i < REVIEW_OVER_MAX; i++)
+		names[i] = (char *)(uintptr_t)value_str(value_item(over, i)).data;
+	buf_init(&folder, PATH_MAX);
+	const bool ok = find_folder(&folder, err) &&
+			below_open(folder.data, setup->workspace, names, count, by,
+				   &setup->below, err);
+	buf_fini(&folder);
+	return ok && (setup->below.count == count ||
+		      err_set(err, ESTALE, "a layer below this work is not open any more"));
+}
+
+struct value *layered_over(const struct setup *setup)
+{
+	struct value *over = value_new_array();
+
+	value_append(over, value_new_text(setup->review->meta.id));
+	for (size_t i = 0; i < setup->below.count; i++)
+		value_append(over, value_new_text(setup->below.reviews[i]->meta.id));
+	return over;
 }
 
 int layered_take(struct setup *setup, const struct options *options, const char *by)

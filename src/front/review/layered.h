@@ -19,13 +19,27 @@
 bool layered_wanted(const struct setup *setup, const struct options *options,
 		    const char **id);
 
+/* The layer of a session. */
+struct layered_wish {
+	const char *id;   /* go on with the layer that this means; NULL: a new one */
+	const char *name; /* of the new one; NULL: one is made up */
+	const char *by;   /* the verb: "glovebox exec" */
+	const char *const *words; /* the command, NULL-ended; or NULL */
+	/* it may be over its limit: the session then refuses calls that write */
+	bool full;
+	/*
+	 * what the model is told behind its prompt, with %s for the layer's name; the steps of the
+	 * session then stand in the layer. NULL: a session without a model and without steps
+	 */
+	const char *prompt;
+};
+
 /*
- * Make a layer for a session of SETUP, or open and lock the one that ID (or NULL) means, and
- * give it to SETUP. BY is the verb ("glovebox exec"), WORDS (NULL-ended, or NULL) the command.
- * The caller calls layered_end after the session. False: ERR says why there is none.
+ * Make or open the layer of WISH, lock it, and give it to SETUP, with the layers below it. A new
+ * one lies over those that SETUP has (layered_below). The caller calls layered_end after the
+ * session. False: ERR says why there is none.
  */
-bool layered_begin(struct setup *setup, const char *id, const char *by,
-		   const char *const *words, struct err *err);
+bool layered_begin(struct setup *setup, const struct layered_wish *wish, struct err *err);
 
 /*
  * The session with the layer of SETUP is open, so that the place of the layer is known: say once
@@ -46,6 +60,21 @@ int layered_take(struct setup *setup, const struct options *options, const char 
  */
 bool layered_go_on(struct setup *setup, const char *id, bool full, const char *by,
 		   struct err *err);
+
+/*
+ * An agent that only delegates writes nothing itself, and what its delegates write is landed into
+ * its layer: let that lie over the whole folder.
+ */
+void layered_write_base(struct policy *policy);
+
+/*
+ * The sessions of SETUP, of the verb BY, work over the layers OVER: a list of names, the nearest
+ * first. NULL: over none.
+ */
+bool layered_below(struct setup *setup, const struct value *over, const char *by,
+		   struct err *err);
+/* The layers over which a delegate of SETUP, which has a layer, works: for layered_below. */
+struct value *layered_over(const struct setup *setup);
 
 /*
  * The session with the layer of SETUP has ended: say in a line on OUT (NULL: say nothing)

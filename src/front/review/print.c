@@ -77,6 +77,8 @@ void print_review_line(const struct review_item *item, FILE *out)
 		if (item->meta.memory && !item->saved && !item->used &&
 		    item->meta.state == REVIEW_OPEN)
 			(void)buf_adds(&line, "  in memory, not saved");
+		if (item->meta.over_count > 0)
+			(void)buf_addf(&line, "  over %s", item->meta.over[0]);
 	}
 	(void)fprintf(out, "%s\n", line.data);
 	buf_fini(&line);

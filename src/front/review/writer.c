@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
+#include "front/review/layered.h"
 #include "front/review/print.h"
 #include "policy/policy.h"
 #include "session/approval.h"
@@ -16,15 +17,11 @@
 #include "tool/event.h"
 #include "view/review.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define VERB "glovebox run (a delegate)"
 
 enum {
 	TASK_SHOWN = 200,
@@ -35,58 +32,38 @@ enum {
 	TOLD_MAX = 16 << 20, /* paths and notes; JSON has six bytes for one at most */
 };
 
-/* "coder: Fix the parser", for the list of layers. */
-static char *command_of(const struct value *request)
-{
-	struct str task = value_str(value_member(request, "task"));
-	struct buf text;
-
-	buf_init(&text, 16 * TASK_SHOWN);
-	text_add_name(&text, value_str(value_member(request, "agent")));
-	(void)buf_adds(&text, ": ");
-	task.size = text_character_border(task, TASK_SHOWN);
-	text_add_name(&text, task);
-	return buf_take(&text);
-}
-
-static void prompt_add(struct setup *setup)
-{
-	struct buf text;
-
-	buf_init(&text, VALUE_TEXT_MAX);
-	(void)buf_addf(&text,
-		       "%s\n\nOther agents write in this workspace at the same time, and you do not "
-		       "see their work: you write into a layer (review %s), which is put into the "
-		       "workspace when you have ended. Change only what your task needs.\n",
-		       setup->role.prompt != NULL ? setup->role.prompt : "",
-		       setup->review->meta.id);
-	free(setup->role.prompt);
-	setup->role.prompt = buf_take(&text);
-}
+/* The delegate is told one of these: its caller works in the folder, or in a layer. */
+static const char in_folder[] =
+	"Other agents write in this workspace at the same time, and you do not see their work: "
+	"you write into a layer (review %s), which is put into the workspace when you have "
+	"ended. Change only what your task needs.\n";
+static const char in_layer[] =
+	"You write into a layer (review %s), which is put into the layer of your caller when you "
+	"have ended. Other agents may write at the same time, and you do not see their work. "
+	"Change only what your task needs.\n";
 
 bool writer_begin(struct setup *setup, const struct value *request, struct err *err)
 {
-	const char *id = value_text(value_member(request, "layer"));
-	struct review *review = NULL;
-	struct buf folder, undo;
-	bool ok;
+	struct str task = value_str(value_member(request, "task"));
+	struct buf agent;
 
-	buf_init(&folder, PATH_MAX);
-	ok = review_place(getenv("XDG_STATE_HOME"), getenv("HOME"), &folder)
-		     ? review_make(folder.data, setup->workspace, id, VERB, &review, err)
-		     : err_set(err, ENOENT, "a layer: set HOME or XDG_STATE_HOME");
-	buf_fini(&folder);
-	if (!ok)
-		return false;
-	free(review->meta.command);
-	review->meta.command = command_of(request);
-	setup->review = review;
-	buf_init(&undo, PATH_MAX);
-	(void)buf_addf(&undo, "%s/undo", review->path);
-	free(setup->undo_folder);
-	setup->undo_folder = buf_take(&undo);
-	prompt_add(setup);
-	return true;
+	/* "coder: Fix the parser", for the list of layers. */
+	buf_init(&agent, NAME_MAX);
+	(void)buf_addf(&agent, "%s:", value_text(value_member(request, "agent")));
+	task.size = text_character_border(task, TASK_SHOWN);
+	auto_free char *shown = memory_copy_str(task);
+	const char *const words[] = {agent.data, shown, NULL};
+	const bool fine =
+		layered_begin(setup,
+			      &(struct layered_wish){
+				      .name = value_text(value_member(request, "layer")),
+				      .by = WRITER_VERB,
+				      .words = words,
+				      .prompt = setup->below.count > 0 ? in_layer : in_folder,
+			      },
+			      err);
+	buf_fini(&agent);
+	return fine;
 }
 
 struct review *writer_end(struct setup *setup)
@@ -184,34 +161,51 @@ static bool is_all(const struct review_report *report)
 	       !review_report_lacks_commits(report) && !keeps_commits(report);
 }
 
-static bool land(struct setup *setup, struct review *review, struct value **told,
-		 struct err *err)
+/*
+ * Land REVIEW in SESSION, which shows it; LENDS: it does not. *TOLD becomes the data of
+ * EVENT_LANDED.
+ */
+static bool land(struct session *session, struct review *review, bool lends,
+		 struct value **told, struct err *err)
 {
-	const struct review_wish wish = {.lands = true, .rest = true};
-	struct session_options options = {.rests = true};
+	const struct review_wish wish = {
+		.lands = true,
+		.rest = true,
+		.unheard = true,
+		.lends = lends,
+	};
 	struct review_report report = {.diff = -1};
-	struct review_shown shown = {0};
-	struct session *session = NULL;
 	struct tool_result result;
-	bool ok;
 
 	tool_result_init(&result);
-	ok = review_shown_fill(&shown, review, err);
-	if (ok) {
-		setup->shown = shown.entries;
-		ok = setup_session_err(setup, &options, &session, err);
-	}
-	if (ok && !session_review(session, review, &wish, &report, &result))
-		ok = err_set(err, EIO, "%s", result.text.data);
-	session_close(session);
+	const bool ok = session_review(session, review, &wish, &report, &result) ||
+			err_set(err, EIO, "%s", result.text.data);
 	if (ok) {
 		*told = tell(review, &report);
 		if (is_all(&report))
 			(void)review_set_state(review, REVIEW_LANDED, NULL);
 	}
 	review_report_fini(&report);
-	review_shown_fini(&shown);
 	tool_result_fini(&result);
+	return ok;
+}
+
+/* Land REVIEW in a session of SETUP. */
+static bool land_alone(struct setup *setup, struct review *review, struct value **told,
+		       struct err *err)
+{
+	struct session_options options = {.rests = true};
+	struct review_shown shown = {0};
+	struct session *session = NULL;
+	bool ok = review_shown_fill(&shown, review, err);
+
+	if (ok) {
+		setup->shown = shown.entries;
+		ok = setup_session_err(setup, &options, &session, err) &&
+		     land(session, review, false, told, err);
+	}
+	session_close(session);
+	review_shown_fini(&shown);
 	return ok;
 }
 
@@ -229,32 +223,27 @@ static struct value *tell_trouble(const char *id, const struct err *err)
 	return told;
 }
 
-static bool wait_for_word(int word)
+static bool print_landed(const struct value *told, struct buf *line)
 {
-	char byte;
-	ssize_t got;
+	const struct event event = {
+		.kind = EVENT_LANDED,
+		.wall_ms = clock_wall_ms(),
+		.data = told,
+	};
 
-	do {
-		got = read(word, &byte, 1);
-	} while (got < 0 && errno == EINTR);
-	return got == 1;
+	return event_print(&event, line) && buf_addc(line, '\n');
 }
 
-void writer_land(struct setup *landing, struct review *review, int word)
+void writer_land(struct setup *landing, struct review *review)
 {
 	auto_value struct value *told = NULL;
-	struct event event = {.kind = EVENT_LANDED};
 	struct err err = {0};
 	struct buf line;
 
-	if (!wait_for_word(word))
-		return;
-	if (!land(landing, review, &told, &err))
+	if (!land_alone(landing, review, &told, &err))
 		told = tell_trouble(review->meta.id, &err);
-	event.wall_ms = clock_wall_ms();
-	event.data = told;
 	buf_init(&line, TOLD_MAX);
-	if (event_print(&event, &line) && buf_addc(&line, '\n'))
+	if (print_landed(told, &line))
 		(void)fd_write_all(STDOUT_FILENO, line.data, line.size, NULL);
 	buf_fini(&line);
 }
@@ -274,30 +263,6 @@ static bool open_layer(const char *workspace, const char *id, struct review **re
 	return ok;
 }
 
-/* Has a program made nothing at all in REVIEW, whose session was killed? */
-static bool is_bare(const struct review *review)
-{
-	for (size_t i = 0; i < review->meta.tree_count; i++) {
-		auto_close int upper = review_open_upper(review, i);
-		auto_close int own =
-			upper < 0 ? -1
-				  : openat(upper, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		bool bare = true;
-		DIR *folder = own < 0 ? NULL : fdopendir(own);
-
-		if (folder == NULL)
-			return false;
-		(void)fd_take(&own);
-		for (const struct dirent *entry; bare && (entry = readdir(folder)) != NULL;)
-			bare = strcmp(entry->d_name, ".") == 0 ||
-			       strcmp(entry->d_name, "..") == 0;
-		(void)closedir(folder);
-		if (!bare)
-			return false;
-	}
-	return true;
-}
-
 bool writer_is_left(const char *workspace, const char *id)
 {
 	struct review *review = NULL;
@@ -305,13 +270,29 @@ bool writer_is_left(const char *workspace, const char *id)
 
 	if (open_layer(workspace, id, &review, NULL)) {
 		is_left = review->meta.state == REVIEW_OPEN;
-		if (is_left && is_bare(review) && review_lock(review, VERB, NULL)) {
+		if (is_left && review_is_bare(review) &&
+		    review_lock(review, WRITER_VERB, NULL)) {
 			review_remove(review);
 			is_left = false;
 		}
 	}
 	review_close(review);
 	return is_left;
+}
+
+bool writer_land_in(struct session *session, const char *workspace, const char *id,
+		    struct buf *line)
+{
+	auto_value struct value *told = NULL;
+	struct review *review = NULL;
+	struct err err = {0};
+
+	if (!open_layer(workspace, id, &review, &err) ||
+	    !review_lock(review, WRITER_VERB, &err) || !session_has_room(session, &err) ||
+	    !land(session, review, true, &told, &err))
+		told = tell_trouble(id, &err);
+	review_close(review);
+	return print_landed(told, line);
 }
 
 bool writer_show(struct session *session, const char *workspace, const char *id)

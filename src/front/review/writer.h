@@ -5,6 +5,10 @@
  * order of the calls, and lands the layer with the delegate's own rights. Without the word, or
  * where the turn was not finished, the layer stays for a person. A layer without a change goes.
  *
+ * Where the caller itself works in a layer, that one lies below (view/below.h), and only the
+ * caller's own cell may write to it. There the word ends the process, and the caller lands what
+ * it has left (writer_land_in), with the rights of both.
+ *
  * EVENT_LANDED tells the caller what became of the layer:
  *
  *	review          its name
@@ -24,6 +28,9 @@
 
 #include <stdbool.h>
 
+/* A layer names this verb as the one that works in it. */
+#define WRITER_VERB "glovebox run (a delegate)"
+
 struct review;
 
 /* Make the layer that REQUEST (front/talk.h) names, for the session of SETUP. */
@@ -36,10 +43,10 @@ bool writer_begin(struct setup *setup, const struct value *request, struct err *
 struct review *writer_end(struct setup *setup);
 
 /*
- * Wait for the word on the descriptor WORD, land REVIEW by LANDING (a setup that was made as that
- * of the session), and tell the caller. Nothing is landed without the word.
+ * The word has come: land REVIEW by LANDING (a setup that was made as that of the session), and
+ * tell the caller.
  */
-void writer_land(struct setup *landing, struct review *review, int word);
+void writer_land(struct setup *landing, struct review *review);
 
 /* For the caller. */
 
@@ -48,5 +55,11 @@ void writer_land(struct setup *landing, struct review *review, int word);
  * person may land or drop? A layer in which nothing was ever written goes.
  */
 bool writer_is_left(const char *workspace, const char *id);
+/*
+ * Land the layer ID of a delegate, whose process has ended, in SESSION, the caller's, which works
+ * in a layer. LINE gets EVENT_LANDED as the delegate prints it elsewhere. False: LINE is full.
+ */
+bool writer_land_in(struct session *session, const char *workspace, const char *id,
+		    struct buf *line);
 /* Show the layer ID below REVIEW_SHOWN/ID in SESSION, with the paths of WORKSPACE. */
 bool writer_show(struct session *session, const char *workspace, const char *id);

@@ -1128,7 +1128,11 @@ static int exec_with(struct setup *setup, const struct options *options,
 	free(setup->undo_folder);
 	setup->undo_folder = NULL;
 	if (layered_wanted(setup, options, &id) &&
-	    !layered_begin(setup, id, "glovebox exec", options->words, &err))
+	    !layered_begin(setup,
+			   &(struct layered_wish){.id = id,
+						  .by = "glovebox exec",
+						  .words = options->words},
+			   &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)

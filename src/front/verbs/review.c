@@ -15,6 +15,7 @@
 #include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "session/session.h"
+#include "view/below.h"
 #include "view/review.h"
 
 #include <errno.h>
@@ -215,7 +216,11 @@ static int open_work(struct reviewing *work, const char *id, const char *by, boo
 		code = restore(work);
 	if (code != CODE_DONE)
 		return code;
-	if (!review_shown_fill(&work->shown, work->review, &err))
+	/* A layer over an open one is compared with that one. */
+	const struct review_meta *meta = &work->review->meta;
+	if (!below_open(work->folder.data, work->setup.workspace, meta->over,
+			meta->over_count, by, &work->setup.below, &err) ||
+	    !review_shown_fill(&work->shown, work->review, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	work->setup.shown = work->shown.entries;
 	return CODE_DONE;
@@ -265,6 +270,15 @@ static int ask_worker(struct reviewing *work, const struct review_wish *wish,
 
 /* glovebox review. */
 
+static struct value *over_value(const struct review_meta *meta)
+{
+	struct value *over = value_new_array();
+
+	for (size_t i = 0; i < meta->over_count; i++)
+		value_append(over, value_new_text(meta->over[i]));
+	return over;
+}
+
 static int list_reviews(const char *workspace, const char *folder, bool json, FILE *out)
 {
 	struct review_list list = {0};
@@ -296,6 +310,8 @@ static int list_reviews(const char *workspace, const char *folder, bool json, FI
 			value_set_boolean(row, "partial", item->meta.counts.partial);
 			if (item->meta.memory)
 				value_set_boolean(row, "saved", item->saved);
+			if (item->meta.over_count > 0)
+				value_set(row, "over", over_value(&item->meta));
 		}
 		code = verb_print_json(row, 0, out);
 	}
@@ -332,6 +348,11 @@ static int show_report(struct reviewing *work, const struct review_report *repor
 			      "Somebody works in review %s: this is what it holds "
 			      "now.\n",
 			      meta->id);
+	if (work->setup.below.count > 0)
+		(void)fprintf(work->out,
+			      "Review %s is over review %s: this is what it changes "
+			      "there.\n",
+			      meta->id, work->setup.below.reviews[0]->meta.id);
 	buf_init(&text, TEXT_MAX);
 	print_review_cut(meta->id, report, &text);
 	if (meta->memory && !work->used && !review_is_saved(work->review) &&
@@ -685,6 +706,30 @@ static int land_layer(struct reviewing *work, const struct review_wish *wish)
 	return code;
 }
 
+/*
+ * Refuse to land a layer over one that is open: its files are changes of that one's, which the
+ * folder does not hold.
+ */
+static int refuse_above(struct reviewing *work)
+{
+	struct below *below = &work->setup.below;
+
+	for (size_t i = 0; i < below->count; i++) {
+		const char *id = below->reviews[i]->meta.id;
+
+		/* Nobody works in it, and nobody has. */
+		if (below->reviews[i]->lock >= 0 && review_is_bare(below->reviews[i]))
+			continue;
+		return verb_complain(CODE_FAILED,
+				     "Review %s is over review %s, which is open: what it "
+				     "holds are changes of that one. Land or drop %s first.",
+				     work->review->meta.id, id, id);
+	}
+	/* They hold nothing: it lies over the folder itself. */
+	below_close(below);
+	return CODE_DONE;
+}
+
 static int land_run(const struct options *options, FILE *out)
 {
 	struct reviewing work;
@@ -705,6 +750,8 @@ static int land_run(const struct options *options, FILE *out)
 		code = verb_complain(CODE_FAILED, "Review %s is %s already.",
 				     work.review->meta.id,
 				     review_state_name(work.review->meta.state));
+	if (code == CODE_DONE)
+		code = refuse_above(&work);
 	if (code == CODE_DONE)
 		code = setup_session_once(&work.setup, &work.session);
 	if (code == CODE_DONE) {
