@@ -794,7 +794,7 @@ static void session_free(struct acp_session *session)
 	free(session);
 }
 
-/* What a client needs of us before it may open a session. */
+/* The methods that a client needs before it may open a session. */
 
 static bool has_marker(const struct value *capabilities, const char *part, const char *name)
 {
@@ -1135,7 +1135,7 @@ static void take_list(struct acp *acp, const struct mcp_message *message)
 	answer(acp, message->id, result);
 }
 
-/* What is done in a session. */
+/* The methods of a session. */
 
 static void take_prompt(struct acp *acp, const struct mcp_message *message)
 {

@@ -91,7 +91,7 @@ static void events_ready(struct watch *watch, short events)
 		loop_remove(watch);
 }
 
-/* What the process complains about is a log for people, too. */
+/* The complaints of the process are a log for people, too. */
 static bool read_complaints(struct acp_process *process)
 {
 	char bytes[1024];

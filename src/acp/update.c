@@ -333,7 +333,7 @@ static struct value *title_of(const char *tool, const struct value *arguments)
 	return made;
 }
 
-/* What a call that is about to run would change, as far as its arguments say it. */
+/* The change that a call would make, as far as its arguments say it. */
 static void add_wanted(const struct acp_update *update, const struct shown *call,
 		       struct value *content)
 {

@@ -1969,7 +1969,7 @@ bool agent_compact(struct agent *agent, const char *matters,
 	agent->turn = &turn;
 	history_settle(&agent->history);
 	before = agent_tokens(agent);
-	/* Whatever the context is, this conversation fits, and so does the text of it. */
+	/* This conversation fits in any context, and so does the text of it. */
 	compaction = compaction_for(context > 0 ? context : 2 * before);
 	compaction.kept = 0;
 	cut = compaction_cut(&agent->history, &compaction, 0);

@@ -42,7 +42,7 @@
 
 struct agent;
 
-/* What becomes of a call of the model that is about to start (agent_options.before). */
+/* The fate of a call of the model that is about to start (agent_options.before). */
 enum agent_start {
 	AGENT_START,       /* it starts */
 	AGENT_START_SHOWN, /* it starts; when it is done, the model reads the answer instead */

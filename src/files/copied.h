@@ -25,7 +25,7 @@ struct copied;
 bool copied_read(int list, struct copied **copied, struct err *err);
 void copied_free(struct copied *copied);
 
-/* What the tree held at RELATIVE when it was copied; NULL: nothing. */
+/* The state of RELATIVE in the tree when it was copied; NULL: there was nothing. */
 const struct undo_state *copied_before(const struct copied *copied, const char *relative);
 /*
  * Is NOW, the present state of a path in the tree, still BEFORE? The times decide. A folder is

@@ -312,7 +312,7 @@ static enum agent_start before(void *context, const struct tool *tool,
 	return touched.start;
 }
 
-/* What the editor wants. */
+/* The wishes of the editor. */
 
 /*
  * Let ENTRY show FOLDERS, and write them where the rights of SETUP let the workspace be

@@ -113,10 +113,10 @@ struct setup {
 	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
 	struct review *review; /* of --review; for its sessions (layered.h). NULL: none */
 	struct below below; /* the layers over which its sessions work (view/below.h) */
-	bool tells_review;     /* the person is told where a new review lies (layered.h) */
-	bool publishes;        /* its sessions publish the policy's ports */
-	bool asks;             /* programs of its cells may ask a person (session.h) */
-	bool keeps_rules;      /* answers of `always` are kept for it (front/rules.h) */
+	bool tells_review;  /* the person is told where a new review lies (layered.h) */
+	bool publishes;     /* its sessions publish the policy's ports */
+	bool asks;          /* programs of its cells may ask a person (session.h) */
+	bool keeps_rules;   /* answers of `always` are kept for it (front/rules.h) */
 	struct ssh_access *ssh; /* of --ssh; or NULL */
 	uint64_t undo_space;    /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */

@@ -541,7 +541,7 @@ static struct event_sink open_view(struct talk *talk, const struct talk_options 
 	return talk->asking != NULL ? asking_sink(talk->asking) : screen_sink(talk->screen);
 }
 
-/* What the person has sent to the turn under way. */
+/* The next text that the person has sent to the turn under way. */
 static bool steers(void *context, struct buf *text)
 {
 	return console_take_waiting(context, true, text);

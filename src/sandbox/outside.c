@@ -207,7 +207,7 @@ static const struct sock_filter folder_end[] = {
 
 #define ROWS(rows) rows, sizeof(rows) / sizeof((rows)[0])
 
-/* What each work needs. */
+/* The system calls and rights of each work. */
 static const struct {
 	const struct sock_filter *rows;
 	size_t count;

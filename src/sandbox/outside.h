@@ -28,7 +28,7 @@ struct sandbox_outside {
  */
 bool outside_enter(const struct sandbox_outside *walls, struct err *err);
 
-/* What a process with one folder does in it. */
+/* The work of a process with one folder. */
 enum outside_work {
 	OUTSIDE_REMOVES, /* lists names and removes them; opens nothing for writing */
 	OUTSIDE_READS,   /* lists names and reads files, and writes to `file` only */

@@ -894,7 +894,7 @@ static char *shown_path(const struct extra *extra)
 
 static bool may_write(const struct running *running)
 {
-	return running->tool != NULL && !running->quiet &&
+	return running->tool != NULL && !running->told.quiet &&
 	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
 }
 
@@ -1262,7 +1262,7 @@ bool approval_can_ask(const struct running *running)
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	approval_command(running, &command);
 	/* A person cannot read bytes as hexadecimal digits. */
-	fits = !command.overflowed && !running->quiet &&
+	fits = !command.overflowed && !running->told.quiet &&
 	       running->session->answers_approvals &&
 	       !value_is_true(value_member(running->arguments, "hex"));
 	buf_fini(&command);
@@ -1602,7 +1602,7 @@ void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 	struct running *running = running_of(session, number);
 
 	/* The caller of a job does not listen any more. */
-	if (running == NULL || running->quiet || running->job != NULL ||
+	if (running == NULL || running->told.quiet || running->job != NULL ||
 	    running->cancelled || !session->answers_approvals || is_above_ceiling(target))
 		outlet_decide(cell_outlet(session->cell), connection, false);
 	else

@@ -425,7 +425,8 @@ bool session_emit(struct session *session, enum event_kind kind,
 	 * Somebody may be waiting for a long call of the session's own, so its progress
 	 * is reported.
 	 */
-	const bool is_silent = running != NULL && (running->quiet || running->unheard) &&
+	const bool is_silent = running != NULL &&
+			       (running->told.quiet || running->told.unheard) &&
 			       kind != EVENT_PROGRESS;
 
 	return session->sink.event == NULL || is_silent ||
@@ -437,7 +438,8 @@ static bool announce(struct running *running, const struct request *request)
 	auto_value struct value *data = NULL;
 	struct err err;
 
-	if (running->session->sink.event == NULL || running->quiet || running->unheard)
+	if (running->session->sink.event == NULL || running->told.quiet ||
+	    running->told.unheard)
 		return true;
 	data = value_new_object();
 	if (running->arguments != NULL)
@@ -467,9 +469,9 @@ static struct running *running_new(struct session *session, const struct request
 	if (request->id == NULL)
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
 	running->kind = request->by_front ? RUNNING_FOR_FRONT : RUNNING_FOR_CALLER;
-	running->quiet = request->quiet;
-	running->unheard = request->unheard;
-	running->terse = request->terse;
+	running->told.quiet = request->quiet;
+	running->told.unheard = request->unheard;
+	running->told.terse = request->terse;
 	running->trace = value_ref(request->trace);
 	running->files.log_fd = running->files.plan_fd = -1;
 	running->files.held.fd = -1;
@@ -530,7 +532,7 @@ static bool wants_leave(struct running *running)
 	struct buf subject;
 	bool wants;
 
-	if (running->tool->leave == NULL || running->quiet ||
+	if (running->tool->leave == NULL || running->told.quiet ||
 	    !running->session->answers_approvals)
 		return false;
 	buf_init(&subject, APPROVAL_SUBJECT_MAX);
@@ -595,7 +597,7 @@ struct running *session_start(struct session *session, const struct request *req
 		run_in_front(running);
 		return running;
 	}
-	if (session->cancel_fd >= 0 && !running->quiet)
+	if (session->cancel_fd >= 0 && !running->told.quiet)
 		loop_add(session->loop, &session->cancel_watch);
 	running_step(running, HAPPENS_JUDGED);
 	approval_ask(running);

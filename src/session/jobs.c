@@ -258,7 +258,7 @@ bool running_become_job(struct running *running)
 
 	/* Its result stands already when a look keeps it from ending. */
 	if (running->state >= RUNNING_STANDING || running->job != NULL ||
-	    running->quiet || running->awaits.job != NULL || !can_go_on(running) ||
+	    running->told.quiet || running->awaits.job != NULL || !can_go_on(running) ||
 	    running->asking.question != 0 || running->due != DUE_CALL ||
 	    running->cancelled || running->asking.first != NULL || !has_jobs(session) ||
 	    count_running(session) >= SESSION_JOBS_MAX)

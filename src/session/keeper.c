@@ -1082,7 +1082,7 @@ static void log_end(struct keeper *keeper, struct running *running,
 
 void keeper_finish(struct keeper *keeper, struct running *running, struct tool_result *result)
 {
-	if (keeper == NULL || running->quiet)
+	if (keeper == NULL || running->told.quiet)
 		return;
 	const bool is_over = result == &running->result;
 	if (is_over)

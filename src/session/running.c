@@ -668,7 +668,7 @@ static void result_note(struct running *running, struct tool_result *result)
 	struct session *session = running->session;
 
 	keeper_finish(session->keeper, running, result);
-	if (session->said == NULL || running->quiet)
+	if (session->said == NULL || running->told.quiet)
 		return;
 	audit_take(result, session->said);
 	tool_result_fini(session->said);
@@ -686,7 +686,7 @@ static void caller_answer(struct running *running, struct tool_result *result)
 	masking_result(running, result);
 	if (running->caller.ending != NULL)
 		running->caller.ending(running->caller.context, result);
-	auto_value struct value *data = session->sink.event != NULL && !running->quiet
+	auto_value struct value *data = session->sink.event != NULL && !running->told.quiet
 						? tool_result_value(result)
 						: NULL;
 	if (value_count(result->seen) > 0 && data != NULL)
@@ -833,7 +833,7 @@ static bool call_print(struct running *running, const struct worker_end *worker,
 		.reach = running->busy.reach,
 		.heralds = running->busy.company == COMPANY_HERALD,
 		.alone = running->busy.company != COMPANY_OTHERS,
-		.terse = running->terse,
+		.terse = running->told.terse,
 		.folder = session->folder,
 		.deadline_ms = is_behind ? CLOCK_NEVER : running->times.deadline_ms,
 		.timeout_s = is_behind && running->times.timeout_s > 0
@@ -975,7 +975,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	if (keeper_before(session->keeper, running, &err) &&
 	    running_hold_log(running, &err) && call_send(running, worker, &err)) {
 		running->changes = CHANGES_POSSIBLE;
-		if (running->quiet)
+		if (running->told.quiet)
 			cell_hold(session->cell);
 		else
 			cell_call_sent(session->cell);
@@ -1470,8 +1470,8 @@ static bool may_ask(const struct running *running)
 	const struct session *session = running->session;
 
 	return session->answers_questions && session->sink.event != NULL &&
-	       !running->quiet && !approval_is_open(running) && running->job == NULL &&
-	       !running->cancelled;
+	       !running->told.quiet && !approval_is_open(running) &&
+	       running->job == NULL && !running->cancelled;
 }
 
 /* False: nobody has received the question. */

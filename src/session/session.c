@@ -120,7 +120,7 @@ static void cancel_all(struct session *session)
 {
 	for (struct running *at = session->first; at != NULL;) {
 		struct running *next = at->next;
-		if (!at->quiet)
+		if (!at->told.quiet)
 			running_cancel(at);
 		at = next;
 	}

@@ -796,6 +796,13 @@ struct running_caller {
 	void *context;
 };
 
+/* How much is told of a call. */
+struct running_told {
+	bool quiet;   /* no event */
+	bool unheard; /* no event either; but it may be cancelled */
+	bool terse;   /* its details may be left out */
+};
+
 struct running {
 	struct session *session;
 	struct running *next, *previous;
@@ -818,9 +825,7 @@ struct running {
 	enum running_due due;
 	enum running_changes changes;
 	bool cancelled;
-	bool quiet;   /* no event tells of it */
-	bool unheard; /* nor of this one, which may be cancelled */
-	bool terse;   /* its details may be left out */
+	struct running_told told;
 	struct running_files files;
 	struct running_times times;
 	struct running_asking asking;

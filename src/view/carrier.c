@@ -373,7 +373,7 @@ bool carrier_find(struct cell_spec *spec, struct review *review, size_t n, int t
 	buf_init(&key, KEY_ROOM);
 	key_make(review, spec, tree, &key);
 	enum review_place place = note_read(review, path, &key);
-	/* What the first tree found decides for all of them. */
+	/* The place of the first tree decides for all of them. */
 	if (place == REVIEW_PLACES ||
 	    (n > 0 && (place == REVIEW_IN_MEMORY) != review->meta.memory) ||
 	    place == REVIEW_COPIED || !review_move_tree(review, n, place, NULL)) {

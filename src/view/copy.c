@@ -46,7 +46,7 @@ enum {
 #define TRIED_NAME   "tried"
 #define DEFAULT_LIST "system.posix_acl_default"
 
-/* What the process tells its caller, in memory that both share. */
+/* The report of the process to its caller, in memory that both share. */
 struct told {
 	struct copy_size size;
 	int code;            /* a number of errno.h; 0: nothing failed */

@@ -23,13 +23,13 @@ enum {
 };
 #define COPY_BYTES_MAX ((uint64_t)1 << 30)
 
-/* What a copy holds, or would hold. */
+/* The contents of a copy, or of one that would be made. */
 struct copy_size {
 	uint64_t files; /* folders are not counted */
 	uint64_t bytes;
 };
 
-/* What is not copied; all of it is borrowed. */
+/* The parts that are not copied; all of it is borrowed. */
 struct copy_except {
 	const char *top;           /* the real path of the tree */
 	const char *const *closed; /* real paths, which are empty and closed; NULL-ended */

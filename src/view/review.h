@@ -233,7 +233,7 @@ bool review_is_empty(const struct review *review);
 /* Has no program made a name in REVIEW? So it is when its session was killed early. */
 bool review_is_bare(const struct review *review);
 
-/* What a crash of the machine has done to a layer in which a session worked. */
+/* The harm of a crash of the machine to a layer in which a session worked. */
 enum review_cut {
 	REVIEW_WHOLE, /* there was none */
 	REVIEW_SHORT, /* files of it may be short */

@@ -162,7 +162,7 @@ struct source {
 	size_t at, end;
 };
 
-/* What is open, and what has been read. */
+/* The open file, and the part of it that has been read. */
 struct state {
 	struct saved_reader *reader;
 	size_t depth; /* open folders */

@@ -28,7 +28,7 @@ enum { NUMBER_ROOM = 24 };
 /* Names of the folder in which entries of several names wait for their next one. */
 #define AGAIN_FOLDER "again"
 
-/* What the process is told. */
+/* The orders of the process. */
 struct order {
 	uint64_t which;
 	uint64_t most;

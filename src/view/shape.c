@@ -268,8 +268,9 @@ static bool path_show(const struct opening *opening, struct policy_path *entry,
 	if (ok && !below_blocked(opening->policy, entry->path) &&
 	    !entry_show(opening, entry, &fd, &found, writable, err))
 		/* There is no place for the layer of a review: no entry is at fault. */
-		ok = err->code != ECHILD && err_while(err, "agents.%s.%s: %s",
-						      opening->policy->name, key, entry->path);
+		ok = err->code != ECHILD &&
+		     err_while(err, "agents.%s.%s: %s", opening->policy->name, key,
+			       entry->path);
 	below_found_fini(&found);
 	return ok;
 }

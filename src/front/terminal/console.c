@@ -322,7 +322,7 @@ static void show_waiting(struct console *console)
 	buf_fini(&rows);
 }
 
-/* What was sent comes back into the line, before what stands there: nothing is sent unasked. */
+/* The texts that wait come back into the line, before its own: nothing is sent unasked. */
 static void take_back(struct console *console, size_t first)
 {
 	struct line *line = console->line;

@@ -3,7 +3,7 @@
  * again. While an agent works they are, from above: the line that is not whole yet, what is under
  * way, what the person has sent and nobody has taken, and the text that the person is typing.
  *
- * What is printed goes into the scrollback of the terminal: no other screen, no scroll regions.
+ * All that is printed goes into the scrollback of the terminal: no other screen, no scroll regions.
  * A frame is one write. To print K whole rows above a region of N rows, the window is scrolled by
  * line feeds from the region's last row, K rows are inserted above the region (ECMA-48 IL), and
  * the text is written into them. This needs no knowledge of where on the screen the region is, and
@@ -47,7 +47,7 @@ bool live_is_on(struct live *live);
  * end is shown, and printed when its end comes. False with errno: the terminal is gone.
  */
 bool live_print(struct live *live, struct str text);
-/* What is under way, in one row of ours; "": nothing is. */
+/* Show in one row of ours the work under way; "": there is none. */
 void live_set_status(struct live *live, struct str row);
 /* The texts that wait, one in a row of WAITING, each with what it waits for; "": none. */
 void live_set_waiting(struct live *live, struct str waiting);
@@ -60,7 +60,7 @@ void live_resized(struct live *live, const struct line *line);
 void live_redraw(struct live *live);
 /*
  * Take the region off the terminal, where somebody else is going to print, and put it back.
- * What is printed meanwhile is printed at once.
+ * Text that is printed meanwhile is printed at once.
  */
 void live_hide(struct live *live);
 void live_show(struct live *live);

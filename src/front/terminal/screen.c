@@ -1286,7 +1286,7 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 	screen_show(screen, event);
 	screen_flush(screen);
 	screen_note_waiting(screen, event->kind);
-	/* What has ended is not under way any more, also between two ticks. */
+	/* A call that has ended is not under way any more, also between two ticks. */
 	if (screen->live != NULL && !screen->line_open)
 		screen_show_activity(screen);
 	(void)pthread_mutex_unlock(&screen->lock);

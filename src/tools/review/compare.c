@@ -242,7 +242,7 @@ static void find_base(const struct comparing *comparing, struct change *change,
 		change->base_room = change->below;
 		return;
 	}
-	/* What the log says of an earlier time was noted before this path was copied again. */
+	/* A row of the log of an earlier time was noted before this path was copied again. */
 	if (listed != NULL && logged != NULL && logged->ctime_ns != 0 &&
 	    logged->ctime_ns < listed->ctime_ns)
 		logged = NULL;

@@ -400,7 +400,7 @@ static bool stays_open(const struct landing *landing)
 }
 
 /*
- * What was landed is the base of what the layer holds later. Without that note the older base
+ * A landed content is the base of what the layer holds later. Without that note the older base
  * stays, and a later change may be a conflict.
  */
 static void note_bases(struct landing *landing)
