@@ -26,7 +26,11 @@
 	function follow() {
 		const found = /^#find=(.*)$/.exec(location.hash);
 		if (found) {
-			field.value = decodeURIComponent(found[1]);
+			try {
+				field.value = decodeURIComponent(found[1]);
+			} catch {
+				field.value = found[1];
+			}
 			search();
 		}
 	}

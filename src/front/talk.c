@@ -746,6 +746,9 @@ static int code_of_turn(struct talk *talk, bool recorded,
 		talk->broken = true;
 		if (talk->screen != NULL)
 			screen_rest(talk->screen);
+		/* The complaint stays on the terminal. */
+		if (talk->console != NULL)
+			console_rest(talk->console);
 		return verb_complain(CODE_FAILED, "%s", err->text);
 	}
 	code = code_of(outcome->reason);

@@ -566,7 +566,8 @@ bool shape_show_review(struct cell_spec *spec, const char *path, int *take_fd,
 	     !carrier_find(spec, review, number,
 			   is_seen(*take_fd, found) ? *take_fd : found->places[0].fd, err)))
 		return false;
-	if (found->count > 0 && review->meta.trees[number].copied)
+	if (review->life == REVIEW_MADE && review->meta.over_count > 0 &&
+	    review->meta.trees[number].copied)
 		return err_set(err, ECHILD,
 			       REVIEW_KEY ": a copy of %s cannot lie over a layer", path);
 	auto_free char *folder = review_tree_path(review, number);

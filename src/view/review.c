@@ -941,7 +941,8 @@ bool review_is_bare(const struct review *review)
 	for (size_t i = 0; bare && i < review->meta.tree_count; i++) {
 		auto_close int upper = review_open_upper(review, i);
 
-		bare = has_no_names(upper);
+		/* In a copy nothing stands for a removed name. */
+		bare = !review->meta.trees[i].copied && has_no_names(upper);
 	}
 	return bare;
 }
@@ -961,7 +962,7 @@ static bool is_bare(int project, const struct review_item *item)
 			       "%s/" TREES_NAME "/%zu/" VIEW_LAYER_UPPER, item->meta.id, i);
 		auto_close int upper =
 			fd_open_beneath(project, path, O_RDONLY | O_DIRECTORY);
-		bare = has_no_names(upper);
+		bare = !item->meta.trees[i].copied && has_no_names(upper);
 	}
 	return bare;
 }
@@ -1119,6 +1120,14 @@ static bool mark_make(struct review *review, struct err *err)
 	return true;
 }
 
+static void mark_remove(const struct review *review)
+{
+	char name[sizeof(UNSYNCED) + REVIEW_ID];
+
+	(void)snprintf(name, sizeof(name), UNSYNCED "%s", review->mark);
+	(void)unlinkat(review->folder, name, 0);
+}
+
 bool review_begin(struct review *review, struct err *err)
 {
 	auto_close int trees = trees_open(review);
@@ -1224,6 +1233,9 @@ static bool memory_save(const struct review *review, struct err *err)
 	char most[32];
 	const int code = saved_make(review);
 
+	/* Copies lie on the disk. */
+	if (code == 0 && review_has_copy(review) && syncfs(review->folder) < 0)
+		return err_set(err, errno, "%s: %s", review->path, strerror(errno));
 	if (code == 0) {
 		(void)fsync(review->folder);
 		unsynced_remove(review->folder);
@@ -1244,7 +1256,7 @@ static bool memory_save(const struct review *review, struct err *err)
 }
 
 /* Build the trees of REVIEW from SAVED in memory. Returns 0, or a number of errno.h. */
-static int memory_build(struct review *review, int saved)
+static int memory_build(struct review *review, int saved, uint64_t most)
 {
 	char name[BUILT_ROOM], path[MEMORY_ROOM], last[MEMORY_ROOM];
 
@@ -1253,8 +1265,7 @@ static int memory_build(struct review *review, int saved)
 	auto_close int trees = memory_make(name) ? memory_open(name, path) : -1;
 	if (trees < 0)
 		return EOPNOTSUPP;
-	int code = saving_build(trees, trees_in_memory(review), saved,
-				(uint64_t)review->meta.most);
+	int code = saving_build(trees, trees_in_memory(review), saved, most);
 	/* Without the boot of the last session the layer counts as cut (review_cut). */
 	if (code == 0 && is_unsynced(review->folder)) {
 		review->meta.boot[0] = '\0';
@@ -1277,6 +1288,9 @@ static bool trees_are_there(const struct review *review)
 	bool all = true;
 
 	for (size_t i = 0; i < review->meta.tree_count && all; i++) {
+		/* A copy lies on the disk, which no restart empties. */
+		if (review->meta.trees[i].copied)
+			continue;
 		auto_close int upper = review_open_upper(review, i);
 
 		all = upper >= 0;
@@ -1298,9 +1312,11 @@ bool review_restore(struct review *review, struct buf *told, struct err *err)
 				      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (saved < 0)
 		return trees_are_gone(review, err);
-	const int code = fstat(saved, &st) < 0 || !S_ISREG(st.st_mode)
-				 ? SAVED_UNSOUND
-				 : memory_build(review, saved);
+	const int code =
+		fstat(saved, &st) < 0 || !S_ISREG(st.st_mode)
+			? SAVED_UNSOUND
+			/* It holds no more than its file, whatever the limit is now. */
+			: memory_build(review, saved, (uint64_t)st.st_size);
 	if (code == 0) {
 		clock_text_local(clock_ns(&st.st_mtim) / MS_NS, at);
 		(void)buf_addf(told,
@@ -1331,13 +1347,13 @@ bool review_has_room(const struct review *review, int64_t bytes, uint64_t layer,
 		     uint64_t tmp, struct err *err)
 {
 	const uint64_t most = review->meta.memory && tmp < layer ? tmp : layer;
+	const char *key = most == layer ? "limits.layer" : "limits.tmp";
 	char holds[32], limit[32];
 
 	return (uint64_t)bytes <= most ||
 	       err_set(err, EDQUOT,
-		       "The layer holds %s, limits.layer is %s: land or drop it, or raise "
-		       "limits.layer.",
-		       text_size((uint64_t)bytes, holds), text_size(most, limit));
+		       "The layer holds %s, %s is %s: land or drop it, or raise %s.",
+		       text_size((uint64_t)bytes, holds), key, text_size(most, limit), key);
 }
 
 bool review_is_empty(const struct review *review)
@@ -1351,12 +1367,10 @@ bool review_is_empty(const struct review *review)
 /* Save REVIEW, in which this session or one before it may have written. */
 static bool end_in_memory(struct review *review, struct err *err)
 {
-	char mark[sizeof(UNSYNCED) + REVIEW_ID];
 	struct err cause = {0};
 
-	(void)snprintf(mark, sizeof(mark), UNSYNCED "%s", review->mark);
 	if (!review->written)
-		(void)unlinkat(review->folder, mark, 0);
+		mark_remove(review);
 	if (is_saved(review->folder) || memory_save(review, &cause))
 		return true;
 	free(review->unsaved);
@@ -1480,7 +1494,10 @@ static int drop_in_copy(const struct review *review, size_t n, int tree, const c
 		.closed = closed,
 		.folder = review_state_folder(review, &state) ? &state : NULL,
 	};
-	if (path_within(top, path)) {
+	if (path_within(top, path) && !copy_try(from, tree, &except, &size, &err)) {
+		/* The old copy stays when there can be no new one. */
+		code = err.code;
+	} else if (path_within(top, path)) {
 		(void)unlinkat(tree, COPIED_LIST, 0);
 		code = removal_run(tree, VIEW_LAYER_UPPER);
 		if (code == 0 || code == ENOENT)
@@ -1549,6 +1566,9 @@ bool review_drop_path(struct review *review, const char *path, struct err *err)
 		if (i != tree && path_within(meta->trees[i].path, path))
 			code = drop_in(review, i, path);
 	}
+	/* Nothing was changed: it is as it was saved. */
+	if (saves && (code == ENOENT || code == ENOTSUP))
+		mark_remove(review);
 	if (code == ENOTSUP)
 		return err_set(err, code,
 			       "%s: the review has made its folder anew. Land what you want to "
@@ -1599,8 +1619,7 @@ static bool spare_leave(const struct review *review, const char *name)
 	(void)snprintf(path, sizeof(path), "%s/" FIRST_TREE, fd_name(trees, own));
 	if (!shape_empty_layer(path))
 		return false;
-	(void)snprintf(path, sizeof(path), UNSYNCED "%s", review->mark);
-	(void)unlinkat(review->folder, path, 0);
+	mark_remove(review);
 	/* The next session can have it before this one has closed the lock. */
 	(void)flock(review->lock, LOCK_UN);
 	return renameat(review->project, name, review->project, SPARE_NAME) == 0;

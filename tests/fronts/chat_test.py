@@ -472,6 +472,26 @@ def escape_brings_back_what_was_sent():
 
 
 @tap.case
+def what_waits_is_not_sent_after_an_interrupt():
+    for keys in b"\x03", b"\x1b":
+        with Chat(LONG) as tty:
+            tty.type(b"go\r")
+            tty.wait_until(lambda: tty.children("sleep"), "running")
+            tty.type(b"one\r")
+            tty.shows("soon: one")
+            # Half of a search, and a text whose end comes with the key.
+            tty.type(b"two\x12" + (b"\r" + keys if keys == b"\x1b" else keys))
+            tty.shows("Interrupted by the user.")
+            tty.wait_until(lambda: tty.row() == "  two" and "── cancelled" in tty.screen.text(), "in the line again")
+            assert "> one\n  two" in tty.screen.text() and "Still here." not in tty.screen.text(), tty.screen.text()
+            tty.wait_until(lambda: not termios.tcgetattr(tty.slave)[3] & termios.ISIG, "at the prompt")
+            tty.type(b"\x15\x08\x15ok\r")
+            tty.shows("Still here.")
+            tty.prompt()
+            tty.leave()
+
+
+@tap.case
 def ctrl_d_while_it_works_ends_the_conversation_after_it():
     with Chat(WAITS_AND_HEARS) as tty:
         tty.type(b"go\r")

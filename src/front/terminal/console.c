@@ -53,6 +53,7 @@ enum {
 	CONSOLE_ESCAPE_WAIT_MS = 50,
 	CONSOLE_STOPPED = 1 << 16, /* in `news`: the process was stopped and goes on */
 	WAITING_ROW_MAX = 256,
+	DRAW_EVERY_MS = 50, /* while input comes without a pause */
 };
 
 enum mode {
@@ -83,7 +84,9 @@ struct console {
 	struct live *live;
 	struct waiting waiting[CONSOLE_WAITING_MAX]; /* the oldest first */
 	size_t waiting_count;
-	bool quitting; /* the conversation ends after what runs */
+	bool quitting;    /* the conversation ends after what runs */
+	bool away;        /* a stop has taken the rows of `live` off the terminal */
+	int64_t drawn_ms; /* when the line was drawn last while something ran */
 	pthread_t thread;
 	struct line_frame shown, wanted;
 	sigset_t mask_before;
@@ -192,6 +195,8 @@ static void apply(struct console *console)
 	if (console->mode != MODE_BEFORE) {
 		settings.c_iflag &= ~(tcflag_t)(ICRNL | INLCR | IGNCR | IXON | ISTRIP);
 		settings.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
+		/* A key that is a signal throws away nothing that was printed. */
+		settings.c_lflag |= NOFLSH;
 		settings.c_cc[VMIN] = 1;
 		settings.c_cc[VTIME] = 0;
 	}
@@ -246,6 +251,18 @@ static void show_meanwhile(struct console *console)
 		live_set_line(console->live, console->line);
 }
 
+/* The process goes on after a stop: other programs may have used the terminal meanwhile. */
+static void come_back(struct console *console)
+{
+	if (!in_foreground())
+		return;
+	if (console->away)
+		live_show(console->live);
+	else
+		live_redraw(console->live);
+	console->away = false;
+}
+
 static void take_signal(struct console *console)
 {
 	uint64_t news = 1;
@@ -256,14 +273,17 @@ static void take_signal(struct console *console)
 	(void)pthread_mutex_lock(&console->lock);
 	if (info.ssi_signo == SIGTSTP) {
 		live_hide(console->live);
+		console->away = true;
 		stand_still(console);
-		live_show(console->live);
+		come_back(console);
 	}
 	if (info.ssi_signo == SIGWINCH) {
 		live_resized(console->live, console->line);
 	} else {
 		apply(console);
 		news = CONSOLE_STOPPED;
+		if (info.ssi_signo == SIGCONT)
+			come_back(console);
 	}
 	(void)pthread_mutex_unlock(&console->lock);
 	(void)fd_write_all(console->news, &news, sizeof(news), NULL);
@@ -326,11 +346,22 @@ static void show_waiting(struct console *console)
 static void take_back(struct console *console, size_t first)
 {
 	struct line *line = console->line;
-	const size_t behind = line->text.size - line->cursor;
+	size_t behind, sum;
 	struct buf whole;
 
 	if (first >= console->waiting_count)
 		return;
+	line_to_draft(line);
+	behind = line->text.size - line->cursor;
+	sum = line->text.size;
+	for (size_t i = first; i < console->waiting_count; i++)
+		sum += strlen(console->waiting[i].text) + 1;
+	if (sum > LINE_BYTES_MAX) {
+		buf_clear(&line->hint);
+		(void)buf_adds(&line->hint,
+			       "too long for one line: Alt+Up takes the last one back");
+		return;
+	}
 	buf_init(&whole, LINE_BYTES_MAX);
 	for (size_t i = first; i < console->waiting_count; i++) {
 		(void)buf_adds(&whole, console->waiting[i].text);
@@ -379,6 +410,7 @@ static bool completes_nothing(const struct line *line, size_t before)
 /* Take the keys that have come, while something runs. The caller holds the lock. */
 static void type_meanwhile(struct console *console)
 {
+	struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
 	struct line *line = console->line;
 	struct buf typed;
 	enum typing_key key;
@@ -405,8 +437,7 @@ static void type_meanwhile(struct console *console)
 			console->quitting = !console->quitting;
 			break;
 		case LINE_CLEARED:
-			console_write("\x1b[H\x1b[2J");
-			live_redraw(console->live);
+			live_clear(console->live);
 			break;
 		case LINE_SUSPENDED: /* the terminal sends a signal for this key */
 			break;
@@ -414,6 +445,27 @@ static void type_meanwhile(struct console *console)
 		buf_clear(&typed);
 	}
 	buf_fini(&typed);
+	/* A paste comes in thousands of pieces: do not draw after each of them. */
+	if (poll(&more, 1, 0) > 0 && clock_now_ms() - console->drawn_ms < DRAW_EVERY_MS)
+		return;
+	show_waiting(console);
+	show_meanwhile(console);
+	console->drawn_ms = clock_now_ms();
+}
+
+/*
+ * Escape: interrupt the present run, and take back what waits. SIGINT is sent only once: a second
+ * one would end the program, as a second Ctrl+C does.
+ */
+static void interrupt_by_key(struct console *console)
+{
+	if (!console->interrupted)
+		(void)kill(getpid(), SIGINT);
+	console->interrupted = true;
+	if (console->line == NULL)
+		return;
+	console->quitting = false;
+	take_back(console, 0);
 	show_waiting(console);
 	show_meanwhile(console);
 }
@@ -437,27 +489,16 @@ static void keep_keys(struct console *console)
 	if (console->mode == MODE_WATCHING && poll(&here, 1, 0) > 0)
 		got = read(STDIN_FILENO, bytes, sizeof(bytes));
 	size = got > 0 ? (size_t)got : 0;
-	if (take_escape(bytes, &size)) {
-		/*
-		 * Send SIGINT only once: a second one would end the program, as a second
-		 * Ctrl+C does.
-		 */
-		if (!console->interrupted)
-			(void)kill(getpid(), SIGINT);
-		console->interrupted = true;
-		if (console->line != NULL) {
-			console->quitting = false;
-			take_back(console, 0);
-			show_waiting(console);
-			show_meanwhile(console);
-		}
-	}
+	const bool escaped = take_escape(bytes, &size);
+
 	if (size > 0)
 		(void)typing_add(&console->typing, (struct str){bytes, size});
 	if (size > 0 && console->line != NULL)
 		type_meanwhile(console);
 	else if (got < 0 || (got == 0 && (here.revents & POLLHUP) != 0))
 		console->mode = MODE_BEFORE;
+	if (escaped)
+		interrupt_by_key(console);
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
@@ -593,6 +634,7 @@ void console_work(struct console *console, struct line *line)
 	if (!console->look.terminal)
 		return;
 	(void)pthread_mutex_lock(&console->lock);
+	console->interrupted = false;
 	console->line = line;
 	live_start(console->live);
 	show_waiting(console);
@@ -608,6 +650,17 @@ void console_rest(struct console *console)
 	if (console->line != NULL)
 		live_stop(console->live);
 	console->line = NULL;
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
+void console_take_back(struct console *console)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	if (console->line != NULL) {
+		take_back(console, 0);
+		show_waiting(console);
+		show_meanwhile(console);
+	}
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
@@ -637,7 +690,6 @@ bool console_take_waiting(struct console *console, bool steers, struct buf *text
 
 enum {
 	PASTE_WAIT_MS = 5000, /* after this pause, the end of a paste is lost */
-	DRAW_EVERY_MS = 50,   /* while input comes without a pause */
 	PROMPT_MAX = 512,
 };
 

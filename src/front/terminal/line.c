@@ -752,6 +752,16 @@ static void go_to_entry(struct line *line, size_t entry)
 				      : line_history_item(line->history, entry));
 }
 
+void line_to_draft(struct line *line)
+{
+	const size_t count = line_history_count(line->history);
+
+	if (line->search.on)
+		end(line, false);
+	if (line->entry < count)
+		go_to_entry(line, count);
+}
+
 static void go_up(struct line *line)
 {
 	size_t start = line_row_start(line, line->cursor);

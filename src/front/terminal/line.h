@@ -199,6 +199,9 @@ enum line_result line_take(struct line *line, enum typing_key key, struct str ty
  */
 void line_insert(struct line *line, struct str typed);
 
+/* Go back to the text that the person has typed, from a search or from the history. */
+void line_to_draft(struct line *line);
+
 /*
  * The rows that show a text which is being typed, and the bytes that change a screen
  * from one set of rows to another. Rows are broken here, never by the terminal, and only

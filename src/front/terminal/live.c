@@ -32,7 +32,8 @@ struct live {
 	int fd;
 	struct screen_options look;
 	pthread_mutex_t lock;
-	bool on, hidden;
+	bool on;
+	unsigned hidden; /* so many have taken the region off the terminal */
 	size_t columns;  /* of the window, when the region was drawn */
 	int gone;        /* errno of a failed write */
 	struct buf open; /* printed, but its line has no end yet */
@@ -129,10 +130,13 @@ static void add_end(const struct live *live, struct str text, size_t columns,
 			text = str_part(text,
 					text_character_border(text, text.size - columns * 8),
 					text.size);
-		while (text.size > 0 && paint_width_of(text) >= columns) {
+		for (size_t width = paint_width_of(text);
+		     text.size > 0 && width >= columns;) {
 			size_t wide;
+			const size_t size = paint_width_character(text, &wide);
 
-			text = str_part(text, paint_width_character(text, &wide), text.size);
+			text = str_part(text, size, text.size);
+			width -= wide < width ? wide : width;
 		}
 		(void)buf_adds(rows, live->look.unicode ? "…" : "~");
 	}
@@ -213,7 +217,7 @@ static void forget(struct live *live)
 
 static bool is_shown(const struct live *live)
 {
-	return live->on && !live->hidden;
+	return live->on && live->hidden == 0;
 }
 
 /* Append to OUT what takes the region off the terminal. */
@@ -388,7 +392,7 @@ void live_start(struct live *live)
 {
 	(void)pthread_mutex_lock(&live->lock);
 	live->on = true;
-	live->hidden = false;
+	live->hidden = 0;
 	forget(live);
 	shown_and_unlock(live);
 }
@@ -447,6 +451,19 @@ void live_resized(struct live *live, const struct line *line)
 	(void)pthread_mutex_unlock(&live->lock);
 }
 
+void live_clear(struct live *live)
+{
+	struct buf out;
+
+	(void)pthread_mutex_lock(&live->lock);
+	buf_init(&out, ROW_MAX);
+	(void)buf_adds(&out, "\x1b[H\x1b[2J");
+	send(live, &out);
+	buf_fini(&out);
+	forget(live);
+	shown_and_unlock(live);
+}
+
 void live_redraw(struct live *live)
 {
 	(void)pthread_mutex_lock(&live->lock);
@@ -459,13 +476,14 @@ void live_hide(struct live *live)
 	(void)pthread_mutex_lock(&live->lock);
 	if (is_shown(live))
 		leave(live);
-	live->hidden = true;
+	live->hidden++;
 	(void)pthread_mutex_unlock(&live->lock);
 }
 
 void live_show(struct live *live)
 {
 	(void)pthread_mutex_lock(&live->lock);
-	live->hidden = false;
+	if (live->hidden > 0)
+		live->hidden--;
 	shown_and_unlock(live);
 }

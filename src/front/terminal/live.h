@@ -56,10 +56,13 @@ void live_set_line(struct live *live, const struct line *line);
 
 /* The terminal has another size. LINE is what the person is typing, or NULL. */
 void live_resized(struct live *live, const struct line *line);
-/* Another program has used the terminal, or the window was cleared: draw all of it again. */
+/* Another program has used the terminal: draw all of it again. */
 void live_redraw(struct live *live);
+/* Clear the window, and draw again. */
+void live_clear(struct live *live);
 /*
- * Take the region off the terminal, where somebody else is going to print, and put it back.
+ * Take the region off the terminal, where somebody else is going to print, and put it back;
+ * it is there again when as many have put it back as have taken it.
  * Text that is printed meanwhile is printed at once.
  */
 void live_hide(struct live *live);

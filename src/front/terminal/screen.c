@@ -1287,7 +1287,7 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 	screen_flush(screen);
 	screen_note_waiting(screen, event->kind);
 	/* A call that has ended is not under way any more, also between two ticks. */
-	if (screen->live != NULL && !screen->line_open)
+	if (screen->live != NULL && live_is_on(screen->live) && !screen->line_open)
 		screen_show_activity(screen);
 	(void)pthread_mutex_unlock(&screen->lock);
 	if (event->kind == EVENT_TURN_ENDED)

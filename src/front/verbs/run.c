@@ -421,6 +421,8 @@ static void take_text(struct chat *chat, struct str sent)
 	} else {
 		console_work(chat->console, &chat->line);
 		(void)talk_turn(chat->talk, text, NULL, &outcome);
+		if (outcome.reason == AGENT_CANCELLED || outcome.reason == AGENT_MODEL_FAILED)
+			console_take_back(chat->console);
 		console_rest(chat->console);
 	}
 	talk_break(chat->talk);
