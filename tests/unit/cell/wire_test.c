@@ -414,7 +414,7 @@ static void a_specification_without_a_member_is_refused(void **state)
 		{"view", "kind", 0},
 		{"view", "kind", -1},
 		{"view", "kind", VIEW_SOCKET + 1},
-		{"view", "lasts", VIEW_LASTS_REVIEW + 1},
+		{"view", "lasts", VIEW_LASTS_NOTHING + 1},
 		{"fields", "built", SANDBOX_SEALED + 1},
 		{"fields", "strength.level", -1},
 	};
