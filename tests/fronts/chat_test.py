@@ -465,6 +465,7 @@ def escape_brings_back_what_was_sent():
         tty.type(b"\x1b")
         tty.shows("Interrupted by the user.")
         tty.wait_until(lambda: tty.row() == "  three" and "── cancelled" in tty.screen.text(), "what was typed")
+        tty.wait_until(lambda: not termios.tcgetattr(tty.slave)[3] & termios.ISIG, "at the prompt")
         assert "> one\n  two\n  three" in tty.screen.text(), tty.screen.text()
         tty.type(b"\x03")
         tty.prompt()
@@ -514,7 +515,7 @@ def a_new_size_while_it_works_loses_nothing():
             tty.wait_until(lambda: "bash" in tty.screen.text(), "working")
             said = "a text that is longer than some of the windows in which it is typed"
             tty.typed(said.encode(), "> " + said, 2 + len(said))
-            for rows, columns in ((20, 30), (12, 60), (40, 25), (30, 90)):
+            for rows, columns in ((20, 31), (12, 60), (40, 26), (30, 90)):
                 tty.resize(rows, columns)
                 tty.type(b"!\x7f")
                 tty.wait_until(lambda: tty.row().endswith("typed"), "drawn anew")

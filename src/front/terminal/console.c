@@ -656,7 +656,8 @@ void console_rest(struct console *console)
 void console_take_back(struct console *console)
 {
 	(void)pthread_mutex_lock(&console->lock);
-	if (console->line != NULL) {
+	/* After an Escape, which has taken them back, those that wait were sent since. */
+	if (console->line != NULL && !console->interrupted) {
 		take_back(console, 0);
 		show_waiting(console);
 		show_meanwhile(console);
