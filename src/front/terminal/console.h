@@ -58,7 +58,7 @@ enum { CONSOLE_WAITING_MAX = 20 };
  */
 void console_work(struct console *console, struct line *line);
 void console_rest(struct console *console);
-/* What runs has ended badly: what waits is in the line again, and is not sent unasked. */
+/* A run has ended badly: the texts that wait are in the line again, and are not sent unasked. */
 void console_take_back(struct console *console);
 /*
  * Append to TEXT the oldest text that waits; STEERS: for what runs. Any thread may ask. False:
