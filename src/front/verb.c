@@ -14,7 +14,7 @@
 #include "front/formats.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
-#include "front/verbs/mcp_install.h"
+#include "front/wrap/mcp_install.h"
 #include "front/wrap/profile.h"
 #include "model/catalogue.h"
 #include "policy/config.h"

@@ -10,7 +10,7 @@
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/verb.h"
-#include "front/verbs/mcp_install.h"
+#include "front/wrap/mcp_install.h"
 #include "mcp/server/http.h"
 #include "mcp/server/stdio.h"
 #include "plugins/plugin.h"

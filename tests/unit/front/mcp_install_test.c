@@ -2,7 +2,7 @@
 #include "../base/unit.h"
 
 #include "front/verb.h"
-#include "front/verbs/mcp_install.h"
+#include "front/wrap/mcp_install.h"
 
 #include "base/clock.h"
 #include "base/fd.h"

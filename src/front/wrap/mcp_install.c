@@ -1,6 +1,6 @@
 /* mcp_install: a table of clients, and the run of a client's own command. */
 
-#include "front/verbs/mcp_install.h"
+#include "front/wrap/mcp_install.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
