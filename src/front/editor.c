@@ -24,6 +24,7 @@
 #include "process/loop.h"
 #include "session/session.h"
 #include "tool/tool.h"
+#include "tools/patches/patch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -527,48 +528,28 @@ static void say_text(struct str text)
 
 static void show_changes(const struct editor *editor)
 {
-	struct session *session = talk_session(editor->talk);
-	auto_value struct value *arguments = value_new_object();
-	const struct request request = {
-		.tool = "generate_patch",
-		.arguments = arguments,
-		.id = "diff",
-		.by_front = true,
-		.quiet = true,
-	};
-	struct tool_result result;
-	struct buf text;
-	struct str patch;
+	struct buf patch, text;
 
-	if (session_changed(session)[0] == NULL) {
-		say_text(STR("Nothing has been changed."));
-		return;
-	}
-	value_set_text(arguments, "title", "The change so far");
-	value_set_text(arguments, "summary", "What this conversation changed.");
-	tool_result_init(&result);
-	session_call(session, &request, &result);
-	patch = value_str(value_member(result.details, "patch"));
+	buf_init(&patch, PATCH_BYTES_MAX);
 	buf_init(&text, SHOWN_MAX);
-	if (result.status == RESULT_DONE && patch.size > 0) {
+	if (talk_diff(editor->talk, &patch)) {
 		/* Lines of a patch begin with a sign, so none of them ends the block. */
 		(void)buf_adds(&text, "```diff\n");
-		(void)buf_addstr(&text, str_part(patch, 0, SHOWN_MAX / 2));
+		(void)buf_addstr(&text, str_part(buf_str(&patch), 0, SHOWN_MAX / 2));
 		(void)buf_end_line(&text);
 		(void)buf_adds(&text, "```");
 	} else {
-		(void)buf_addstr(&text, str_trim(buf_str(&result.text)));
+		(void)buf_addstr(&text, buf_str(&patch));
 	}
 	say_text(buf_str(&text));
 	buf_fini(&text);
-	tool_result_fini(&result);
+	buf_fini(&patch);
 }
 
 static void undo(const struct editor *editor, const char *number)
 {
 	struct tool_result result;
 	uint64_t step = 0;
-	struct buf told;
 
 	if (number[0] != '\0' &&
 	    (!text_parse_count(number, UINT32_MAX, &step, NULL) || step == 0)) {
@@ -578,16 +559,8 @@ static void undo(const struct editor *editor, const char *number)
 	tool_result_init(&result);
 	session_undo(talk_session(editor->talk), (uint32_t)step, &result);
 	say_text(str_trim(buf_str(&result.text)));
-	/* The model must not go on from files that are gone. */
-	if (result.status == RESULT_DONE) {
-		buf_init(&told, SENTENCE_MAX + RESULT_TEXT_MAX);
-		(void)buf_adds(&told, "The person has undone a step of yours: ");
-		(void)buf_addstr(&told, str_part(buf_str(&result.text), 0,
-						 text_character_border(buf_str(&result.text),
-								       SENTENCE_MAX)));
-		(void)agent_notice(talk_agent(editor->talk), told.data, true, NULL);
-		buf_fini(&told);
-	}
+	if (result.status == RESULT_DONE)
+		(void)talk_tell_undone(editor->talk, &result, NULL);
 	tool_result_fini(&result);
 }
 

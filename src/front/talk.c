@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/agents.h"
-#include "front/formats.h"
+#include "front/output/formats.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/rules.h"
@@ -895,6 +895,48 @@ const char *talk_session_id(const struct talk *talk)
 const char *talk_model_name(const struct talk *talk)
 {
 	return model_name(talk->model);
+}
+
+bool talk_diff(struct talk *talk, struct buf *text)
+{
+	auto_value struct value *arguments = value_new_object();
+	const struct request request = {
+		.tool = "generate_patch",
+		.arguments = arguments,
+		.id = "diff",
+		.by_front = true,
+		.quiet = true,
+	};
+	struct tool_result result;
+
+	if (session_changed(talk->session)[0] == NULL) {
+		(void)buf_adds(text, "Nothing has been changed.");
+		return false;
+	}
+	value_set_text(arguments, "title", "The change so far");
+	value_set_text(arguments, "summary", "What this conversation changed.");
+	tool_result_init(&result);
+	session_call(talk->session, &request, &result);
+	const struct str patch = value_str(value_member(result.details, "patch"));
+	const bool made = result.status == RESULT_DONE && patch.size > 0;
+	(void)buf_addstr(text, made ? patch : str_trim(buf_str(&result.text)));
+	tool_result_fini(&result);
+	return made;
+}
+
+bool talk_tell_undone(struct talk *talk, const struct tool_result *result, struct err *err)
+{
+	enum { TOLD_MAX = 2048 };
+	const struct str said = buf_str(&result->text);
+	struct buf sentence;
+
+	buf_init(&sentence, 2 * TOLD_MAX);
+	(void)buf_adds(&sentence, "The person has undone a step of yours: ");
+	(void)buf_addstr(&sentence,
+			 str_part(said, 0, text_character_border(said, TOLD_MAX)));
+	const bool recorded = agent_notice(talk->agent, sentence.data, true, err);
+	buf_fini(&sentence);
+	return recorded;
 }
 
 void talk_break(struct talk *talk)

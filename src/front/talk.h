@@ -36,7 +36,7 @@ struct talk;
 struct talk_options {
 	struct model_options model;
 	bool json; /* events as JSON lines instead of the screen */
-	/* its sink shows the events, instead of the screen (front/formats.h); or NULL */
+	/* its sink shows the events, instead of the screen (front/output/formats.h); or NULL */
 	struct formats *formats;
 	bool answers; /* with json: standard input has the answers to questions */
 	struct console *console; /* for questions to a person; NULL: there is none */
@@ -120,6 +120,17 @@ const char *talk_model_name(const struct talk *talk);
 const char *talk_id(const struct talk *talk); /* of the recorded session; "" without one */
 /* The tokens that the model takes; 0: not known (model_context). */
 uint64_t talk_context(const struct talk *talk);
+
+/*
+ * Between turns: append to TEXT what the conversation has changed, as a patch. False: TEXT has a
+ * sentence instead, because nothing was changed or no patch could be made.
+ */
+bool talk_diff(struct talk *talk, struct buf *text);
+/*
+ * Between turns: the person has undone a step, as RESULT says. The model is told, which must not
+ * go on from files that are gone. False: that could not be recorded.
+ */
+bool talk_tell_undone(struct talk *talk, const struct tool_result *result, struct err *err);
 
 /* Between turns: end the last output with a blank line. */
 void talk_break(struct talk *talk);

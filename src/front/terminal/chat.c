@@ -18,6 +18,7 @@
 #include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "session/session.h"
+#include "tools/patches/patch.h"
 #include "undo/plan.h"
 #include "view/review.h"
 
@@ -309,17 +310,10 @@ static void run_tools(struct chat *chat, const char *argument)
 /* Tell the model of the undo, so that it does not go on from files that are gone. */
 static void tell_of_undo(struct chat *chat, const struct tool_result *result)
 {
-	struct buf sentence;
 	struct err err = {0};
 
-	buf_init(&sentence, COMMAND_MAX);
-	(void)buf_adds(&sentence, "The person has undone a step of yours: ");
-	(void)buf_addstr(&sentence, str_part(buf_str(&result->text), 0,
-					     text_character_border(buf_str(&result->text),
-								   COMMAND_MAX / 2)));
-	if (!agent_notice(talk_agent(chat->talk), sentence.data, true, &err))
+	if (!talk_tell_undone(chat->talk, result, &err))
 		chat->code = verb_complain(CODE_FAILED, "%s", err.text);
-	buf_fini(&sentence);
 }
 
 /* `/undo --mark NAME`: call the present state NAME. */
@@ -385,42 +379,21 @@ static void run_undo(struct chat *chat, const char *argument)
 
 static void run_diff(struct chat *chat, const char *argument)
 {
-	auto_value struct value *arguments = value_new_object();
-	const struct request request = {
-		.tool = "generate_patch",
-		.arguments = arguments,
-		.id = "diff",
-		.by_front = true,
-		.quiet = true,
-	};
-	const struct paint_excerpt excerpt = {
+	const struct paint_excerpt patch = {
 		.head = DIFF_HEAD,
 		.tail = DIFF_TAIL,
 		.is_diff = true,
 	};
-	struct session *session = talk_session(chat->talk);
-	struct tool_result result;
-	struct str patch;
+	const struct paint_excerpt sentence = {.head = DIFF_HEAD};
+	struct buf text;
 
 	(void)argument;
-	if (session_changed(session)[0] == NULL) {
-		(void)buf_adds(&chat->paint.out, "Nothing has been changed.\n");
-		return;
-	}
-	value_set_text(arguments, "title", "The change so far");
-	value_set_text(arguments, "summary", "What this conversation changed.");
-	tool_result_init(&result);
-	session_call(session, &request, &result);
-	patch = value_str(value_member(result.details, "patch"));
-	if (result.status == RESULT_DONE && patch.size > 0) {
-		paint_lines(&chat->paint, patch, &excerpt);
-	} else {
-		paint_lines(&chat->paint, str_trim(buf_str(&result.text)),
-			    &(struct paint_excerpt){.head = DIFF_HEAD});
-	}
+	buf_init(&text, PATCH_BYTES_MAX);
+	const bool made = talk_diff(chat->talk, &text);
+	paint_lines(&chat->paint, buf_str(&text), made ? &patch : &sentence);
 	/* Print without folding: lines of files must stay whole. */
 	flush(chat);
-	tool_result_fini(&result);
+	buf_fini(&text);
 }
 
 /* `/review`, the layer of this conversation. */
