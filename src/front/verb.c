@@ -11,7 +11,7 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/agents.h"
-#include "front/formats.h"
+#include "front/output/formats.h"
 #include "front/setup.h"
 #include "front/terminal/paint.h"
 #include "front/wrap/mcp_install.h"

@@ -206,6 +206,13 @@ def pictures_of_results_are_in_the_page():
 
 
 @tap.case
+def pictures_of_prompts_are_in_the_page():
+    picture = {"type": "image", "mimeType": "image/png", "data": PIXEL, "text": "p.png"}
+    with Person([{"event": "turn_began", "text": "what is this?", "pictures": [picture]}]) as person:
+        assert len(Page(person.page()).pictures) == 1
+
+
+@tap.case
 def what_is_cut_off_or_damaged_is_said():
     events = [{"event": "turn_began", "text": "go"}, began("c1", "sleep 1"), began("c2", "sleep 2"),
               ended("c2", "second"), ended("c9", "of nobody"), "{no JSON", {"event": "turn_began", "text": "again"}]

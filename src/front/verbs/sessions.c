@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/page.h"
+#include "front/output/page.h"
 #include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "store/journal.h"
@@ -44,10 +44,21 @@ static void print_clean(struct str text, FILE *out)
 	buf_fini(&clean);
 }
 
+/* Print NAME on one line, with escapes for bytes that would not be seen. */
+static void print_name(struct str name, FILE *out)
+{
+	struct buf clean;
+
+	buf_init(&clean, PAINT_MAX);
+	text_add_name(&clean, name);
+	(void)fwrite(clean.data, 1, clean.size, out);
+	buf_fini(&clean);
+}
+
 static void print_column(struct str text, FILE *out)
 {
 	(void)fputs("  ", out);
-	print_clean(text, out);
+	print_name(text, out);
 }
 
 struct listing {
@@ -340,7 +351,7 @@ static void print_began(const char *title, const struct value *event, FILE *out)
 	(void)fprintf(out, "# %s\n\n", title);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		(void)fprintf(out, "- %s: ", members[i]);
-		print_clean(value_str(value_member(event, members[i])), out);
+		print_name(value_str(value_member(event, members[i])), out);
 		(void)fputc('\n', out);
 	}
 	(void)fprintf(out, "- level of the cell: L%" PRId64 "%s\n\n",
@@ -412,7 +423,7 @@ static void print_end(const struct value *event, FILE *out)
 		      value_number(value_member(event, "seconds")));
 	for (size_t i = 0; i < value_count(changed); i++) {
 		(void)fputs("- ", out);
-		print_clean(value_str(value_member(value_item(changed, i), "path")), out);
+		print_name(value_str(value_member(value_item(changed, i), "path")), out);
 		(void)fputc('\n', out);
 	}
 	if (value_count(changed) > 0)

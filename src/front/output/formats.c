@@ -1,6 +1,6 @@
 /* formats: translates events into the lines of Claude Code's forms. */
 
-#include "front/formats.h"
+#include "front/output/formats.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "front/page.h"
+#include "front/output/page.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -208,15 +208,6 @@ static void print_began(const struct page *page, const char *title, const struct
 		      tool_lack(value_is_true(value_member(event->data, "unfiltered"))));
 }
 
-static void print_turn(struct page *page, const struct event *event)
-{
-	end_turn(page);
-	page->in_turn = true;
-	page->turns++;
-	(void)fprintf(page->out, "<section id=\"turn-%zu\">\n", page->turns);
-	print_block("h2", "item", event->text, SHOWS_CLEAN, page->out);
-}
-
 static void print_folded(const char *title, const char *class, struct str text, FILE *out)
 {
 	text = str_trim(text);
@@ -265,7 +256,7 @@ static void print_arguments(const struct value *arguments, FILE *out)
 	buf_fini(&text);
 }
 
-static void print_pictures(const struct value *content, FILE *out)
+static void print_pictures(const struct value *content, const char *said, FILE *out)
 {
 	static const char types[] = "image/png image/jpeg image/gif image/webp";
 	size_t shown = 0;
@@ -278,13 +269,23 @@ static void print_pictures(const struct value *content, FILE *out)
 		if (!str_is(value_str(value_member(item, "type")), "image") ||
 		    !str_among(types, type) || data.size == 0 || !buf_base64_is_valid(data))
 			continue;
-		(void)fprintf(out,
-			      "<img alt=\"a picture of the result\" src=\"data:%.*s;base64,",
+		(void)fprintf(out, "<img alt=\"%s\" src=\"data:%.*s;base64,", said,
 			      (int)type.size, type.data);
 		print_text(data, out);
 		(void)fputs("\">\n", out);
 		shown++;
 	}
+}
+
+static void print_turn(struct page *page, const struct event *event)
+{
+	end_turn(page);
+	page->in_turn = true;
+	page->turns++;
+	(void)fprintf(page->out, "<section id=\"turn-%zu\">\n", page->turns);
+	print_block("h2", "item", event->text, SHOWS_CLEAN, page->out);
+	print_pictures(value_member(event->data, "pictures"), "a picture of the prompt",
+		       page->out);
 }
 
 /* Print how a call ended: "done, exit 0, 3.1 s". */
@@ -339,7 +340,7 @@ static void print_call(const struct page *page, const char *tool,
 		print_arguments(arguments, out);
 	print_block("pre", "result", value_str(value_member(result, "text")), SHOWS_CLEAN,
 		    out);
-	print_pictures(value_member(result, "content"), out);
+	print_pictures(value_member(result, "content"), "a picture of the result", out);
 	(void)fputs("</details>\n", out);
 }
 
