@@ -867,8 +867,10 @@ static void tell_left(const struct orchestrate *orchestrate)
 		(void)buf_addf(&text, "glovebox review %s (%s)", value_key(at),
 			       value_text(value_at(at)));
 	}
-	if (text.size > 0)
+	if (text.size > 0) {
+		(void)buf_end_line(&text);
 		paint_fold_complain(buf_str(&text));
+	}
 	buf_fini(&text);
 }
 

@@ -1476,7 +1476,8 @@ static void lost_tell(struct keeper *keeper, const struct undo_look_report *repo
  * Say in RESULT: "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo
  * takes it back". Two looks show that something has changed, and not who changed it.
  */
-static void changes_tell(const struct undo_look_report *report, struct tool_result *result)
+static void changes_tell(const struct keeper *keeper,
+			 const struct undo_look_report *report, struct tool_result *result)
 {
 	struct buf line;
 
@@ -1492,8 +1493,15 @@ static void changes_tell(const struct undo_look_report *report, struct tool_resu
 		(void)buf_addc(&line, '/');
 	}
 	(void)buf_end_line(&result->text);
-	(void)buf_addf(&result->text, "[while it ran, %s; glovebox undo takes it back]\n",
-		       line.data);
+	/* The steps of a session in a layer are in the layer, where no verb finds them. */
+	if (keeper->session->review != NULL)
+		(void)buf_addf(&result->text,
+			       "[while it ran, %s, in the layer of review %s]\n",
+			       line.data, keeper->session->review->meta.id);
+	else
+		(void)buf_addf(&result->text,
+			       "[while it ran, %s; glovebox undo takes it back]\n",
+			       line.data);
 	value_set(tool_details(result), "changes", fields_print(change_fields, report));
 	buf_fini(&line);
 }
@@ -1622,7 +1630,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result,
 	left_note(keeper, report);
 	keeper->look.again = keeper_nested_take(keeper, details) && keeper->look.is_step;
 	if (keeper->look.owner != NULL) {
-		changes_tell(report, &keeper->look.owner->result);
+		changes_tell(keeper, report, &keeper->look.owner->result);
 		unignored_tell(report, &keeper->look.owner->result);
 	}
 	lost_tell(keeper, report);

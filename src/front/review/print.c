@@ -641,10 +641,15 @@ void print_review(const struct review_meta *meta, const struct review_report *re
 		if (report->more > 0)
 			(void)buf_addf(&text, "… and %" PRId64 " more changes\n",
 				       report->more);
-		(void)buf_addf(&text,
-			       "Hash %.*s. To put it there: glovebox land --id %s. To throw "
-			       "it away: glovebox drop --id %s\n",
-			       HASH_SHOWN, report->hash, meta->id, meta->id);
+		(void)buf_addf(&text, "Hash %.*s.", HASH_SHOWN, report->hash);
+		if (meta->state == REVIEW_OPEN)
+			(void)buf_addf(&text,
+				       " To put it there: glovebox land --id %s. To throw it "
+				       "away: glovebox drop --id %s\n",
+				       meta->id, meta->id);
+		else
+			(void)buf_addf(&text, " It is %s already.\n",
+				       review_state_name(meta->state));
 	}
 	buf_clear(&part);
 	paint_fold_for(fileno(out), buf_str(&text), &part);

@@ -138,7 +138,7 @@ static void print_table(const struct sums *sums, FILE *out)
 	static const char *const heads[] = {"model", "agent", "folder", "day"};
 
 	if (sums->all.answers == 0) {
-		(void)fprintf(out, "No answer of a model is recorded here.\n");
+		(void)fprintf(out, "No answer of a model is recorded.\n");
 		return;
 	}
 	(void)fprintf(out,

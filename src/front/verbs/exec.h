@@ -39,7 +39,7 @@
 	 "let it set the clipboard of your terminal (OSC 52); reading it stays closed"}, \
 	{"explain", 0, OPTION_FLAG, NULL, \
 	 "print what the cell would show, and why; run nothing"}, \
-	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object"}, \
+	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object; with --review: the layer as one, on stderr"}, \
 	OPTION_ROW_WORKSPACE, \
 	OPTION_ROW_CONFIG, \
 	OPTION_ROW_ALLOW_HOST, \

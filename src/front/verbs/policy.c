@@ -489,8 +489,9 @@ static int rules_run(const struct options *options, FILE *out)
 static const char rules_help[] =
 	"List the rules that answers of \"always\" have made, or remove one: for an agent in a\n"
 	"folder, a program with its first word, a host with its port, or a folder to be read\n"
-	"or written. They stand in rules.json beside the configuration. What is blocked, denied\n"
-	"or asked about each time is not opened by a rule, and no rule lets in what destroys much.";
+	"or written. They stand in rules.json beside your own configuration. What is blocked,\n"
+	"denied or asked about each time is not opened by a rule, and no rule lets in what\n"
+	"destroys much.";
 
 const struct verb verb_policy_rules = {
 	.name = "policy rules",

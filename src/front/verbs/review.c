@@ -730,6 +730,21 @@ static int refuse_above(struct reviewing *work)
 	return CODE_DONE;
 }
 
+/* No path can stay and be replaced. Returns an exit code; a complaint has been printed. */
+static int refuse_both(const char *const *mine, const char *const *theirs)
+{
+	for (; mine != NULL && *mine != NULL; mine++) {
+		for (const char *const *at = theirs; at != NULL && *at != NULL; at++) {
+			if (strcmp(*mine, *at) == 0)
+				return verb_complain(CODE_USAGE,
+						     "%s is named by --mine and by --theirs: "
+						     "choose one",
+						     *mine);
+		}
+	}
+	return CODE_DONE;
+}
+
 static int land_run(const struct options *options, FILE *out)
 {
 	struct reviewing work;
@@ -744,6 +759,9 @@ static int land_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE,
 				     "--hash takes 12 to 64 digits of a hash that `glovebox "
 				     "review` has printed");
+	code = refuse_both(options_texts(options, "mine"), options_texts(options, "theirs"));
+	if (code != CODE_DONE)
+		return code;
 	work_init(&work, options, out);
 	code = open_work(&work, options_text(options, "id"), "glovebox land", true);
 	if (code == CODE_DONE && work.review->meta.state != REVIEW_OPEN)
