@@ -19,12 +19,18 @@ enum { AGENT, WORKSPACE, EFFECT, SUBJECT, RULE, ANSWER, BY };
 	" ORDER BY given.number LIMIT 1), '')"
 #define WANTED(member) "coalesce(json_extract(wanted.json, '$." member "'), '')"
 
+/* A column a line. */
+/* clang-format off */
 static const char query[] =
-	"SELECT " WANTED("agent") ", " WANTED("workspace") ", " WANTED("effect") ", " WANTED("subject") ", " WANTED(
-		"rule") ", " GIVEN("answer") ", " GIVEN("by") " FROM event AS wanted WHERE wanted.kind = 'approval_wanted' AND wanted.wall_ms >= ?1"
-							      " AND CASE WHEN json_valid(wanted.json)"
-							      " THEN json_extract(wanted.json, '$.delegates') IS NULL ELSE 0 END"
-							      " ORDER BY wanted.session, wanted.number";
+	"SELECT "
+	WANTED("agent") ", " WANTED("workspace") ", " WANTED("effect") ", "
+	WANTED("subject") ", " WANTED("rule") ", " GIVEN("answer") ", " GIVEN("by")
+	" FROM event AS wanted"
+	" WHERE wanted.kind = 'approval_wanted' AND wanted.wall_ms >= ?1"
+	" AND CASE WHEN json_valid(wanted.json)"
+	" THEN json_extract(wanted.json, '$.delegates') IS NULL ELSE 0 END"
+	" ORDER BY wanted.session, wanted.number";
+/* clang-format on */
 
 bool asked_read(struct journal *journal, int64_t since_ms,
 		bool (*question)(void *context, const struct asked_question *question),
