@@ -15,7 +15,6 @@
 #include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/setup.h"
-#include "front/terminal/paint.h"
 #include "plugins/source.h"
 #include "policy/commands.h"
 #include "policy/config.h"
@@ -23,6 +22,7 @@
 #include "session/session.h"
 #include "store/database.h"
 #include "tools/tools.h"
+#include "tui/paint.h"
 #include "view/review.h"
 
 #include <dirent.h>

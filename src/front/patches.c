@@ -19,6 +19,7 @@
 #include "tool/tool.h"
 #include "tools/patches/patch.h"
 #include "tools/tools.h"
+#include "tui/paint.h"
 #include "view/spec.h"
 
 #include <errno.h>
@@ -50,20 +51,6 @@ static size_t lines_of(const struct value *file, const char *key)
 	return lines > 0 && lines < INT32_MAX ? (size_t)lines : 0;
 }
 
-bool patch_record_is_cache(const struct value *file)
-{
-	return value_is_true(value_member(file, "cache"));
-}
-
-size_t patch_record_caches(const struct value *files)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < value_count(files); i++)
-		count += patch_record_is_cache(value_item(files, i));
-	return count;
-}
-
 static void read_details(struct patch_record *record, const struct value *details)
 {
 	const char *run = text_of(details, "run");
@@ -76,11 +63,11 @@ static void read_details(struct patch_record *record, const struct value *detail
 	record->files = value_member(details, "files");
 	record->text = value_str(value_member(details, "patch"));
 	hash_text(record->text, record->hash);
-	record->caches = patch_record_caches(record->files);
+	record->caches = paint_count_caches(record->files);
 	for (size_t i = 0; i < value_count(record->files); i++) {
 		const struct value *file = value_item(record->files, i);
 
-		if (!patch_record_is_cache(file)) {
+		if (!paint_is_cache(file)) {
 			record->left_out += is_left_out(file);
 			record->count += !is_left_out(file);
 		}
@@ -320,7 +307,7 @@ void patch_record_head(const struct patch_record *record, struct buf *out)
 	}
 	(void)buf_addc(out, '\n');
 	for (size_t i = 0; i < value_count(record->files); i++) {
-		if (!patch_record_is_cache(value_item(record->files, i)))
+		if (!paint_is_cache(value_item(record->files, i)))
 			add_file(value_item(record->files, i), out);
 	}
 	if (record->caches > 0) {

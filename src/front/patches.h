@@ -28,7 +28,7 @@ struct patch_record {
 	struct str text;           /* the patch itself */
 	char hash[HASH_HEX + 1];   /* of TEXT */
 	size_t count, left_out;    /* files in the patch, and files that are only named */
-	size_t caches;             /* caches besides these files (patch_record_caches) */
+	size_t caches;             /* caches besides these files (paint_count_caches) */
 	size_t added, removed;     /* lines */
 	enum patch_state state;
 	int64_t decided_ms;
@@ -56,13 +56,6 @@ bool patch_record_decide(const struct patch_record *record, const char *path,
 struct value *patch_record_value(const struct patch_record *record, bool whole);
 /* The records of the files in the patch, in the form that tools take (take_patch.h). */
 struct value *patch_record_files(const struct patch_record *record);
-
-/*
- * Is FILE, a record as generate_patch makes it, one of Python's caches (__pycache__)? How
- * many of FILES are? Caches are many, and nobody's work.
- */
-bool patch_record_is_cache(const struct value *file);
-size_t patch_record_caches(const struct value *files);
 
 /*
  * Append the head of the patch: title, summary, files. No reader of patches takes the

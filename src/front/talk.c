@@ -16,9 +16,6 @@
 #include "front/review/writer.h"
 #include "front/rules.h"
 #include "front/setup.h"
-#include "front/terminal/console.h"
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "model/model.h"
 #include "model/provider.h"
@@ -26,6 +23,9 @@
 #include "session/session.h"
 #include "store/journal.h"
 #include "tool/event.h"
+#include "tui/console.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
 #include "view/review.h"
 
 #include <errno.h>

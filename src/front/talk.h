@@ -21,9 +21,9 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "front/setup.h"
-#include "front/terminal/screen.h"
 #include "model/model.h"
 #include "store/journal.h"
+#include "tui/screen.h"
 
 #include <stdbool.h>
 #include <stdint.h>

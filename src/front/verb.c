@@ -13,7 +13,6 @@
 #include "front/agents.h"
 #include "front/output/formats.h"
 #include "front/setup.h"
-#include "front/terminal/paint.h"
 #include "front/wrap/mcp_install.h"
 #include "front/wrap/profile.h"
 #include "model/catalogue.h"
@@ -24,6 +23,7 @@
 #include "store/patches.h"
 #include "tool/tool.h"
 #include "tools/tools.h"
+#include "tui/paint.h"
 
 #include <assert.h>
 #include <errno.h>

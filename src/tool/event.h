@@ -4,7 +4,7 @@
  * fragments may be merged or dropped under load.
  *
  * A new event is one row in event.c and a section in docs/events.md, which a test
- * requires. The screen (front/terminal/screen.c) and front/verbs/sessions.c show it,
+ * requires. The screen (tui/screen.c) and front/verbs/sessions.c show it,
  * and agent/history.c says what it adds to a conversation.
  */
 #pragma once

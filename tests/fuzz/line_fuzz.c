@@ -4,7 +4,7 @@
  * is the history as well. The text stays UTF-8, the cursor on a border, nothing that a
  * terminal would obey is in a row, and the changes from frame to frame add up to the last.
  */
-#include "front/terminal/line.h"
+#include "tui/line.h"
 
 #include "base/text/text.h"
 

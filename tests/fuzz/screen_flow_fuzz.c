@@ -3,8 +3,8 @@
  * pieces, and of the lines, the rest what a model says. Nothing that a terminal would obey comes
  * out, nothing is held back at the end, and lines lose no words.
  */
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
 
 #include "base/text/text.h"
 

@@ -5,7 +5,7 @@
  * nothing in there that is forbidden, also when questions of ours come in between. Text without
  * controls that change how it looks passes as it is.
  */
-#include "front/terminal/terminal_filter.h"
+#include "tui/terminal_filter.h"
 
 #include "base/buf.h"
 

@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
-#include "front/terminal/console.h"
 #include "process/loop.h"
 #include "process/pty.h"
+#include "tui/console.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -12,8 +12,8 @@
 #include "base/value.h"
 #include "front/hands/run_folder.h"
 #include "front/setup.h"
-#include "front/terminal/console.h"
 #include "front/verb.h"
+#include "tui/console.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -13,13 +13,13 @@
 #include "front/hands/hands.h"
 #include "front/hands/run_folder.h"
 #include "front/hands/shim.h"
-#include "front/terminal/console.h"
 #include "front/wrap/profile.h"
 #include "front/wrap/settings.h"
 #include "process/frame.h"
 #include "process/loop.h"
 #include "session/session.h"
 #include "tools/tools.h"
+#include "tui/console.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/terminal/relay.h"
+#include "front/hands/relay.h"
 #include "front/verb.h"
 #include "front/verbs/exec.h"
 #include "process/frame.h"

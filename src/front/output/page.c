@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "front/setup.h"
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "tool/tool.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

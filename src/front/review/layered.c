@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "front/agents.h"
-#include "front/terminal/paint.h"
 #include "policy/policy.h"
+#include "tui/paint.h"
 #include "view/review.h"
 
 #include <errno.h>

@@ -8,10 +8,10 @@
 #include "base/path.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "policy/autoexec.h"
 #include "process/program.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
 
 #include <errno.h>
 #include <inttypes.h>

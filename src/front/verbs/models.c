@@ -2,12 +2,12 @@
 
 #include "base/value.h"
 #include "front/setup.h"
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "model/http.h"
 #include "model/provider.h"
 #include "policy/commands.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
 
 #include <inttypes.h>
 #include <stdio.h>

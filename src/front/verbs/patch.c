@@ -9,11 +9,11 @@
 #include "base/text/text.h"
 #include "front/patches.h"
 #include "front/setup.h"
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "session/session.h"
 #include "tool/event.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
 #include "undo/plan.h"
 
 #include <errno.h>

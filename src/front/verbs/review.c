@@ -11,10 +11,10 @@
 #include "front/review/print.h"
 #include "front/setup.h"
 #include "front/talk.h"
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
 #include "front/verb.h"
 #include "session/session.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
 #include "view/below.h"
 #include "view/review.h"
 

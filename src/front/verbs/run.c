@@ -10,16 +10,16 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "front/chat.h"
 #include "front/output/formats.h"
 #include "front/review/decided.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/talk.h"
-#include "front/terminal/chat.h"
-#include "front/terminal/console.h"
 #include "front/verb.h"
 #include "store/database.h"
 #include "tool/picture.h"
+#include "tui/console.h"
 
 #include <errno.h>
 #include <fcntl.h>

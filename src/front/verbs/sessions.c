@@ -6,11 +6,11 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/output/page.h"
-#include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "store/journal.h"
 #include "tool/event.h"
 #include "tool/tool.h"
+#include "tui/paint.h"
 
 #include <errno.h>
 #include <inttypes.h>

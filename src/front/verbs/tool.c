@@ -13,11 +13,11 @@
 #include "front/agents.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
-#include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "session/session.h"
 #include "tool/schema.h"
 #include "tools/tools.h"
+#include "tui/paint.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -22,7 +22,6 @@
 #include "front/hands/shells.h"
 #include "front/setup.h"
 #include "front/talk.h"
-#include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "front/verbs/exec.h"
 #include "front/wrap/home.h"
@@ -34,6 +33,7 @@
 #include "policy/credential.h"
 #include "policy/policy.h"
 #include "store/database.h"
+#include "tui/paint.h"
 #include "view/shape.h"
 
 #include <dirent.h>

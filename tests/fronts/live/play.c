@@ -12,10 +12,10 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/text/text.h"
-#include "front/terminal/console.h"
-#include "front/terminal/line.h"
-#include "front/terminal/live.h"
-#include "front/terminal/screen.h"
+#include "tui/console.h"
+#include "tui/line.h"
+#include "tui/live.h"
+#include "tui/screen.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,20 +4,20 @@
  * typed bytes.
  */
 
-#include "front/terminal/console.h"
+#include "tui/console.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/terminal/line.h"
-#include "front/terminal/live.h"
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
-#include "front/terminal/terminal_filter.h"
 #include "process/loop.h"
 #include "process/pty.h"
+#include "tui/line.h"
+#include "tui/live.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
+#include "tui/terminal_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>

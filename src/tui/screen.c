@@ -1,6 +1,6 @@
 /* screen: takes events and writes bytes. Most parts are painted by paint.h. */
 
-#include "front/terminal/screen.h"
+#include "tui/screen.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -9,10 +9,9 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/patches.h"
-#include "front/terminal/live.h"
-#include "front/terminal/paint.h"
 #include "tool/event.h"
+#include "tui/live.h"
+#include "tui/paint.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -398,7 +397,7 @@ static void turn_caches(struct paint *paint, size_t count)
 
 static void turn_files(struct paint *paint, const struct value *files)
 {
-	const size_t caches = patch_record_caches(files),
+	const size_t caches = paint_count_caches(files),
 		     count = value_count(files) - caches;
 	size_t shown = 0;
 
@@ -407,7 +406,7 @@ static void turn_files(struct paint *paint, const struct value *files)
 		const char *state = value_text(value_member(file, "state"));
 		const bool left_out = state && strcmp(state, "left_out") == 0;
 
-		if (patch_record_is_cache(file))
+		if (paint_is_cache(file))
 			continue;
 		shown++;
 		buf_adds(&paint->out, "   ");
@@ -568,12 +567,12 @@ static void paint_turn_end(struct paint *paint, const struct value *data)
 	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s%s", dot,
 		 value_number(value_member(data, "seconds")), dot,
 		 value_integer(value_member(data, "level")), lack_of_cell(data), dot);
-	text_add_count(&line, value_count(files) - patch_record_caches(files),
+	text_add_count(&line, value_count(files) - paint_count_caches(files),
 		       "changed file");
 	if (value_count(delegated) > 0) {
 		buf_adds(&line, ", ");
 		text_add_count(&line,
-			       value_count(delegated) - patch_record_caches(delegated),
+			       value_count(delegated) - paint_count_caches(delegated),
 			       "file");
 		buf_adds(&line, " by delegates");
 	}

@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "front/terminal/paint.h"
 #include "tool/event.h"
+#include "tui/paint.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /*
  * line: the text that a person is typing, which may have several lines, and the effect of
  * keys: moving, deleting, killing and yanking, history, search, completion. Pure: keys go
- * in, a text and a cursor come out. line.h draws the text, console.h reads the
- * keys. The text is always valid UTF-8, and the cursor is never inside a character as a
+ * in, a text and a cursor come out. console.h reads the keys. The text is always valid UTF-8, and the cursor is never inside a character as a
  * person sees it.
  *
  * The line is edited by our own code. readline is GPL, libedit knows neither bracketed
@@ -16,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "tui/typing.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,86 +60,6 @@ struct str line_history_item(const struct line_history *history, size_t at);
  * memory.
  */
 void line_history_add(struct line_history *history, struct str text);
-
-/*
- * Turns the bytes that a terminal sends, in pieces of any size, into keys and texts. It
- * knows UTF-8, the sequences that xterm and similar terminals send for keys, and
- * bracketed paste. Pasted bytes are always text, never keys. Pure: no descriptor, no
- * clock.
- *
- * Sequences: ECMA-48 section 5.4 (CSI), xterm's ctlseqs for keys and modifiers ("CSI 1 ;
- * 5 C" is Ctrl+Right), "CSI 200 ~" and "CSI 201 ~" around a paste, "CSI 13 ; 2 u" for
- * Shift+Enter.
- */
-
-enum typing_key {
-	TYPING_NONE, /* a key without a meaning here */
-	TYPING_TEXT, /* typed: characters, valid UTF-8 without control bytes */
-	TYPING_PASTE, /* pasted: valid UTF-8, line ends as "\n", tabs; other control bytes as U+FFFD */
-	TYPING_ENTER,
-	TYPING_NEW_LINE, /* Alt+Enter, or Shift+Enter where the terminal has a code for it */
-	TYPING_TAB,
-	TYPING_BACKSPACE,
-	TYPING_DELETE,
-	TYPING_LEFT,
-	TYPING_RIGHT,
-	TYPING_UP,
-	TYPING_DOWN,
-	TYPING_HOME,
-	TYPING_END,
-	TYPING_WORD_LEFT,
-	TYPING_WORD_RIGHT,
-	TYPING_KILL_TO_START,
-	TYPING_KILL_TO_END,
-	TYPING_KILL_WORD_LEFT, /* back to a blank: Ctrl+W */
-	TYPING_KILL_NAME_LEFT, /* back to the start of a name: Alt+Backspace */
-	TYPING_KILL_WORD_RIGHT,
-	TYPING_YANK,
-	TYPING_SWAP,      /* the two characters at the cursor: Ctrl+T */
-	TYPING_CLEAR,     /* the screen: Ctrl+L */
-	TYPING_SEARCH,    /* back in the history: Ctrl+R */
-	TYPING_SEARCH_ON, /* forward again: Ctrl+S */
-	TYPING_CANCEL,    /* Ctrl+G */
-	TYPING_INTERRUPT, /* Ctrl+C */
-	TYPING_EOF,       /* Ctrl+D */
-	TYPING_SUSPEND,   /* Ctrl+Z */
-	TYPING_TAKE_BACK, /* what was sent and nobody has taken: Alt+Up */
-	TYPING_ESCAPE,
-};
-
-/* Most bytes that wait to be read; a terminal gives 4 KiB in one read. */
-enum { TYPING_MAX = 64 << 10 };
-
-struct typing {
-	struct buf held; /* the bytes that have come */
-	size_t at;       /* so many of them are read */
-	bool settled;    /* no more bytes follow for a while: do not wait for them */
-	bool pasting;
-	bool after_return; /* within a paste: a "\n" now belongs to the "\r" before */
-};
-
-void typing_init(struct typing *typing);
-void typing_fini(struct typing *typing);
-
-/* Add BYTES. False, and none is added, when too many bytes wait to be read. */
-bool typing_add(struct typing *typing, struct str bytes);
-
-/*
- * Take the next key; the text of TYPING_TEXT and TYPING_PASTE is appended to TEXT. False when
- * no complete key is left.
- */
-bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text);
-
-/*
- * Do the held bytes need more bytes to be understood (an Escape, the beginning of a
- * character, a paste without its end)? When none come for a moment, call typing_settle:
- * the held bytes then count as the key Escape, a bad character or a finished paste.
- */
-bool typing_waits(const struct typing *typing);
-void typing_settle(struct typing *typing);
-
-/* Forget all bytes that have come. */
-void typing_clear(struct typing *typing);
 
 /* The same limit as that of `glovebox run -`; a longer text belongs into a file. */
 enum { LINE_BYTES_MAX = 4 << 20 };

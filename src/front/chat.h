@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "front/setup.h"
 #include "front/talk.h"
-#include "front/terminal/console.h"
-#include "front/terminal/line.h"
-#include "front/terminal/paint.h"
+#include "tui/console.h"
+#include "tui/line.h"
+#include "tui/paint.h"
 
 #include <stdbool.h>
 

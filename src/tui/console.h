@@ -13,9 +13,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "front/terminal/line.h"
 #include "process/loop.h"
 #include "process/pty.h"
+#include "tui/line.h"
 
 #include <stdbool.h>
 #include <stddef.h>

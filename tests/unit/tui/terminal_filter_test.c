@@ -1,5 +1,5 @@
 /*
- * Tests of front/terminal/terminal_filter: each sequence that a terminal may not get, in all
+ * Tests of tui/terminal_filter: each sequence that a terminal may not get, in all
  * its forms and split everywhere, and everything else, which stays as it is.
  */
 #include "../base/unit.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/terminal/terminal_filter.h"
+#include "tui/terminal_filter.h"
 
 enum { OUT_MAX = 4 << 20 };
 

@@ -1,10 +1,10 @@
 /* screen: events in, bytes out. */
-#include "front/terminal/screen.h"
+#include "tui/screen.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/terminal/paint.h"
+#include "tui/paint.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "front/terminal/line.h"
+#include "tui/line.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
 /* relay: pipes of ours between the caller's descriptors and a program in a cell. */
 
-#include "front/terminal/relay.h"
+#include "front/hands/relay.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
-#include "front/terminal/console.h"
-#include "front/terminal/terminal_filter.h"
 #include "process/pty.h"
+#include "tui/console.h"
+#include "tui/terminal_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>

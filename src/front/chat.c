@@ -2,7 +2,7 @@
  * chat: the commands of a conversation, and the change to another agent or model in it.
  */
 
-#include "front/terminal/chat.h"
+#include "front/chat.h"
 
 #include "base/err.h"
 #include "base/fd.h"
@@ -13,12 +13,12 @@
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/talk.h"
-#include "front/terminal/console.h"
-#include "front/terminal/line.h"
-#include "front/terminal/paint.h"
 #include "front/verb.h"
 #include "session/session.h"
 #include "tools/patches/patch.h"
+#include "tui/console.h"
+#include "tui/line.h"
+#include "tui/paint.h"
 #include "undo/plan.h"
 #include "view/review.h"
 

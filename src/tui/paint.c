@@ -1,6 +1,6 @@
 /* paint: styles, rules, lines, calls, breaks between words, and the width of texts. */
 
-#include "front/terminal/paint.h"
+#include "tui/paint.h"
 
 #include "agent/tools/todo.h"
 #include "base/buf.h"
@@ -1062,4 +1062,18 @@ size_t paint_width_character(struct str text, size_t *columns)
 
 	*columns = cluster.columns;
 	return cluster.size;
+}
+
+bool paint_is_cache(const struct value *file)
+{
+	return value_is_true(value_member(file, "cache"));
+}
+
+size_t paint_count_caches(const struct value *files)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < value_count(files); i++)
+		count += paint_is_cache(value_item(files, i));
+	return count;
 }

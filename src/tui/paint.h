@@ -199,3 +199,10 @@ size_t paint_width_fit(struct str text, size_t columns);
 
 /* Size of the first character of TEXT as a person sees it, with all combining marks. */
 size_t paint_width_character(struct str text, size_t *columns);
+
+/*
+ * Is FILE, a record as generate_patch makes it, one of Python's caches (__pycache__)? How
+ * many of FILES are? Caches are many, and nobody's work.
+ */
+bool paint_is_cache(const struct value *file);
+size_t paint_count_caches(const struct value *files);

@@ -3,7 +3,7 @@
  * a C1 control comes out of it in whichever form it was. The second stage follows the
  * sequences, and holds each until it is judged.
  */
-#include "front/terminal/terminal_filter.h"
+#include "tui/terminal_filter.h"
 
 #include "base/memory.h"
 

@@ -1,5 +1,5 @@
 /* line: keys in, a text and a cursor out; and what of it is drawn. */
-#include "front/terminal/line.h"
+#include "tui/line.h"
 
 #include "base/buf.h"
 #include "base/fd.h"

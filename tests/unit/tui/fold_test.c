@@ -2,7 +2,7 @@
 #include "../base/unit.h"
 
 #include "base/buf.h"
-#include "front/terminal/paint.h"
+#include "tui/paint.h"
 
 static void folds(const char *line, size_t columns, const char *wanted)
 {

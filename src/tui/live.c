@@ -1,12 +1,12 @@
-#include "front/terminal/live.h"
+#include "tui/live.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "front/terminal/console.h"
-#include "front/terminal/paint.h"
-#include "front/terminal/screen.h"
+#include "tui/console.h"
+#include "tui/paint.h"
+#include "tui/screen.h"
 
 #include <errno.h>
 #include <pthread.h>
