@@ -152,6 +152,7 @@ static void add_short(const struct live *live, struct str row, size_t columns,
 
 	paint_init(&paint);
 	paint.colour = live->look.colour;
+	paint.theme = live->look.theme;
 	paint.unicode = live->look.unicode;
 	paint_cut(&paint, PAINT_DIM, row, columns < SHORT_COLUMNS ? columns : SHORT_COLUMNS);
 	(void)buf_addstr(rows, buf_str(&paint.out));
@@ -433,6 +434,23 @@ bool live_is_on(struct live *live)
 	on = live->on;
 	(void)pthread_mutex_unlock(&live->lock);
 	return on;
+}
+
+void live_set_theme(struct live *live, const struct theme *theme)
+{
+	(void)pthread_mutex_lock(&live->lock);
+	live->look.theme = theme;
+	shown_and_unlock(live);
+}
+
+const struct theme *live_theme(struct live *live)
+{
+	const struct theme *theme;
+
+	(void)pthread_mutex_lock(&live->lock);
+	theme = live->look.theme;
+	(void)pthread_mutex_unlock(&live->lock);
+	return theme;
 }
 
 void live_resized(struct live *live, const struct line *line)

@@ -32,6 +32,7 @@ enum {
 
 struct live;
 struct screen_options;
+struct theme;
 
 /* LOOK is copied. FD is kept by the caller. */
 struct live *live_new(int fd, const struct screen_options *look);
@@ -41,6 +42,9 @@ void live_start(struct live *live);
 /* Erase the region. What was printed of a line that is not whole is printed for good. */
 void live_stop(struct live *live);
 bool live_is_on(struct live *live);
+/* The colours of what is printed from now on. THEME lives as long as LIVE. */
+void live_set_theme(struct live *live, const struct theme *theme);
+const struct theme *live_theme(struct live *live);
 
 /*
  * Print TEXT for good. It is clean, and has only sequences of ours. The part behind its last line

@@ -28,11 +28,6 @@ enum { PAINT_LINE_COLUMNS = 500 };
 
 enum { PAINT_BAR_COLUMNS = 2 };
 
-static const char *const codes[] = {
-	[PAINT_BOLD] = "1",   [PAINT_DIM] = "2",     [PAINT_RED] = "31",
-	[PAINT_GREEN] = "32", [PAINT_YELLOW] = "33", [PAINT_CYAN] = "36",
-};
-
 void paint_init(struct paint *paint)
 {
 	*paint = (struct paint){0};
@@ -44,15 +39,26 @@ void paint_fini(struct paint *paint)
 	buf_fini(&paint->out);
 }
 
+/* The code of STYLE; "": it is like the text around it. */
+static const char *code_of(const struct paint *paint, enum paint_style style)
+{
+	const struct theme *theme =
+		paint->theme != NULL ? paint->theme : theme_shipped("dark", false);
+
+	return paint->colour ? theme->codes[style] : "";
+}
+
 static void paint_begin(struct paint *paint, enum paint_style style)
 {
-	if (paint->colour && style != PAINT_PLAIN)
-		buf_addf(&paint->out, "\x1b[%sm", codes[style]);
+	const char *code = code_of(paint, style);
+
+	if (*code != '\0')
+		buf_addf(&paint->out, "\x1b[%sm", code);
 }
 
 static void paint_end(struct paint *paint, enum paint_style style)
 {
-	if (paint->colour && style != PAINT_PLAIN)
+	if (*code_of(paint, style) != '\0')
 		buf_adds(&paint->out, "\x1b[0m");
 }
 
@@ -232,11 +238,11 @@ static enum paint_style paint_diff_style(struct str line)
 	    str_starts(line, STR("diff ")))
 		return PAINT_BOLD;
 	if (str_starts(line, STR("@@ ")))
-		return PAINT_CYAN;
+		return PAINT_HUNK;
 	if (str_starts(line, STR("+")))
-		return PAINT_GREEN;
+		return PAINT_ADDED;
 	if (str_starts(line, STR("-")))
-		return PAINT_RED;
+		return PAINT_REMOVED;
 	return PAINT_PLAIN;
 }
 
@@ -402,7 +408,7 @@ static void call_status(struct paint *paint, const struct value *result)
 	if (paint->unicode)
 		buf_adds(&paint->out, good ? "✅ " : "❌ ");
 	else
-		paint_text(paint, good ? PAINT_GREEN : PAINT_RED,
+		paint_text(paint, good ? PAINT_GOOD : PAINT_ERROR,
 			   good ? STR("[ok] ") : STR("[x] "));
 	if (!status || strcmp(status, "done") != 0) {
 		paint_one_line(paint, PAINT_BOLD,

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "tui/theme.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,19 +23,10 @@ enum { PAINT_MAX = 16 << 20 };
 struct paint {
 	struct buf out;
 	bool colour, unicode;
+	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
 	bool wraps; /* break lines between words, except those for copying */
 	size_t columns;
 	size_t indent; /* columns before each line; `columns` does not count them */
-};
-
-enum paint_style {
-	PAINT_PLAIN,
-	PAINT_BOLD,
-	PAINT_DIM,
-	PAINT_RED,
-	PAINT_GREEN,
-	PAINT_YELLOW,
-	PAINT_CYAN,
 };
 
 void paint_init(struct paint *paint);

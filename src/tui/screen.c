@@ -202,8 +202,8 @@ static void paint_notice(struct paint *paint, struct str text, bool to_model)
 
 	buf_init(&clean, PAINT_MAX);
 	paint_clean(str_trim(text), &clean);
-	paint_text(paint, PAINT_YELLOW, mark);
-	paint_prose(paint, to_model ? PAINT_DIM : PAINT_YELLOW, buf_str(&clean),
+	paint_text(paint, PAINT_WARNING, mark);
+	paint_prose(paint, to_model ? PAINT_DIM : PAINT_WARNING, buf_str(&clean),
 		    paint_width_of(mark));
 	buf_addc(&paint->out, '\n');
 	buf_fini(&clean);
@@ -413,9 +413,9 @@ static void turn_files(struct paint *paint, const struct value *files)
 		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(file, "path")),
 			       TURN_NAME_COLUMNS);
 		if (value_member(file, "added") && !left_out) {
-			paint_format(paint, PAINT_GREEN, " +%" PRId64,
+			paint_format(paint, PAINT_ADDED, " +%" PRId64,
 				     value_integer(value_member(file, "added")));
-			paint_format(paint, PAINT_RED, " -%" PRId64,
+			paint_format(paint, PAINT_REMOVED, " -%" PRId64,
 				     value_integer(value_member(file, "removed")));
 		}
 		if (state && strcmp(state, "modified") != 0) {
@@ -472,9 +472,9 @@ static void add_state(struct paint *paint, const struct value *row)
 	bool unrun = state && strcmp(state, "not_run") == 0;
 
 	paint_format(paint,
-		     green   ? PAINT_GREEN
+		     green   ? PAINT_GOOD
 		     : unrun ? PAINT_DIM
-			     : PAINT_RED,
+			     : PAINT_ERROR,
 		     "%s",
 		     !state                            ? "?"
 		     : unrun                           ? "not run"
@@ -829,6 +829,7 @@ void screen_child_paint(struct screen_child *child, struct paint *paint,
 
 	paint_init(&inner);
 	inner.colour = paint->colour;
+	inner.theme = paint->theme;
 	inner.unicode = paint->unicode;
 	inner.wraps = paint->wraps;
 	inner.columns = paint->columns > COLUMNS_LEAST + BAR_COLUMNS
@@ -1282,6 +1283,8 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 	(void)err;
 	(void)pthread_mutex_lock(&screen->lock);
 	screen->paint.columns = screen_columns(screen);
+	if (screen->live != NULL)
+		screen->paint.theme = live_theme(screen->live);
 	screen_show(screen, event);
 	screen_flush(screen);
 	screen_note_waiting(screen, event->kind);
@@ -1336,6 +1339,7 @@ void screen_add_diff(struct str head, struct str diff, struct buf *out)
 
 	paint_init(&paint);
 	paint.colour = screen.colour;
+	paint.theme = screen.theme;
 	paint.unicode = screen.unicode;
 	paint.columns = paint_columns_of(STDOUT_FILENO);
 	if (head.size > 0)
@@ -1357,6 +1361,7 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	(void)pthread_mutex_init(&screen->lock, NULL);
 	paint_init(&screen->paint);
 	screen->paint.colour = screen->options.colour;
+	screen->paint.theme = screen->options.theme;
 	screen->paint.unicode = screen->options.unicode;
 	screen->paint.wraps = screen->options.terminal;
 	screen->paint.columns = screen_columns(screen);

@@ -31,6 +31,7 @@ struct screen_options {
 	 * one row, or nobody knows.
 	 */
 	bool rewraps;
+	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
 	/* 0: ask the descriptor before each use; SCREEN_COLUMNS when it does not say */
 	size_t columns;
 };

@@ -98,7 +98,7 @@ static void add_abilities(struct paint *paint, enum catalogue_answer tools,
 	if (tools == CATALOGUE_YES)
 		paint_format(paint, PAINT_PLAIN, "%stools", dot);
 	else if (tools == CATALOGUE_NO)
-		paint_format(paint, PAINT_YELLOW, "%sno tools", dot);
+		paint_format(paint, PAINT_WARNING, "%sno tools", dot);
 	if (thinking == CATALOGUE_YES)
 		paint_format(paint, PAINT_PLAIN, "%sthinks", dot);
 }
@@ -115,7 +115,7 @@ static void paint_keys(struct look *look)
 			continue;
 		paint_format(paint, PAINT_PLAIN, "  %-20s ", provider->key_name);
 		if (has_key(provider))
-			paint_text(paint, PAINT_GREEN, STR("set\n"));
+			paint_text(paint, PAINT_GOOD, STR("set\n"));
 		else
 			paint_text(paint, PAINT_DIM, STR("not set\n"));
 	}
@@ -166,18 +166,18 @@ static void paint_server(struct look *look, const struct local_server *server)
 		return;
 	}
 	if (server->kind == LOCAL_NOTHING) {
-		paint_text(paint, PAINT_YELLOW, STR("wants a key\n"));
+		paint_text(paint, PAINT_WARNING, STR("wants a key\n"));
 		paint_format(paint, PAINT_DIM,
 			     "    OPENAI_API_KEY=... GLOVEBOX_BASE_URL=%s/v1 glovebox run "
 			     "--model NAME \"PROMPT\"\n",
 			     server->url);
 		return;
 	}
-	paint_text(paint, PAINT_GREEN, str_of(local_kind_name(server->kind)));
+	paint_text(paint, PAINT_GOOD, str_of(local_kind_name(server->kind)));
 	if (server->is_loading)
-		paint_text(paint, PAINT_YELLOW, STR(", loading its model"));
+		paint_text(paint, PAINT_WARNING, STR(", loading its model"));
 	else if (server->model_count == 0)
-		paint_text(paint, PAINT_YELLOW, STR(", without a model"));
+		paint_text(paint, PAINT_WARNING, STR(", without a model"));
 	paint_text(paint, PAINT_PLAIN, STR("\n"));
 	for (size_t i = 0; i < server->model_count; i++)
 		paint_local_model(paint, &server->models[i]);
