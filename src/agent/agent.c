@@ -200,6 +200,37 @@ struct value *turn_usage_value(const struct model_usage *usage)
 	return value;
 }
 
+/*
+ * Tell the hooks how a session began or goes on. Not those of a delegate, which is no session
+ * of the person.
+ */
+static bool agent_say_begun(struct agent *agent, const char *source, struct err *err)
+{
+	struct hook_moment moment = {.kind = HOOK_SESSION_BEGAN, .word = source};
+	struct hook_answer answer;
+	bool recorded;
+
+	if (agent->options.parent != NULL)
+		return true;
+	hook_answer_init(&answer);
+	recorded = agent_hooks_ask(agent, &moment, &answer, err);
+	hook_answer_fini(&answer);
+	return recorded;
+}
+
+static void agent_say_ended(struct agent *agent)
+{
+	struct hook_moment moment = {.kind = HOOK_SESSION_ENDED, .word = "other"};
+	struct hook_answer answer;
+	struct err err;
+
+	if (agent->options.parent != NULL)
+		return;
+	hook_answer_init(&answer);
+	(void)agent_hooks_ask(agent, &moment, &answer, &err);
+	hook_answer_fini(&answer);
+}
+
 /* The limits that a turn shares with its delegates. */
 
 static uint64_t rest(uint64_t most, uint64_t used)
@@ -603,6 +634,27 @@ static bool compact_tell(struct agent *agent, struct err *err)
 	return agent_notice(agent, sentence, false, err);
 }
 
+/*
+ * Ask the hooks before a summary. TRIGGER: "manual", which they may refuse, or "auto". False:
+ * that could not be recorded.
+ */
+static bool compact_ask_hooks(struct agent *agent, struct turn *turn, const char *trigger,
+			      const char *matters, struct err *err)
+{
+	struct hook_moment moment = {.kind = HOOK_COMPACTION,
+				     .word = trigger,
+				     .text = matters};
+	struct hook_answer answer;
+	bool recorded;
+
+	hook_answer_init(&answer);
+	recorded = agent_hooks_ask(agent, &moment, &answer, err);
+	if (answer.ends || (answer.decision == HOOK_DENY && strcmp(trigger, "manual") == 0))
+		turn_end(turn, AGENT_HOOK, answer.reason.data);
+	hook_answer_fini(&answer);
+	return recorded;
+}
+
 static bool compact_to(struct agent *agent, struct turn *turn, size_t cut,
 		       const struct compaction *compaction, const char *matters,
 		       struct err *err)
@@ -618,7 +670,8 @@ static bool compact_to(struct agent *agent, struct turn *turn, size_t cut,
 		recorded = false;
 	else if (compact_ask(agent, turn, text.data, matters, &summary, &usage))
 		recorded = compact_record(agent, cut, compaction, buf_str(&summary),
-					  matters, &usage, err);
+					  matters, &usage, err) &&
+			   agent_say_begun(agent, "compact", err);
 	buf_fini(&summary);
 	buf_fini(&text);
 	return recorded;
@@ -675,7 +728,9 @@ static bool compact_when_due(struct agent *agent, struct turn *turn, struct err 
 		return true;
 	/* Do not ask for a summary that would save almost nothing. */
 	cut = compaction_cut(&agent->history, &compaction, compaction.kept / 4);
-	return cut == 0 || compact_to(agent, turn, cut, &compaction, NULL, err);
+	return cut == 0 ||
+	       (compact_ask_hooks(agent, turn, "auto", NULL, err) &&
+		(turn->over || compact_to(agent, turn, cut, &compaction, NULL, err)));
 }
 
 bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorter,
@@ -697,7 +752,9 @@ bool agent_compact_overflow(struct agent *agent, struct turn *turn, bool *shorte
 	compaction = compaction_for(context / 2);
 	cut = compaction_cut(&agent->history, &compaction, 0);
 	*shorter = cut > 0;
-	return cut == 0 || compact_to(agent, turn, cut, &compaction, NULL, err);
+	return cut == 0 ||
+	       (compact_ask_hooks(agent, turn, "auto", NULL, err) &&
+		(turn->over || compact_to(agent, turn, cut, &compaction, NULL, err)));
 }
 
 /* Makes a patch of a turn's changes, however the turn ended. */
@@ -1008,6 +1065,7 @@ static const char *const reasons[] = {
 	[AGENT_REPEATS] = "repeats",
 	[AGENT_TIMEOUTS] = "timeouts",
 	[AGENT_CHECKS] = "checks",
+	[AGENT_HOOK] = "hook",
 	[AGENT_CANCELLED] = "cancelled",
 };
 
@@ -1019,6 +1077,11 @@ const char *agent_reason_name(enum agent_reason reason)
 static bool agent_listen(void *context, const struct event *event, struct err *err)
 {
 	return history_event(context, event, err);
+}
+
+static bool agent_permits(void *context, const struct event *event)
+{
+	return agent_calls_permit(context, event);
 }
 
 static bool agent_watch(int set, int fd, struct err *err)
@@ -1134,29 +1197,6 @@ static bool agent_say_context(struct agent *agent, struct err *err)
 	return recorded;
 }
 
-bool agent_open(const struct agent_options *options, struct agent **agent, struct err *err)
-{
-	struct agent *made = memory_alloc(sizeof(*made));
-	struct event_sink listener = {.event = agent_listen, .context = &made->history};
-
-	made->options = *options;
-	made->stop_fd = -1;
-	made->timer_fd = -1;
-	history_init(&made->history);
-	recorder_set_listener(options->recorder, listener);
-	agent_offer_tools(made);
-	if (!agent_check_money(options, err) || !agent_checks_judge(made, err) ||
-	    !agent_open_stop(made, err) ||
-	    !(options->resume ? resume_session(made, err) : agent_begin(made, err)) ||
-	    !instructions_read(made, err) || !agent_say_context(made, err)) {
-		agent_close(made);
-		return false;
-	}
-	agent_set_system(made);
-	*agent = made;
-	return true;
-}
-
 static void agent_forget_tools(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->tool_count; i++)
@@ -1167,6 +1207,42 @@ static void agent_forget_tools(struct agent *agent)
 	agent->tools = NULL;
 	agent->tool_count = 0;
 	agent->fixed_bytes = 0;
+}
+
+static void agent_free(struct agent *agent)
+{
+	recorder_set_listener(agent->options.recorder, (struct event_sink){0});
+	recorder_set_permits(agent->options.recorder, NULL, NULL);
+	agent_forget_tools(agent);
+	history_fini(&agent->history);
+	fd_close(&agent->stop_fd);
+	fd_close(&agent->timer_fd);
+	free(agent);
+}
+
+bool agent_open(const struct agent_options *options, struct agent **agent, struct err *err)
+{
+	struct agent *made = memory_alloc(sizeof(*made));
+	struct event_sink listener = {.event = agent_listen, .context = &made->history};
+
+	made->options = *options;
+	made->stop_fd = -1;
+	made->timer_fd = -1;
+	history_init(&made->history);
+	recorder_set_listener(options->recorder, listener);
+	recorder_set_permits(options->recorder, agent_permits, made);
+	agent_offer_tools(made);
+	if (!agent_check_money(options, err) || !agent_checks_judge(made, err) ||
+	    !agent_open_stop(made, err) ||
+	    !(options->resume ? resume_session(made, err) : agent_begin(made, err)) ||
+	    !instructions_read(made, err) || !agent_say_context(made, err) ||
+	    !agent_say_begun(made, options->resume ? "resume" : "startup", err)) {
+		agent_free(made);
+		return false;
+	}
+	agent_set_system(made);
+	*agent = made;
+	return true;
 }
 
 bool agent_change(struct agent *agent, const struct agent_options *options, struct err *err)
@@ -1190,12 +1266,8 @@ void agent_close(struct agent *agent)
 {
 	if (!agent)
 		return;
-	recorder_set_listener(agent->options.recorder, (struct event_sink){0});
-	agent_forget_tools(agent);
-	history_fini(&agent->history);
-	fd_close(&agent->stop_fd);
-	fd_close(&agent->timer_fd);
-	free(agent);
+	agent_say_ended(agent);
+	agent_free(agent);
 }
 
 static void agent_clear_interrupt(struct agent *agent)
@@ -1356,33 +1428,106 @@ static bool turn_say_unseen(struct agent *agent, const struct value *pictures,
 	return agent_notice(agent, sentence, false, err);
 }
 
-bool agent_submit(struct agent *agent, const char *text, const struct value *pictures,
-		  struct agent_outcome *outcome, struct err *err)
+/* Ask the hooks about the prompt of TURN. */
+static bool turn_ask_prompt(struct agent *agent, struct turn *turn, struct err *err)
+{
+	struct hook_moment moment = {.kind = HOOK_PROMPT, .text = turn->text};
+	struct hook_answer answer;
+	bool recorded;
+
+	/* The prompt of a delegate is no words of a person. */
+	if (agent->options.parent != NULL)
+		return true;
+	hook_answer_init(&answer);
+	recorded = agent_hooks_ask(agent, &moment, &answer, err);
+	if (answer.decision == HOOK_DENY || answer.ends)
+		turn_end(turn, AGENT_HOOK, answer.reason.data);
+	hook_answer_fini(&answer);
+	return recorded;
+}
+
+static bool turn_record_begin(struct agent *agent, const struct turn *turn,
+			      const struct value *pictures, struct err *err)
 {
 	auto_value struct value *data = value_new_object();
-	struct event began = {.kind = EVENT_TURN_BEGAN, .text = str_of(text), .data = data};
-	struct turn turn;
-	bool recorded;
+	struct event began = {.kind = EVENT_TURN_BEGAN,
+			      .text = str_of(turn->text),
+			      .data = data};
 
 	value_set_text(data, "agent", agent->options.name);
 	value_set_text(data, "model", model_name(agent->options.model));
 	if (value_count(pictures) > 0)
 		value_set(data, "pictures", value_ref(pictures));
+	if (turn->over)
+		value_set_boolean(data, "refused", true);
+	return recorder_event(agent->options.recorder, &began, err);
+}
+
+/* How often hooks may make one turn go on: a hook that always does would never let it end. */
+enum { TURN_STOPS_MAX = 3 };
+
+/* The model has ended the turn: ask the hooks, which may have it go on. */
+static bool turn_ask_stop(struct agent *agent, struct turn *turn, struct err *err)
+{
+	const enum agent_reason reason = turn->outcome->reason;
+	struct hook_moment moment = {
+		.kind = agent->options.parent != NULL ? HOOK_DELEGATE_STOP : HOOK_STOP,
+		.again = turn->stops > 0,
+	};
+	struct hook_answer answer;
+	bool recorded;
+
+	if (!turn->over || agent->options.hooks == NULL ||
+	    (reason != AGENT_STOPPED && reason != AGENT_PATCH))
+		return true;
+	auto_free char *words = history_last_words(&agent->history);
+	moment.text = words;
+	hook_answer_init(&answer);
+	recorded = agent_hooks_ask(agent, &moment, &answer, err);
+	if (recorded && answer.decision == HOOK_DENY && !answer.ends &&
+	    turn->stops++ < TURN_STOPS_MAX) {
+		turn->over = false;
+		value_free(turn->patch);
+		turn->patch = NULL;
+		recorded = agent_notice(agent, answer.reason.data, true, err);
+	}
+	hook_answer_fini(&answer);
+	return recorded;
+}
+
+/* Carry out TURN, which has begun. */
+static bool turn_run(struct agent *agent, struct turn *turn, const struct value *pictures,
+		     struct err *err)
+{
+	bool recorded = turn_ask_prompt(agent, turn, err) &&
+			turn_record_begin(agent, turn, pictures, err) &&
+			agent_hooks_flush(agent, turn, err);
+
+	if (recorded && !turn->over)
+		recorded = turn_say_unseen(agent, pictures, err);
+	while (recorded && !turn->over)
+		recorded = turn_step(agent, turn, err) &&
+			   agent_checks_finish(agent, turn, err) &&
+			   turn_ask_stop(agent, turn, err);
+	return recorded && turn_finish(agent, turn, err);
+}
+
+bool agent_submit(struct agent *agent, const char *text, const struct value *pictures,
+		  struct agent_outcome *outcome, struct err *err)
+{
+	struct turn turn;
+	bool recorded;
+
 	turn_begin(agent, &turn, text, outcome);
 	agent->turn = &turn;
-	recorded = recorder_event(agent->options.recorder, &began, err) &&
-		   turn_say_unseen(agent, pictures, err);
-	while (recorded && !turn.over)
-		recorded = turn_step(agent, &turn, err) &&
-			   agent_checks_finish(agent, &turn, err);
-	if (recorded)
-		recorded = turn_finish(agent, &turn, err);
+	recorded = turn_run(agent, &turn, pictures, err);
 	agent->turn = NULL;
 	circle_fini(&turn.circle);
 	value_free(turn.patch);
 	value_free(turn.delegated);
 	value_free(turn.edited);
 	value_free(turn.checks);
+	value_free(turn.hooks_said);
 	return recorded;
 }
 
@@ -1418,6 +1563,8 @@ bool agent_compact(struct agent *agent, const char *matters,
 	if (cut == 0)
 		turn_end(&turn, AGENT_STOPPED, "There is nothing to summarise yet.");
 	else
+		recorded = compact_ask_hooks(agent, &turn, "manual", matters, err);
+	if (recorded && !turn.over)
 		recorded = compact_to(agent, &turn, cut, &compaction, matters, err);
 	if (recorded && !turn.over)
 		recorded = compact_say_done(agent, before, err);

@@ -23,12 +23,16 @@
  * writing (session_writes). It then adds a sentence to the result, answers a read from
  * the earlier one, or ends the turn.
  *
+ * Hooks (hooks.h) are asked at the moments that their header lists; agent_options.hooks has
+ * those of the front and of its configuration.
+ *
  * AGENTS.md is read in the cell by tools/read_project.c; this module puts it into the
  * prompt.
  */
 #pragma once
 
 #include "agent/history.h"
+#include "agent/hooks.h"
 #include "agent/limits.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -42,13 +46,6 @@
 #include <stdint.h>
 
 struct agent;
-
-/* The fate of a call of the model that is about to start (agent_options.before). */
-enum agent_start {
-	AGENT_START,       /* it starts */
-	AGENT_START_SHOWN, /* it starts; when it is done, the model reads the answer instead */
-	AGENT_START_REFUSED, /* it does not start; the answer says why */
-};
 
 /*
  * All members are borrowed for the life of the agent. The limits are those of the
@@ -83,13 +80,9 @@ struct agent_options {
 	 */
 	bool (*steers)(void *context, struct buf *text);
 	void *steers_context;
-	/*
-	 * Called before a call of TOOL with ARGUMENTS starts; it fills ANSWER, which is empty.
-	 * Only a call that runs by itself can be refused. NULL: every call starts.
-	 */
-	enum agent_start (*before)(void *context, const struct tool *tool,
-				   const struct value *arguments, struct buf *answer);
-	void *before_context;
+	const struct agent_hooks *hooks; /* the first that is asked; NULL: none */
+	/* a person or a program answers questions (EVENT_APPROVAL_WANTED) */
+	bool answered;
 };
 
 /*
@@ -203,6 +196,10 @@ struct turn {
 	struct value *edited;
 	struct value *checks;  /* name -> the last result of the check; owned */
 	unsigned check_rounds; /* rounds of repair that were begun */
+	struct asked *asked;   /* the calls that run now (calls.c) */
+	size_t asked_count;
+	struct value *hooks_said; /* of these calls, for the model (hooks.c); owned */
+	unsigned stops;           /* how often a hook has made the turn go on */
 	bool check_cancelled;
 };
 
@@ -256,6 +253,12 @@ bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
  * Run the calls of the last message. Afterwards each call has its result in the record.
  */
 bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err);
+
+/*
+ * EVENT_APPROVAL_WANTED: ask the hooks whether the call may run. True: a hook has answered
+ * the question, or nobody can, and it is not to be shown.
+ */
+bool agent_calls_permit(struct agent *agent, const struct event *event);
 
 /*
  * Take the facts for the hand-over from RESULT of TOOL: the patch of generate_patch, and

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/value.h"
+#include "session/approval.h"
 #include "tool/schema.h"
 
 #include <errno.h>
@@ -30,9 +31,9 @@ struct asked {
 	const struct part *part;
 	const struct tool *tool; /* NULL: no tool has this name */
 	struct circle_call call;
-	struct running *running;
-	enum agent_start start;
-	struct buf shown; /* what the model reads instead of the result (AGENT_START_SHOWN) */
+	struct running *running; /* NULL: a hook has refused the call */
+	struct value *arguments; /* as validated, or as a hook changed them; owned; or NULL */
+	struct hook_answer hooks; /* of HOOK_BEFORE_CALL */
 };
 
 /* Does a call of TOOL use up the time for commands? A question to a job does not. */
@@ -104,13 +105,13 @@ static void calls_ending(void *context, struct tool_result *result)
 	struct asked *asked = context;
 	struct session_writes writes;
 
-	if (asked->start == AGENT_START_SHOWN && result->status == RESULT_DONE)
-		buf_swap(&result->text, &asked->shown);
+	if (asked->hooks.shown.size > 0 && result->status == RESULT_DONE)
+		buf_swap(&result->text, &asked->hooks.shown);
 	session_writes(asked->agent->options.session, &writes);
 	circle_result(&asked->turn->circle, &asked->call, &writes, result);
 }
 
-/* Start COUNT calls, and wait for all of them. */
+/* Start those of COUNT calls that no hook has refused, and wait for all of them. */
 static void calls_wait(struct agent *agent, struct turn *turn, struct asked *asked,
 		       size_t count)
 {
@@ -120,19 +121,24 @@ static void calls_wait(struct agent *agent, struct turn *turn, struct asked *ask
 
 	session_writes(session, &writes);
 	for (size_t i = 0; i < count; i++) {
+		const struct hook_answer *hooks = &asked[i].hooks;
 		const struct request request = {
 			.tool = asked[i].part->tool,
+			.arguments = hooks->arguments,
 			.arguments_text = str_of(asked[i].part->arguments),
 			.id = asked[i].part->call_id,
+			.asks_for = hooks->decision == HOOK_ASK ? hooks->reason.data : NULL,
 			.most_s = calls_most_s(turn, &asked[i]),
 			.ending = calls_ending,
 		};
 
+		if (hooks->decision == HOOK_DENY)
+			continue;
 		asked[i].call.writers = writes.writers;
 		asked[i].running = session_start(session, &request, NULL, &asked[i]);
 	}
 	while (done < count) {
-		if (running_is_done(asked[done].running))
+		if (asked[done].running == NULL || running_is_done(asked[done].running))
 			done++;
 		else
 			loop_turn(session_loop(session), CLOCK_NEVER);
@@ -178,45 +184,207 @@ static bool calls_from_before(struct agent *agent, struct turn *turn,
 	return data == NULL || recorder_event(agent->options.recorder, &event, err);
 }
 
-/* Ask the front what becomes of ASKED, which is about to start. */
-static void calls_before(const struct agent *agent, struct asked *asked)
+/* Ask the hooks what becomes of ASKED, which is about to start. */
+static bool calls_before(struct agent *agent, struct turn *turn, struct asked *asked,
+			 struct err *err)
 {
-	auto_value struct value *arguments = NULL, *capped = NULL;
+	struct hook_moment moment = {.kind = HOOK_BEFORE_CALL,
+				     .call = asked->part->call_id,
+				     .tool = asked->tool};
+	auto_value struct value *capped = NULL;
 	struct buf sentence;
+	bool fits;
 
-	buf_init(&asked->shown, RESULT_TEXT_MAX);
-	if (!agent->options.before || !asked->tool)
-		return;
+	if (agent->options.hooks == NULL || asked->tool == NULL || turn->over)
+		return true;
 	buf_init(&sentence, RESULT_TEXT_MAX);
 	/* The session refuses arguments that do not fit. */
-	if (schema_parse_arguments(asked->tool, str_of(asked->part->arguments),
-				   &arguments, &sentence) &&
-	    schema_fit(asked->tool, arguments, &capped, &sentence))
-		asked->start = agent->options.before(agent->options.before_context,
-						     asked->tool, arguments, &asked->shown);
+	fits = schema_parse_arguments(asked->tool, str_of(asked->part->arguments),
+				      &asked->arguments, &sentence) &&
+	       schema_fit(asked->tool, asked->arguments, &capped, &sentence);
 	buf_fini(&sentence);
+	if (!fits)
+		return true;
+	moment.arguments = asked->arguments;
+	if (!agent_hooks_ask(agent, &moment, &asked->hooks, err))
+		return false;
+	if (asked->hooks.ends)
+		turn_end(turn, AGENT_HOOK, asked->hooks.reason.data);
+	return true;
 }
 
+/* The answer to ASKED, which a hook of the front or of a person has refused. */
+static bool calls_refused(struct agent *agent, const struct asked *asked, struct err *err)
+{
+	const bool by_hook = asked->hooks.by.size > 0;
+	struct buf text;
+	bool recorded;
+
+	buf_init(&text, RESULT_TEXT_MAX);
+	if (by_hook)
+		(void)buf_adds(&text, "A hook refused this call: ");
+	(void)buf_addstr(&text, buf_str(&asked->hooks.reason));
+	recorded = agent_calls_answer(agent, asked->part->call_id, asked->part->tool,
+				      by_hook ? RESULT_DENIED : RESULT_FAILED, text.data,
+				      err);
+	buf_fini(&text);
+	return recorded;
+}
+
+/* ASKED has its result: tell the hooks. */
+static bool calls_after(struct agent *agent, struct turn *turn, const struct asked *asked,
+			struct err *err)
+{
+	const struct tool_result *result = running_result(asked->running);
+	const bool well = result->status == RESULT_DONE && result->exit_code <= 0 &&
+			  result->signal == 0;
+	struct hook_moment moment = {
+		.kind = well ? HOOK_AFTER_CALL : HOOK_AFTER_FAILURE,
+		.call = asked->part->call_id,
+		.tool = asked->tool,
+		.arguments = asked->hooks.arguments != NULL ? asked->hooks.arguments
+							    : asked->arguments,
+		.result = result,
+	};
+	struct hook_answer answer;
+	bool recorded;
+
+	if (moment.arguments == NULL || result->status == RESULT_CANCELLED ||
+	    result->status == RESULT_DENIED)
+		return true;
+	hook_answer_init(&answer);
+	recorded = agent_hooks_ask(agent, &moment, &answer, err);
+	if (answer.ends)
+		turn_end(turn, AGENT_HOOK, answer.reason.data);
+	hook_answer_fini(&answer);
+	return recorded;
+}
+
+static bool calls_tell(struct agent *agent, struct turn *turn, const struct asked *asked,
+		       struct err *err)
+{
+	if (asked->running == NULL)
+		return calls_refused(agent, asked, err);
+	calls_settle(turn, asked);
+	return calls_after(agent, turn, asked, err);
+}
+
+/* *RAN: the calls have their results. Else a hook has ended the turn before them. */
 static bool calls_run_batch(struct agent *agent, struct turn *turn, struct asked *asked,
-			    size_t count, struct err *err)
+			    size_t count, bool *ran, struct err *err)
 {
 	bool fine = true;
 
+	turn->asked = asked;
+	turn->asked_count = count;
 	for (size_t i = 0; i < count; i++)
-		calls_before(agent, &asked[i]);
-	if (count == 1 && asked[0].start == AGENT_START_REFUSED) {
-		fine = agent_calls_answer(agent, asked[0].part->call_id, asked[0].part->tool,
-					  RESULT_FAILED, asked[0].shown.data, err);
-	} else {
+		hook_answer_init(&asked[i].hooks);
+	for (size_t i = 0; i < count && fine; i++)
+		fine = calls_before(agent, turn, &asked[i], err);
+	*ran = fine && !turn->over;
+	if (*ran)
 		calls_wait(agent, turn, asked, count);
-		for (size_t i = 0; i < count; i++) {
-			calls_settle(turn, &asked[i]);
-			running_free(asked[i].running);
-		}
+	for (size_t i = 0; i < count; i++) {
+		if (*ran && fine)
+			fine = calls_tell(agent, turn, &asked[i], err);
+		running_free(asked[i].running);
+		hook_answer_fini(&asked[i].hooks);
+		value_free(asked[i].arguments);
 	}
-	for (size_t i = 0; i < count; i++)
-		buf_fini(&asked[i].shown);
+	turn->asked_count = 0;
 	return fine && !recorder_failed(agent->options.recorder, err);
+}
+
+static const struct asked *calls_find(const struct turn *turn, const char *call)
+{
+	for (size_t i = 0; turn != NULL && i < turn->asked_count; i++) {
+		if (strcmp(turn->asked[i].part->call_id, call) == 0)
+			return &turn->asked[i];
+	}
+	return NULL;
+}
+
+/* Ask the hooks whether ASKED may do what EVENT tells. HOOK_SILENT: they do not say. */
+static enum hook_decision calls_ask_permission(struct agent *agent,
+					       const struct asked *asked,
+					       const struct event *event)
+{
+	const struct str effect = value_str(value_member(event->data, "effect"));
+	const bool outside = !str_among("command hook", effect);
+	struct hook_moment moment = {
+		.kind = HOOK_PERMISSION,
+		.call = event->call,
+		.tool = asked->tool,
+		.arguments = asked->hooks.arguments != NULL ? asked->hooks.arguments
+							    : asked->arguments,
+		.outside = outside,
+	};
+	enum hook_decision decision;
+	struct hook_answer answer;
+	struct err err;
+
+	if (asked->hooks.decision == HOOK_ALLOW && !outside)
+		return HOOK_ALLOW;
+	hook_answer_init(&answer);
+	/* A failure to record shows at the next event. */
+	(void)agent_hooks_ask(agent, &moment, &answer, &err);
+	if (answer.ends)
+		turn_end(agent->turn, AGENT_HOOK, answer.reason.data);
+	decision = answer.decision;
+	hook_answer_fini(&answer);
+	return decision;
+}
+
+/* Answer the question of EVENT. */
+static void calls_answer_question(const struct agent *agent, const struct event *event,
+				  enum approval_answer answer, enum approval_by by)
+{
+	auto_value struct value *reply =
+		approval_reply(answer, by, value_text(value_member(event->data, "hash")));
+
+	/* This fails when the call has ended meanwhile: it needs no answer then. */
+	(void)session_answer(agent->options.session, event->call,
+			     value_integer(value_member(event->data, "id")), reply, NULL);
+}
+
+static void calls_notify(struct agent *agent, const struct event *event)
+{
+	struct hook_moment moment = {.kind = HOOK_NOTIFICATION, .word = "permission_prompt"};
+	struct hook_answer answer;
+	char message[ERR_TEXT_MAX];
+	struct err err;
+
+	(void)snprintf(message, sizeof(message),
+		       "Glovebox needs your permission to use %.100s",
+		       event->tool != NULL ? event->tool : "a tool");
+	moment.text = message;
+	hook_answer_init(&answer);
+	(void)agent_hooks_ask(agent, &moment, &answer, &err);
+	hook_answer_fini(&answer);
+}
+
+bool agent_calls_permit(struct agent *agent, const struct event *event)
+{
+	/* A delegate's question has been put to the hooks in its own process. */
+	const bool relayed = value_member(event->data, "delegates") != NULL;
+	const struct asked *asked = relayed ? NULL : calls_find(agent->turn, event->call);
+	enum hook_decision decision = HOOK_SILENT;
+
+	if (asked != NULL && agent->options.hooks != NULL)
+		decision = calls_ask_permission(agent, asked, event);
+	if (decision == HOOK_ALLOW || decision == HOOK_DENY) {
+		calls_answer_question(agent, event,
+				      decision == HOOK_ALLOW ? APPROVAL_ONCE : APPROVAL_NO,
+				      APPROVAL_BY_HOOK);
+		return true;
+	}
+	if (!agent->options.answered) {
+		calls_answer_question(agent, event, APPROVAL_NO, APPROVAL_BY_NOBODY);
+		return true;
+	}
+	if (agent->options.hooks != NULL)
+		calls_notify(agent, event);
+	return false;
 }
 
 static bool calls_go_beside(const struct asked *asked)
@@ -305,9 +473,13 @@ bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
 		if (!calls_from_before(agent, turn, &asked[at], &answered, err))
 			return false;
 		if (!answered) {
+			bool ran;
+
 			size = calls_batch(&asked[at], count - at);
-			if (!calls_run_batch(agent, turn, &asked[at], size, err))
+			if (!calls_run_batch(agent, turn, &asked[at], size, &ran, err))
 				return false;
+			if (!ran)
+				break;
 		}
 		calls_judge(turn);
 		at += size;
@@ -318,6 +490,8 @@ bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
 	}
 	if (turn->patch)
 		turn_end(turn, AGENT_PATCH, NULL);
+	if (!agent_hooks_flush(agent, turn, err))
+		return false;
 	/* After all results, as the last text of this step in the conversation. */
 	if (!turn->over && circle_take_sentence(&turn->circle, &sentence) &&
 	    !agent_notice(agent, sentence.text, true, err))

@@ -185,6 +185,26 @@ bool history_is_answered(const struct history *history, const char *call)
 	return history_result_of(history, call) != NULL;
 }
 
+char *history_last_words(const struct history *history)
+{
+	const struct conversation *conversation = &history->conversation;
+	const struct message *message = NULL;
+	struct buf words;
+
+	for (size_t i = conversation->message_count; i > 0 && message == NULL; i--) {
+		if (conversation->messages[i - 1].speaker == SPEAKER_MODEL)
+			message = &conversation->messages[i - 1];
+	}
+	if (message == NULL)
+		return NULL;
+	buf_init(&words, EVENT_JSON_MAX);
+	for (size_t i = 0; i < message->part_count; i++) {
+		if (message->parts[i].kind == PART_TEXT)
+			(void)buf_adds(&words, message->parts[i].text);
+	}
+	return buf_take(&words);
+}
+
 /* The number of bytes that PART has in a request. */
 static size_t part_bytes(const struct part *part)
 {
@@ -774,7 +794,12 @@ bool history_event(struct history *history, const struct event *event, struct er
 		return true;
 	case EVENT_TURN_BEGAN:
 	case EVENT_STEERED:
-		history_add_prompt(history, event);
+		if (!value_is_true(value_member(event->data, "refused")))
+			history_add_prompt(history, event);
+		return true;
+	case EVENT_HOOK:
+		if (event->text.size > 0)
+			(void)history_add_text(history, event->text, event->number);
 		return true;
 	case EVENT_NOTICE:
 	case EVENT_CHECK_ENDED:
@@ -817,6 +842,8 @@ bool history_line(struct history *history, struct str json, struct err *err)
 struct recorder {
 	struct journal *journal;
 	struct event_sink front, listener;
+	bool (*permits)(void *context, const struct event *event); /* or NULL */
+	void *permits_context;
 	char session[JOURNAL_ID + 1];
 	int64_t last_number;
 	struct buf json;
@@ -867,6 +894,14 @@ struct event_sink recorder_sink(struct recorder *recorder)
 void recorder_set_listener(struct recorder *recorder, struct event_sink listener)
 {
 	recorder->listener = listener;
+}
+
+void recorder_set_permits(struct recorder *recorder,
+			  bool (*permits)(void *context, const struct event *event),
+			  void *context)
+{
+	recorder->permits = permits;
+	recorder->permits_context = context;
 }
 
 bool recorder_begin(struct recorder *recorder, const char *workspace, const char *agent,
@@ -966,7 +1001,9 @@ bool recorder_event(struct recorder *recorder, struct event *event, struct err *
 		recorder->last_number = event->number;
 		recorder_pass(recorder->listener, event);
 	}
-	recorder_pass(recorder->front, event);
+	if (event->kind != EVENT_APPROVAL_WANTED || recorder->permits == NULL ||
+	    !recorder->permits(recorder->permits_context, event))
+		recorder_pass(recorder->front, event);
 	return true;
 }
 

@@ -88,6 +88,7 @@ void history_fini(struct history *history);
  * Add EVENT to the conversation: a turn's text, a message, a result, or a notice whose
  * data says `to_model`. EVENT_SHORTENED shortens older results, EVENT_COMPACTED replaces
  * older messages by its summary.
+ * EVENT_HOOK adds its text, and a turn that a hook refused adds nothing.
  * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
  * nothing, nor does a result for a call that the last message did not make (the
  * hand-over's). The pictures in a result come with it, except those that no service takes
@@ -117,6 +118,9 @@ bool history_has_call(const struct history *history, const char *call);
 const struct part *history_call(const struct history *history, size_t at);
 /* Does CALL, of the last message, have its result? */
 bool history_is_answered(const struct history *history, const char *call);
+
+/* The text of the model's last message; NULL: there is none. The caller frees it. */
+char *history_last_words(const struct history *history);
 
 /* The number of bytes that MESSAGE has in a request. */
 size_t history_message_bytes(const struct message *message);
@@ -173,6 +177,13 @@ struct event_sink recorder_sink(struct recorder *recorder);
 
 /* LISTENER (the agent's history) gets each kept event before the front does. */
 void recorder_set_listener(struct recorder *recorder, struct event_sink listener);
+/*
+ * PERMITS gets each EVENT_APPROVAL_WANTED before the front does. True: the question has its
+ * answer, and the front does not get it. NULL: nobody is asked before the front.
+ */
+void recorder_set_permits(struct recorder *recorder,
+			  bool (*permits)(void *context, const struct event *event),
+			  void *context);
 
 /*
  * A new session in the journal. Without this, events are numbered and shown but not

@@ -28,6 +28,7 @@ enum agent_reason {
 	AGENT_REPEATS,   /* the same call again and again */
 	AGENT_TIMEOUTS,  /* one timeout after the other */
 	AGENT_CHECKS,    /* the role's checks did not become green */
+	AGENT_HOOK,      /* a hook has refused the prompt, or ended the turn */
 	AGENT_CANCELLED, /* by the person */
 };
 

@@ -235,8 +235,7 @@ struct touched {
 	struct editor *editor;
 	const struct value *arguments;
 	bool changes;
-	enum agent_start start;
-	struct buf *answer;
+	struct hook_answer *answer;
 };
 
 static void take_unsaved(struct touched *touched, const char *path,
@@ -245,21 +244,20 @@ static void take_unsaved(struct touched *touched, const char *path,
 	const long long first = value_integer(value_member(result->details, "first_line"));
 	const long long last = value_integer(value_member(result->details, "last_line"));
 
-	buf_clear(touched->answer);
 	if (touched->changes) {
-		touched->start = AGENT_START_REFUSED;
-		(void)buf_addf(touched->answer,
+		touched->answer->decision = HOOK_DENY;
+		(void)buf_addf(&touched->answer->reason,
 			       "The editor has unsaved changes in %s (lines %lld-%lld). Ask the "
 			       "person to save it.",
 			       path, first, last);
 		return;
 	}
-	touched->start = AGENT_START_SHOWN;
-	(void)buf_addf(touched->answer,
+	buf_clear(&touched->answer->shown);
+	(void)buf_addf(&touched->answer->shown,
 		       "[%s as the editor has it, with changes in lines %lld-%lld that are not "
 		       "saved; commands still see the file on disk]\n",
 		       path, first, last);
-	(void)buf_addstr(touched->answer, buf_str(&result->text));
+	(void)buf_addstr(&touched->answer->shown, buf_str(&result->text));
 }
 
 /* For paths of a call: the call touches the file PATH. */
@@ -270,7 +268,7 @@ static void touch(void *context, const char *path)
 	struct tool_result result;
 	struct buf absolute;
 
-	if (path == NULL || touched->start == AGENT_START_REFUSED ||
+	if (path == NULL || touched->answer->decision == HOOK_DENY ||
 	    editor->silence >= SILENCE_MAX)
 		return;
 	buf_init(&absolute, PATH_MAX);
@@ -292,25 +290,26 @@ static void touch(void *context, const char *path)
 }
 
 /* For the agent: a call of the model is about to start. */
-static enum agent_start before(void *context, const struct tool *tool,
-			       const struct value *arguments, struct buf *answer)
+static void before(void *context, const struct hook_moment *moment,
+		   struct hook_answer *answer)
 {
-	const bool only_writes = tool->where == IN_CELL && tool->carrier == NULL &&
-				 (tool->effects & EFFECT_WRITES) != 0 &&
-				 (tool->effects & EFFECT_RUNS) == 0;
+	const struct tool *tool = moment->tool;
+	const bool only_writes =
+		tool != NULL && tool->where == IN_CELL && tool->carrier == NULL &&
+		(tool->effects & EFFECT_WRITES) != 0 && (tool->effects & EFFECT_RUNS) == 0;
 	struct touched touched = {
 		.editor = context,
-		.arguments = arguments,
+		.arguments = moment->arguments,
 		.changes = only_writes,
 		.answer = answer,
 	};
 
-	if (!only_writes && strcmp(tool->name, "read_file") != 0)
-		return AGENT_START;
-	touch(&touched, value_text(value_member(arguments, "path")));
+	if (moment->kind != HOOK_BEFORE_CALL ||
+	    (!only_writes && strcmp(tool->name, "read_file") != 0))
+		return;
+	touch(&touched, value_text(value_member(moment->arguments, "path")));
 	if (tool->visit_paths != NULL)
-		tool->visit_paths(arguments, touch, &touched);
-	return touched.start;
+		tool->visit_paths(moment->arguments, touch, &touched);
 }
 
 /* The wishes of the editor. */
@@ -697,14 +696,15 @@ static bool take_options(struct editor *editor, struct err *err)
 static int open_talk(struct editor *editor)
 {
 	const bool buffers = value_is_true(value_member(editor->request, "buffers"));
+	const struct agent_hooks hooks = {.ask = before, .context = editor};
 	struct talk_options options = {
 		.json = true,
 		.answers = true,
 		.kept = true,
 		.resume = value_text(value_member(editor->request, "resume")),
 		.heard = heard,
-		.before = buffers ? before : NULL,
 		.context = editor,
+		.hooks = buffers ? &hooks : NULL,
 	};
 	struct err err = {0};
 

@@ -431,10 +431,7 @@ struct talk {
 	bool answered;                  /* questions get an answer */
 	bool relays; /* the answers come from the caller that started this run */
 	bool broken; /* an event could not be recorded */
-	/* as in talk_options */
-	enum agent_start (*before)(void *context, const struct tool *tool,
-				   const struct value *arguments, struct buf *answer);
-	void *context;
+	struct agent_hooks front_hooks; /* of the options; `ask` NULL: none */
 };
 
 /* The value of the variable NAME. NULL: it is not set, or empty. */
@@ -560,8 +557,8 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.cancel_fd = interrupt_fd(talk->interrupt),
 		.steers = talk->console != NULL ? steers : NULL,
 		.steers_context = talk->console,
-		.before = talk->before,
-		.before_context = talk->context,
+		.hooks = talk->front_hooks.ask != NULL ? &talk->front_hooks : NULL,
+		.answered = talk->answering || talk->asking != NULL,
 	};
 }
 
@@ -676,8 +673,8 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->counts_answers = options->counts_answers;
 	talk->answering = options->answers;
 	talk->answered = options->answers || options->console != NULL;
-	talk->before = options->before;
-	talk->context = options->context;
+	if (options->hooks != NULL)
+		talk->front_hooks = *options->hooks;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
 	if (!interrupt_open(&talk->interrupt, &err) ||
@@ -727,6 +724,8 @@ static int code_of(enum agent_reason reason)
 	case AGENT_REPEATS:
 	case AGENT_TIMEOUTS:
 		return CODE_LIMIT;
+	case AGENT_HOOK:
+		return CODE_DENIED;
 	case AGENT_CANCELLED:
 		return CODE_CANCELLED;
 	case AGENT_MODEL_FAILED:

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/hooks.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "front/setup.h"
@@ -54,10 +55,9 @@ struct talk_options {
 	 * at its end. True: LINE is no answer, and was taken. NULL: all lines are answers.
 	 */
 	bool (*heard)(void *context, const struct value *line);
-	/* as in agent_options */
-	enum agent_start (*before)(void *context, const struct tool *tool,
-				   const struct value *arguments, struct buf *answer);
-	void *context; /* of both */
+	void *context; /* of `heard` */
+	/* asked behind those of the configuration (agent_options); its `next` is not used */
+	const struct agent_hooks *hooks;
 };
 
 /*

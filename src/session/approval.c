@@ -147,7 +147,7 @@ static const char *const answers[] = {
 static const char *const givers[] = {
 	[APPROVAL_BY_PERSON] = "person", [APPROVAL_BY_SESSION] = "session",
 	[APPROVAL_BY_TIME] = "time",     [APPROVAL_BY_CANCEL] = "cancel",
-	[APPROVAL_BY_NOBODY] = "nobody",
+	[APPROVAL_BY_NOBODY] = "nobody", [APPROVAL_BY_HOOK] = "hook",
 };
 
 /* An answer, as an event and as it comes from a person's program. */
@@ -317,6 +317,7 @@ static const char *wish_of(struct str effect)
 		const char *effect, *wish;
 	} wishes[] = {
 		{"command", "run a command that is not listed"},
+		{"hook", "do what a hook leaves to a person"},
 		{"network", "reach a host that is not listed"},
 		{"read", "read a folder that it was not given, and all below it"},
 		{"write", "write to a folder that it was not given, and to all below it"},
@@ -380,7 +381,8 @@ static struct value *form_of(const struct question *question)
 	static const char kept[] = SCHEMA("\"once\",\"session\",\"always\",\"no\"");
 #undef SCHEMA
 	const char *schema = question->always != NULL ? kept : plain;
-	const bool runs = str_is(question->effect, "command");
+	const bool runs =
+		str_is(question->effect, "command") || str_is(question->effect, "hook");
 	const char *wish = wish_of(question->effect);
 	struct form form = {0};
 	struct buf text;
@@ -1031,8 +1033,9 @@ static void refuse_call(struct running *running, const struct value *data,
 {
 	const char *said = by == APPROVAL_BY_TIME
 				   ? "(The person was asked and did not answer in time.)"
-			   : by == APPROVAL_BY_NOBODY
-				   ? "(Nobody could be asked.)"
+			   : by == APPROVAL_BY_NOBODY ? "(Nobody could be asked.)"
+			   : by == APPROVAL_BY_HOOK
+				   ? "(A hook said no.)"
 				   : "(The person was asked and said no.)";
 	struct buf because;
 
@@ -1300,15 +1303,16 @@ static struct value *always_of_command(const struct running *running, struct str
 static void ask_command(struct running *running)
 {
 	const struct verdict *wanted = running->asking.wanted;
+	const char *effect = running->asking.by_caller ? "hook" : "command";
 	struct buf command, scope, grant;
 
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	buf_init(&scope, SHOWN_MAX);
 	buf_init(&grant, SHOWN_MAX);
 	approval_command(running, &command);
-	scope_command(buf_str(&command), "command", &scope, &grant);
+	scope_command(buf_str(&command), effect, &scope, &grant);
 	auto_value struct value *always = always_of_command(running, buf_str(&command));
-	const struct question subject = {.effect = STR("command"),
+	const struct question subject = {.effect = str_of(effect),
 					 .always = always,
 					 .subject = buf_str(&command),
 					 .because = str_of(wanted->because),
@@ -1481,7 +1485,8 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 		decide(approval, APPROVAL_NO,
 		       str_is(reply.by, givers[APPROVAL_BY_TIME])     ? APPROVAL_BY_TIME
 		       : str_is(reply.by, givers[APPROVAL_BY_NOBODY]) ? APPROVAL_BY_NOBODY
-								      : APPROVAL_BY_PERSON);
+		       : str_is(reply.by, givers[APPROVAL_BY_HOOK])   ? APPROVAL_BY_HOOK
+								    : APPROVAL_BY_PERSON);
 		return true;
 	}
 	enum approval_answer given = APPROVAL_ONCE;
@@ -1495,7 +1500,9 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 	if (!str_is(reply.hash, hash))
 		return err_set(err, EINVAL,
 			       "content.hash is not that of what was asked (%s)", hash);
-	decide(approval, given, APPROVAL_BY_PERSON);
+	decide(approval, given,
+	       str_is(reply.by, givers[APPROVAL_BY_HOOK]) ? APPROVAL_BY_HOOK
+							  : APPROVAL_BY_PERSON);
 	return true;
 }
 

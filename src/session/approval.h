@@ -4,7 +4,8 @@
  * EVENT_APPROVAL_WANTED, with
  *
  *   id        below 0: the number for running_answer and session_answer
- *   effect    "command": a text that no rule of a list lets run; "network": a host;
+ *   effect    "command": a text that no rule of a list lets run; "hook": a call that a
+ *             hook leaves to a person (request.asks_for); "network": a host;
  *             "read" and "write": a folder outside of what the policy shows or lets be
  *             written; or the effect that a tool of the front names by its `leave`
  *             (tool.h)
@@ -26,7 +27,8 @@
  * "hash": HASH}}. Any other action, or the answer "no", is a no. Another answer or hash is an
  * error, and the question stays open. "once" is for this call: a host or a folder for as
  * long as the call runs. The event EVENT_APPROVAL_GIVEN reports the answer: id, answer
- * ("once", "session", "always", "no"), by ("person", "session", "time", "cancel", "nobody"). A
+ * ("once", "session", "always", "no"), by ("person", "session", "time", "cancel", "nobody",
+ * "hook"). A
  * grant for the session ends with the session. "always" is one too, and has the front keep
  * rules for later sessions. It is not offered for what destroys much, what a rule asks about
  * each time, what words do not tell (rules_add_words), and questions of other sessions.
@@ -67,6 +69,7 @@ enum approval_by {
 	APPROVAL_BY_TIME,
 	APPROVAL_BY_CANCEL,
 	APPROVAL_BY_NOBODY, /* there is no person who could be asked */
+	APPROVAL_BY_HOOK,   /* a hook, in the place of a person (agent/hooks.h) */
 };
 
 enum {

@@ -321,7 +321,20 @@ static void decide(const struct running *running, const struct policy_request *r
 		policy_decide(policy, request, verdict);
 }
 
-static bool policy_allows(struct running *running)
+/* The policy allows RUNNING, but its caller wants a person to agree. */
+static void want_person(const struct running *running, const char *asks_for,
+			struct verdict *verdict)
+{
+	const bool can = approval_can_ask(running);
+
+	verdict->answer = can ? VERDICT_ASK : VERDICT_DENY;
+	(void)snprintf(verdict->rule, sizeof(verdict->rule), "hooks");
+	(void)snprintf(verdict->because, sizeof(verdict->because),
+		       "A hook asks a person: %s%s", asks_for,
+		       can ? "" : " (Nobody could be asked.)");
+}
+
+static bool policy_allows(struct running *running, const char *asks_for)
 {
 	struct path_list *list = NULL;
 	struct verdict verdict;
@@ -347,6 +360,10 @@ static bool policy_allows(struct running *running)
 			decide(running, &request, &verdict);
 		}
 		free(argv);
+		running->asking.by_caller =
+			asks_for != NULL && verdict.answer == VERDICT_ALLOW;
+		if (running->asking.by_caller)
+			want_person(running, asks_for, &verdict);
 		running->plan = verdict.plan;
 		running->harm = verdict.harm;
 		ok = verdict.answer == VERDICT_ALLOW || verdict.or_runs;
@@ -405,7 +422,8 @@ static bool judge(struct running *running, const struct request *request)
 {
 	return tool_choose(running, request) && lend(running, request->lent) &&
 	       arguments_fit(running, request) && masking_arguments(running) &&
-	       policy_allows(running) && layer_allows(running) && job_may_begin(running);
+	       policy_allows(running, request->asks_for) && layer_allows(running) &&
+	       job_may_begin(running);
 }
 
 bool session_emit(struct session *session, enum event_kind kind,
@@ -593,7 +611,8 @@ struct running *session_start(struct session *session, const struct request *req
 		running_finish(running);
 		return running;
 	}
-	if (runs_in_front(running) && !wants_leave(running)) {
+	if (runs_in_front(running) && !wants_leave(running) &&
+	    running->asking.wanted == NULL) {
 		run_in_front(running);
 		return running;
 	}

@@ -316,6 +316,11 @@ struct request {
 	 * reference is taken.
 	 */
 	struct value *trace;
+	/*
+	 * A person must agree to the call for this reason, even if the policy allows it;
+	 * NULL: the policy alone decides
+	 */
+	const char *asks_for;
 	double timeout_s; /* > 0: this deadline instead of the tool's; < 0: none */
 	/* > 0: the deadline is never later than this, wherever it comes from */
 	double most_s;
@@ -698,6 +703,7 @@ struct running_times {
 struct running_asking {
 	/* the verdict about which a person is asked; NULL: it may run */
 	struct verdict *wanted;
+	bool by_caller; /* the caller wants that, and not the policy (asks_for) */
 	struct leave *leave; /* what its tool wants approved (tool.h); or NULL */
 	/* folders outside of the policy that it wants (approval.h); or NULL */
 	struct extra *extras;

@@ -38,6 +38,7 @@ static const struct kind_row kinds[] = {
 	{EVENT_TOOL_ENDED, "tool_ended", true},
 	{EVENT_APPROVAL_WANTED, "approval_wanted", true},
 	{EVENT_APPROVAL_GIVEN, "approval_given", true},
+	{EVENT_HOOK, "hook", true},
 	{EVENT_NOTICE, "notice", true},
 	{EVENT_CHECK_ENDED, "check_ended", true},
 	{EVENT_SHORTENED, "shortened", true},

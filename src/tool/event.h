@@ -32,7 +32,8 @@ enum event_kind {
 	EVENT_INSTRUCTIONS,
 	/*
 	 * text: the user's message; data: agent, model, pictures (items of a result's
-	 * content, each with a `text` that names it)
+	 * content, each with a `text` that names it), refused (by a hook: the message does
+	 * not join the conversation)
 	 */
 	EVENT_TURN_BEGAN,
 	/* text: what the user said while a turn was under way; it joins the conversation */
@@ -80,6 +81,12 @@ enum event_kind {
 	 */
 	EVENT_APPROVAL_WANTED,
 	EVENT_APPROVAL_GIVEN, /* call, tool; data: id, answer, by (session/approval.h) */
+	/*
+	 * call, tool (of a hook before or after a call); text: what a hook adds to the
+	 * conversation, or empty; data: hook (agent/hooks.h), by, and of what it decided:
+	 * decision, reason, ends, arguments
+	 */
+	EVENT_HOOK,
 	EVENT_NOTICE, /* text: a sentence for the person (retries, limits, warnings) */
 	/*
 	 * call; text: the note for the model, or empty; data: check ("syntax", or the

@@ -1179,6 +1179,7 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_QUESTION:
 	case EVENT_LANDED: /* only delegates have it */
 	case EVENT_APPROVAL_GIVEN:
+	case EVENT_HOOK: /* a refused call and a notice tell the person */
 		break;
 	}
 }
