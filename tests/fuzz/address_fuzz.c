@@ -2,7 +2,7 @@
  * address_fuzz: any text as an address. One that is taken is itself, is plain, begins with
  * its scheme and its host, and names no port of a service of the machine.
  */
-#include "front/ask/address.h"
+#include "policy/address.h"
 
 #include <assert.h>
 #include <stddef.h>

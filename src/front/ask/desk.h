@@ -9,7 +9,7 @@
  *   back TOKEN     -> nothing: the connection is joined to one of the browser's
  *                     (front/ask/callback.h)
  *
- * An address (front/ask/address.h) is opened in the person's browser when its host is in
+ * An address (policy/address.h) is opened in the person's browser when its host is in
  * `opens` and the person agrees. Another one is shown, so that the person can copy it.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* address: the parts of an address, from left to right. */
 
-#include "front/ask/address.h"
+#include "policy/address.h"
 
 #include "base/err.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* Tests of front/ask/address: what is an address, and where a login comes back to. */
 #include "../base/unit.h"
 
-#include "front/ask/address.h"
+#include "policy/address.h"
 
 #include <stdio.h>
 #include <string.h>
