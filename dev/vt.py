@@ -5,7 +5,10 @@ import unicodedata
 
 COLOURS = {30: "#1e2127", 31: "#e06c75", 32: "#98c379", 33: "#e5c07b", 34: "#61afef",
            35: "#c678dd", 36: "#56b6c2", 37: "#dcdfe4", 90: "#7f848e"}
-TOKEN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\[[0-9;?]*\Z|\x1b\Z|[\s\S]")
+TOKEN = re.compile(r"\x1b\[[0-9;?>$]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?>$]*\Z|"
+                   r"\x1b\][^\x07\x1b]*\x1b?\Z|\x1b\Z|[\s\S]")
+# Questions, and modes that change nothing of what is seen.
+UNSEEN = re.compile(r"\x1b\[(\?u|>0q|\?20(26|27)\$p|c|\?(2026|1004)[hl])|\x1b\](11;\?|9;|99;|777;).*")
 
 
 def columns_of(character):
@@ -86,6 +89,8 @@ class Screen:
             self.wrapped = {row for row in self.wrapped if row < self.row}
 
     def obey(self, token):
+        if UNSEEN.fullmatch(token):
+            return
         numbers = [int(number) for number in re.findall(r"\d+", token)]
         count = max(1, numbers[0] if numbers else 1)
         last = token[-1]
@@ -121,7 +126,8 @@ class Screen:
         text, self.torn = self.torn + text, ""
         for token in TOKEN.findall(text):
             if token.startswith("\x1b"):
-                if len(token) > 2 and token[-1].isalpha():
+                if len(token) > 2 and (token[-1].isalpha() and token[1] == "[" or
+                                       token[1] == "]" and token[-1] in "\x07\\"):
                     self.obey(token)
                 else:
                     self.torn = token

@@ -18,6 +18,7 @@
 #include "tools/patches/patch.h"
 #include "tui/console.h"
 #include "tui/line.h"
+#include "tui/live.h"
 #include "tui/paint.h"
 #include "undo/plan.h"
 #include "view/review.h"
@@ -671,6 +672,23 @@ static void run_verb(const struct verb *verb, const char *const *words)
 	(void)fflush(stdout);
 }
 
+static void run_theme(struct chat *chat, const char *argument)
+{
+	struct err err = {0};
+
+	if (argument[0] == '\0') {
+		(void)buf_addf(&chat->paint.out,
+			       "The theme is %s. /theme NAME takes another; the key `theme` of "
+			       "the configuration keeps it:\n",
+			       chat->appearance.theme);
+		appearance_each_theme(add_name, chat);
+	} else if (appearance_set_theme(&chat->appearance, chat->console, argument, &err)) {
+		(void)buf_addf(&chat->paint.out, "The theme is %s.\n", argument);
+	} else {
+		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
+	}
+}
+
 static void run_sessions(struct chat *chat, const char *argument)
 {
 	static const char *const words[] = {"--limit", "10", NULL};
@@ -714,6 +732,7 @@ static const struct command commands[] = {
 	{"compact", "[TEXT]",
 	 "have the model summarise the conversation; TEXT: what it must keep", run_compact},
 	{"sessions", "", "the last conversations there were", run_sessions},
+	{"theme", "[NAME]", "the colours; or take others", run_theme},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
 };
 
@@ -800,6 +819,7 @@ void chat_command(struct chat *chat, struct str text)
 		memory_copy_str(str_trim(str_part(text, end, text.size)));
 	size_t i = 0;
 
+	chat->paint.theme = live_theme(console_live(chat->console));
 	(void)buf_adds(out, "> ");
 	paint_one_line(&chat->paint, PAINT_BOLD, text, LISTED_COLUMNS);
 	(void)buf_addc(out, '\n');
@@ -855,6 +875,8 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 	candidates.begun = str_part(before, end, before.size);
 	if (str_is(name, "agent"))
 		chat_each_agent(chat, add_candidate, &candidates);
+	else if (str_is(name, "theme"))
+		appearance_each_theme(add_candidate, &candidates);
 	else if (str_is(name, "model"))
 		setup_each_model(chat->setup, add_candidate, &candidates);
 	else if (str_is(name, "review")) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "front/output/appearance.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "tui/console.h"
@@ -27,6 +28,7 @@ struct chat {
 	char *model; /* the model that the person asked for by /model, or NULL */
 	struct value *earlier; /* names of the agents that worked before this one, or NULL */
 	struct paint paint;    /* the answer of a command */
+	struct appearance appearance;
 	bool over;
 	int code; /* the exit code at the end */
 };

@@ -670,6 +670,10 @@ const struct row keys_config[] = {
 	 .description = "`{NAME: entry}`: keys of services that a cell uses and does not see; an entry "
 			"beats the shipped one key by key.",
 	 .rows = credential_rows},
+	{"theme", ROW_BYTES, .home = KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "auto",
+	 .description = "Colours of a conversation: auto, dark, light, plain, or NAME of a file "
+			"`themes/NAME.json` beside the configuration "
+			"([terminal.md](terminal.md))."},
 	{"undo_space", ROW_SIZE, .check = is_size, CONFIG(undo_space),
 	 .min = UNDO_SPACE_MIN, .max = 1024 * TEBI, .initial = "10G",
 	 .description = "What undo keeps of all workspaces together; what is over it goes, the "

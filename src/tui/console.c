@@ -17,7 +17,9 @@
 #include "tui/live.h"
 #include "tui/paint.h"
 #include "tui/screen.h"
+#include "tui/term.h"
 #include "tui/terminal_filter.h"
+#include "tui/theme.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,12 +56,19 @@ enum {
 	CONSOLE_STOPPED = 1 << 16, /* in `news`: the process was stopped and goes on */
 	WAITING_ROW_MAX = 256,
 	DRAW_EVERY_MS = 50, /* while input comes without a pause */
+	ANSWERS_MS = 50,    /* longer than a terminal takes, also over a network */
 };
 
 enum mode {
 	MODE_BEFORE,   /* as we found it */
 	MODE_TYPING,   /* raw: we read each key */
 	MODE_WATCHING, /* the thread keeps the keys; Ctrl+C is a signal */
+};
+
+/* A theme that was chosen. Another thread may still print with one that is not any more. */
+struct chosen {
+	struct theme theme;
+	struct chosen *before;
 };
 
 /* A text that the person has sent while something runs. */
@@ -77,6 +86,10 @@ struct console {
 	bool interrupted;  /* Escape has interrupted the present run */
 	bool marks_pastes; /* the terminal marks pastes (bracketed paste is on) */
 	struct typing typing;
+	struct term term;
+	bool asked;             /* the terminal */
+	struct chosen *chosen;  /* the newest; NULL: none */
+	bool follows_ground;    /* dark or light, whatever was chosen */
 	int signals, news, end; /* descriptors; news: draw again; end: of the thread */
 	bool started;
 	/* While something runs, the thread lets the person edit `line` below it (NULL: no). */
@@ -315,6 +328,27 @@ static bool take_escape(char bytes[CONSOLE_READ_MAX], size_t *size)
 	return false;
 }
 
+/* The colours of the present theme, for all who print. The caller holds the lock. */
+static void apply_theme(struct console *console)
+{
+	const bool is_light = console->term.ground == TERM_GROUND_LIGHT;
+
+	console->look.theme =
+		console->follows_ground || console->chosen == NULL
+			? theme_shipped(is_light ? "light" : "dark", theme_has_rgb())
+			: &console->chosen->theme;
+	live_set_theme(console->live, console->look.theme);
+}
+
+/* The terminal has told something. The caller holds the lock. */
+static void take_answer(struct console *console, struct str answer)
+{
+	term_take(&console->term, answer);
+	console->look.rewraps = console->term.rewraps;
+	live_set_terminal(console->live, &console->term);
+	apply_theme(console);
+}
+
 static void show_waiting(struct console *console)
 {
 	struct buf rows;
@@ -419,6 +453,11 @@ static void type_meanwhile(struct console *console)
 	while (typing_next(&console->typing, &key, &typed)) {
 		const size_t before = line->text.size;
 
+		if (key == TYPING_ANSWER) {
+			take_answer(console, buf_str(&typed));
+			buf_clear(&typed);
+			continue;
+		}
 		if (key == TYPING_TAKE_BACK) {
 			take_back(console, console->waiting_count > 0
 						   ? console->waiting_count - 1
@@ -573,6 +612,7 @@ bool console_open(struct console **opened, struct err *err)
 	console->signals = console->news = console->end = -1;
 	console->look = screen_options_of(STDOUT_FILENO);
 	console->live = live_new(STDOUT_FILENO, &console->look);
+	term_init(&console->term);
 	(void)pthread_mutex_init(&console->lock, NULL);
 	typing_init(&console->typing);
 	line_frame_init(&console->shown);
@@ -598,6 +638,54 @@ bool console_open_if_any(struct console **opened, struct err *err)
 	return !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || console_open(opened, err);
 }
 
+void console_ask(struct console *console)
+{
+	if (!console->look.terminal || console->asked || !term_may_ask())
+		return;
+	console->asked = true;
+	console_write(term_questions);
+}
+
+void console_set_theme(struct console *console, const struct theme *theme)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	console->follows_ground = theme == NULL;
+	if (theme != NULL) {
+		struct chosen *chosen = memory_alloc(sizeof(*chosen));
+
+		*chosen = (struct chosen){*theme, console->chosen};
+		console->chosen = chosen;
+	}
+	apply_theme(console);
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
+/*
+ * The terminal may still be answering. A shell would take the answers for typed commands. The
+ * thread keeps what is typed meanwhile.
+ */
+static void wait_for_answers(struct console *console)
+{
+	enum typing_key key;
+	struct buf text;
+
+	if (!console->asked)
+		return;
+	buf_init(&text, TYPING_MAX * 3);
+	(void)pthread_mutex_lock(&console->lock);
+	for (; typing_next(&console->typing, &key, &text); buf_clear(&text)) {
+		if (key == TYPING_ANSWER)
+			term_take(&console->term, buf_str(&text));
+	}
+	const bool answered = console->term.answered;
+	(void)pthread_mutex_unlock(&console->lock);
+	buf_fini(&text);
+	if (!answered) {
+		(void)poll(NULL, 0, ANSWERS_MS);
+		(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	}
+}
+
 void console_close(struct console *console)
 {
 	const uint64_t end = END_COUNT;
@@ -605,6 +693,7 @@ void console_close(struct console *console)
 	if (console == NULL)
 		return;
 	if (console->started) {
+		wait_for_answers(console);
 		console_set_mode(console, MODE_BEFORE);
 		(void)fd_write_all(console->end, &end, sizeof(end), NULL);
 		(void)pthread_join(console->thread, NULL);
@@ -617,6 +706,12 @@ void console_close(struct console *console)
 	for (size_t i = 0; i < console->waiting_count; i++)
 		free(console->waiting[i].text);
 	live_free(console->live);
+	while (console->chosen != NULL) {
+		struct chosen *before = console->chosen->before;
+
+		free(console->chosen);
+		console->chosen = before;
+	}
 	typing_fini(&console->typing);
 	line_frame_fini(&console->shown);
 	line_frame_fini(&console->wanted);
@@ -787,6 +882,14 @@ static enum wait wait_for_keys(struct console *console, int wake_fd, int timeout
 	return WAIT_KEYS;
 }
 
+/* The terminal has told something while the person types. */
+static void answered(struct console *console, struct str answer)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	take_answer(console, answer);
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
 /* Take all keys that have come. LINE_GOES_ON: none of them ended the line. */
 static enum line_result take_keys(struct console *console, struct line *line)
 {
@@ -796,7 +899,10 @@ static enum line_result take_keys(struct console *console, struct line *line)
 
 	buf_init(&typed, TYPING_MAX * 3);
 	while (result == LINE_GOES_ON && typing_next(&console->typing, &key, &typed)) {
-		result = line_take(line, key, buf_str(&typed));
+		if (key == TYPING_ANSWER)
+			answered(console, buf_str(&typed));
+		else
+			result = line_take(line, key, buf_str(&typed));
 		buf_clear(&typed);
 	}
 	buf_fini(&typed);
@@ -944,7 +1050,7 @@ static void ask(const char *question, const char *const *choices)
 }
 
 /* The index of the choice that KEY means; COUNT when KEY means none. */
-static size_t chosen(enum typing_key key, struct str typed, const char *const *choices,
+static size_t choice_of(enum typing_key key, struct str typed, const char *const *choices,
 		     size_t count)
 {
 	switch (key) {
@@ -982,7 +1088,10 @@ static size_t wait_for_choice(struct console *console, const char *const *choice
 		else if (came == WAIT_WOKEN || came == WAIT_GONE)
 			choice = count - 1;
 		while (choice == count && typing_next(&console->typing, &key, &typed)) {
-			choice = chosen(key, buf_str(&typed), choices, count);
+			if (key == TYPING_ANSWER)
+				answered(console, buf_str(&typed));
+			else
+				choice = choice_of(key, buf_str(&typed), choices, count);
 			buf_clear(&typed);
 		}
 	}
@@ -1016,7 +1125,6 @@ size_t console_choose(struct console *console, const char *question,
 enum {
 	OLD_ROWS = 24,
 	OLD_COLUMNS = 80,
-	ANSWERS_MS = 50, /* longer than a terminal takes, also over a network */
 	/* Programs that hear of two sizes in one moment see the last one only. */
 	REDRAW_MS = 100,
 };

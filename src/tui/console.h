@@ -23,12 +23,23 @@
 struct console;
 struct live;
 struct terminal;
+struct theme;
 
 /*
  * Open the console. Fails, with *CONSOLE NULL, when standard input or output is no
  * terminal.
  */
 bool console_open(struct console **console, struct err *err);
+/*
+ * Ask the terminal what it is (term.h), and go on: what its answers change is changed when they
+ * come. Only once.
+ */
+void console_ask(struct console *console);
+/*
+ * Give what is printed from now on the colours of THEME, which is copied. NULL: `dark` or `light`,
+ * as the terminal's ground is.
+ */
+void console_set_theme(struct console *console, const struct theme *theme);
 /* console_open where there is a terminal; else *CONSOLE is NULL, and that is no error. */
 bool console_open_if_any(struct console **console, struct err *err);
 void console_close(struct console *console); /* restores the terminal; NULL is fine */

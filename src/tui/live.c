@@ -7,6 +7,7 @@
 #include "tui/console.h"
 #include "tui/paint.h"
 #include "tui/screen.h"
+#include "tui/term.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -441,6 +442,13 @@ void live_set_theme(struct live *live, const struct theme *theme)
 	(void)pthread_mutex_lock(&live->lock);
 	live->look.theme = theme;
 	shown_and_unlock(live);
+}
+
+void live_set_terminal(struct live *live, const struct term *term)
+{
+	(void)pthread_mutex_lock(&live->lock);
+	live->look.rewraps = term->rewraps;
+	(void)pthread_mutex_unlock(&live->lock);
 }
 
 const struct theme *live_theme(struct live *live)

@@ -32,6 +32,7 @@ enum {
 
 struct live;
 struct screen_options;
+struct term;
 struct theme;
 
 /* LOOK is copied. FD is kept by the caller. */
@@ -45,6 +46,8 @@ bool live_is_on(struct live *live);
 /* The colours of what is printed from now on. THEME lives as long as LIVE. */
 void live_set_theme(struct live *live, const struct theme *theme);
 const struct theme *live_theme(struct live *live);
+/* The terminal has told what it is. */
+void live_set_terminal(struct live *live, const struct term *term);
 
 /*
  * Print TEXT for good. It is clean, and has only sequences of ours. The part behind its last line

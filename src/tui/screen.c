@@ -12,6 +12,7 @@
 #include "tool/event.h"
 #include "tui/live.h"
 #include "tui/paint.h"
+#include "tui/term.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -248,63 +249,20 @@ static size_t columns_said(int fd)
 	return (size_t)columns;
 }
 
-/*
- * Does the terminal of the type TERM break long rows anew when its width changes? xterm, rxvt,
- * the Linux console and screen do not. Many that do call themselves xterm: they are known by a
- * variable, which gets lost on the way to another machine. One that is not known counts as one
- * that does not: then a part of an old prompt may stay on the screen, where the other mistake
- * would erase what was printed above it.
- */
-static bool is_known_to_rewrap(const char *term)
-{
-	static const char *const types[] = {"alacritty",  "contour", "foot",
-					    "iterm",      "konsole", "tmux",
-					    "vte",        "wezterm", "xterm-ghostty",
-					    "xterm-kitty"};
-	static const char *const programs[] = {"Apple_Terminal", "ghostty",
-					       "Hyper",          "iTerm.app",
-					       "mintty",         "rio",
-					       "vscode",         "WezTerm",
-					       "WarpTerminal"};
-	static const char *const own[] = {"ZELLIJ", "VTE_VERSION", "KONSOLE_VERSION",
-					  "WT_SESSION", "ALACRITTY_WINDOW_ID"};
-	const char *program = getenv("TERM_PROGRAM");
-
-	/* Inside screen, the variables of the terminal around it are still there. */
-	if (is_on("STY"))
-		return false;
-	if (is_on("TMUX"))
-		return true;
-	if (strcmp(term, "linux") == 0 || str_starts(str_of(term), STR("rxvt")))
-		return false;
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (str_starts(str_of(term), str_of(types[i])))
-			return true;
-	}
-	for (size_t i = 0; program != NULL && i < sizeof(programs) / sizeof(programs[0]);
-	     i++) {
-		if (strcmp(program, programs[i]) == 0)
-			return true;
-	}
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-		if (is_on(own[i]))
-			return true;
-	}
-	return false;
-}
-
 struct screen_options screen_options_of(int fd)
 {
 	const char *no_colour = getenv("NO_COLOR");
 	const char *term = getenv("TERM");
 	bool able = isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
 	bool forced = is_on("CLICOLOR_FORCE") || is_on("FORCE_COLOR");
+	struct term known;
 
+	term_init(&known);
 	return (struct screen_options){
 		.terminal = able,
 		.colour = (able || forced) && !(no_colour && *no_colour),
 		.unicode = environment_says_utf8(),
-		.rewraps = able && is_known_to_rewrap(term),
+		.rewraps = able && known.rewraps,
 		.columns = columns_said(fd),
 	};
 }

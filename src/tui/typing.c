@@ -1,6 +1,7 @@
 #include "tui/typing.h"
 
 #include "base/text/text.h"
+#include "tui/term.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -66,21 +67,34 @@ bool typing_add(struct typing *typing, struct str bytes)
 	return buf_addstr(&typing->held, bytes);
 }
 
-void typing_clear(struct typing *typing)
-{
-	buf_clear(&typing->held);
-	typing->at = 0;
-	typing->settled = typing->pasting = typing->after_return = false;
-}
-
 static struct str rest_of(const struct typing *typing)
 {
 	return str_part(buf_str(&typing->held), typing->at, typing->held.size);
 }
 
+/* Do the bytes that have come begin an answer of the terminal, whose end has not come? */
+static bool is_torn_answer(const struct typing *typing)
+{
+	size_t size;
+
+	return !typing->pasting && typing->at < typing->held.size &&
+	       term_match(rest_of(typing), &size) == TERM_TORN;
+}
+
+void typing_clear(struct typing *typing)
+{
+	if (is_torn_answer(typing))
+		return;
+	buf_clear(&typing->held);
+	typing->at = 0;
+	typing->settled = typing->pasting = typing->after_return = false;
+	typing->gave_up = TYPING_WHOLE;
+}
+
 bool typing_waits(const struct typing *typing)
 {
-	return typing->at < typing->held.size || typing->pasting;
+	return (typing->at < typing->held.size && !is_torn_answer(typing)) ||
+	       typing->pasting;
 }
 
 /* REST does not begin with a complete character: may more bytes make it one? */
@@ -332,10 +346,18 @@ static bool take_escape(struct typing *typing, enum typing_key *key)
 	if (rest.size < 2 ? typing->settled : rest.data[1] == ESCAPE) {
 		*key = TYPING_ESCAPE;
 		typing->at++;
+		if (rest.size < 2)
+			typing->gave_up = TYPING_GAVE_UP_ESCAPE;
 		return true;
 	}
 	if (rest.size < 2)
 		return false;
+	if (term_match(rest, &size) == TERM_MAYBE) {
+		if (!typing->settled)
+			return false;
+		typing->gave_up = TYPING_GAVE_UP_TWO;
+		typing->gave_up_character = rest.data[1];
+	}
 	if (rest.data[1] != '[' && rest.data[1] != 'O') {
 		size = text_utf8_length(str_part(rest, 1, rest.size));
 		*key = alt_key((unsigned char)rest.data[1]);
@@ -350,14 +372,55 @@ static bool take_escape(struct typing *typing, enum typing_key *key)
 	return true;
 }
 
+/*
+ * Put back the Escape before the rest of an answer, when an Escape was taken for a key and what
+ * follows it is no text that a person types.
+ */
+static void mend_answer(struct typing *typing)
+{
+	struct buf whole;
+	size_t size;
+
+	if (typing->gave_up == TYPING_WHOLE || typing->at == typing->held.size)
+		return;
+	buf_init(&whole, TYPING_MAX + 2);
+	(void)buf_addc(&whole, ESCAPE);
+	if (typing->gave_up == TYPING_GAVE_UP_TWO)
+		(void)buf_addc(&whole, typing->gave_up_character);
+	typing->gave_up = TYPING_WHOLE;
+	(void)buf_addstr(&whole, rest_of(typing));
+	if (term_match(buf_str(&whole), &size) > TERM_MAYBE) {
+		buf_clear(&typing->held);
+		(void)buf_addstr(&typing->held, buf_str(&whole));
+		typing->at = 0;
+	}
+	buf_fini(&whole);
+}
+
+/* Take an answer of the terminal. False: none has come. */
+static bool take_answer(struct typing *typing, enum typing_key *key, struct buf *text)
+{
+	const struct str rest = rest_of(typing);
+	size_t size;
+
+	if (term_match(rest, &size) != TERM_ANSWER)
+		return false;
+	*key = TYPING_ANSWER;
+	typing->at += size;
+	return buf_addstr(text, str_part(rest, 0, size));
+}
+
 bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text)
 {
 	unsigned char first;
 
 	if (typing->pasting)
 		return take_paste(typing, key, text);
+	mend_answer(typing);
 	if (!typing_waits(typing))
 		return false;
+	if (take_answer(typing, key, text))
+		return true;
 	first = (unsigned char)typing->held.data[typing->at];
 	if (first == ESCAPE)
 		return take_escape(typing, key);

@@ -1,7 +1,8 @@
 /*
  * typing: turns the bytes that a terminal sends, in pieces of any size, into keys and texts. It
  * knows UTF-8, the sequences that xterm and similar terminals send for keys, and
- * bracketed paste. Pasted bytes are always text, never keys. Pure: no descriptor, no
+ * bracketed paste. Pasted bytes are always text, never keys. Answers of the terminal come out
+ * as such, torn or not, and never as text. Pure: no descriptor, no
  * clock.
  *
  * Sequences: ECMA-48 section 5.4 (CSI), xterm's ctlseqs for keys and modifiers ("CSI 1 ;
@@ -49,6 +50,7 @@ enum typing_key {
 	TYPING_SUSPEND,   /* Ctrl+Z */
 	TYPING_TAKE_BACK, /* what was sent and nobody has taken: Alt+Up */
 	TYPING_ESCAPE,
+	TYPING_ANSWER, /* no key: an answer of the terminal (term.h), which is the text */
 };
 
 /* Most bytes that wait to be read; a terminal gives 4 KiB in one read. */
@@ -58,6 +60,12 @@ struct typing {
 	struct buf held; /* the bytes that have come */
 	size_t at;       /* so many of them are read */
 	bool settled;    /* no more bytes follow for a while: do not wait for them */
+	/*
+	 * The last key was an Escape, or an Escape and this character, because nothing followed
+	 * for a while; the rest of an answer that was torn there may still come
+	 */
+	enum { TYPING_WHOLE, TYPING_GAVE_UP_ESCAPE, TYPING_GAVE_UP_TWO } gave_up;
+	char gave_up_character;
 	bool pasting;
 	bool after_return; /* within a paste: a "\n" now belongs to the "\r" before */
 };
@@ -69,7 +77,7 @@ void typing_fini(struct typing *typing);
 bool typing_add(struct typing *typing, struct str bytes);
 
 /*
- * Take the next key; the text of TYPING_TEXT and TYPING_PASTE is appended to TEXT. False when
+ * Take the next key; the text of TYPING_TEXT, TYPING_PASTE and TYPING_ANSWER is appended to TEXT. False when
  * no complete key is left.
  */
 bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text);
@@ -77,7 +85,8 @@ bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text);
 /*
  * Do the held bytes need more bytes to be understood (an Escape, the beginning of a
  * character, a paste without its end)? When none come for a moment, call typing_settle:
- * the held bytes then count as the key Escape, a bad character or a finished paste.
+ * the held bytes then count as the key Escape, a bad character or a finished paste. Bytes
+ * that begin an answer of the terminal and no key wait for its end without that.
  */
 bool typing_waits(const struct typing *typing);
 void typing_settle(struct typing *typing);

@@ -19,7 +19,7 @@ from place import Home, sanitizers  # noqa: E402
 PATIENCE_S = 180
 DEAF_S = 0.6  # longer than the front throws keys away before a question
 # What a terminal is asked: to go to a place and tell the place, and to tell that it is there.
-ASKED = re.compile(rb"\033\[(\d+;\d+)H\033\[6n|\033\[5n")
+ASKED = re.compile(rb"\033\[(\d+;\d+)H\033\[6n|\033\[5n|\033\[c")
 
 
 class Terminal(Home):
@@ -35,6 +35,7 @@ class Terminal(Home):
         self.master, self.slave = pty.openpty()
         self.looked_at, self.answers, self.asked = looked_at, answers, b""
         self.screen = vt.Screen(columns, rows, rewraps)
+        self.knows = b""  # what it answers to the questions at the start, but for the last one
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(self.slave)
         self.printed = b""
@@ -97,7 +98,8 @@ class Terminal(Home):
         for found in ASKED.finditer(self.asked):
             rest = found.end()
             if self.answers:
-                os.write(self.master, b"\033[%sR" % found[1] if found[1] else b"\033[0n")
+                os.write(self.master, b"\033[%sR" % found[1] if found[1] else
+                         self.knows + b"\033[?62;22c" if found[0].endswith(b"c") else b"\033[0n")
         self.asked = self.asked[rest:][-32:]
 
     def wait_for(self, text):

@@ -16,6 +16,7 @@ import time
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
 import terminal  # noqa: E402
+import vt  # noqa: E402
 
 GLOVEBOX = os.path.abspath(sys.argv[2])
 MODEL_SERVER = os.path.abspath(sys.argv[3])
@@ -293,6 +294,79 @@ def ctrl_c_clears_the_line_and_twice_leaves():
         tty.type(b"\x03")
         assert tty.end() == 0
         assert tty.is_as_before()
+
+
+ANSWERS = b"\x1b[?0u\x1bP>|kitty(0.36.4)\x1b\\\x1b]11;rgb:%s\x1b\\\x1b[?2026;2$y\x1b[?2027;0$y"
+
+
+def colour_of_hunks(tty):
+    """The colour of the place of the change that was shown last."""
+    lines = [line for line in tty.screen.lines if "@@" in "".join(cell[0] for cell in line)]
+    return next(cell[1] for cell in lines[-1] if cell[0] == "@")
+
+
+@tap.case
+def the_colours_are_those_of_the_terminals_ground():
+    for knows, variables, colour in ((ANSWERS % b"ffff/ffff/e0e0", {}, 34), (ANSWERS % b"1e1e/1e1e/2e2e", {}, 36),
+                                     (b"", {"COLORFGBG": "0;15"}, 34), (b"", {}, 36)):
+        with Chat(EDITS, ready=False, environment=variables) as tty:
+            tty.knows = knows
+            tty.prompt()
+            tty.type(b"go\r")
+            tty.shows("Written.")
+            tty.prompt()
+            assert colour_of_hunks(tty) == vt.COLOURS[colour], (knows, colour_of_hunks(tty))
+            tty.leave()
+
+
+@tap.case
+def the_theme_is_chosen_by_the_configuration_and_by_a_command():
+    with Chat(EDITS, config={"theme": "mine"}) as tty:
+        assert 'there is no theme "mine"' in tty.screen.text()
+        tty.leave()
+        folder = os.path.join(tty.home, ".config", "glovebox", "themes")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "mine.json"), "w", encoding="utf-8") as file:
+            file.write('{"base": "light", "hunk": "bold red"}')
+        tty.screen = vt.Screen(100, 30)
+        tty.run_again()
+        tty.prompt()
+        tty.type(b"go\r")
+        tty.shows("Written.")
+        tty.prompt()
+        assert colour_of_hunks(tty) == vt.COLOURS[31]
+        tty.type(b"/theme dusk\r")
+        tty.shows('there is no theme "dusk"')
+        tty.prompt()
+        tty.type(b"/theme\r")
+        tty.shows("The theme is mine.")
+        tty.shows("\n  plain\n  mine\n")
+        tty.prompt()
+        tty.type(b"/theme plain\r")
+        tty.shows("The theme is plain.")
+        tty.prompt()
+        tty.type(b"/diff\r")
+        tty.prompt()
+        tty.wait_until(lambda: colour_of_hunks(tty) is None, "without colours")
+        tty.leave()
+
+
+@tap.case
+def what_the_terminal_answers_is_never_typed():
+    """At once, late, torn, and while something runs."""
+    with Chat(WAITS, ready=False) as tty:
+        tty.answers = False
+        tty.prompt()
+        for byte in ANSWERS % b"0/0/0":
+            tty.type(bytes((byte,)))
+        tty.typed(b"go", "> go", 4)
+        tty.type(b"\r")
+        tty.shows("bash until test")
+        tty.typed(b"a" + ANSWERS % b"0/0/0" + b"b\x1b[?62;", "> ab", 4)
+        tty.typed(b"22cc", "> abc", 5)
+        tty.type(b"\x15")
+        go_on(tty)
+        tty.leave()
 
 
 @tap.case

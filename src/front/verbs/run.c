@@ -528,6 +528,10 @@ static int converse(const struct options *options, const char *resume)
 	if (!console_open(&chat.console, &err))
 		return verb_complain(CODE_USAGE, "%s; for one prompt: glovebox run \"…\"",
 				     err.text);
+	console_ask(chat.console);
+	appearance_load(&chat.appearance, options);
+	if (!appearance_apply(&chat.appearance, chat.console, &err))
+		(void)verb_complain(CODE_DONE, "%s", err.text);
 	chat.setup = memory_alloc(sizeof(*chat.setup));
 	chat.history = line_history_new();
 	open_history(&chat);
@@ -549,6 +553,7 @@ static int converse(const struct options *options, const char *resume)
 	free(chat.setup);
 	free(chat.model);
 	value_free(chat.earlier);
+	appearance_fini(&chat.appearance);
 	paint_fini(&chat.paint);
 	line_fini(&chat.line);
 	line_history_free(chat.history);

@@ -1,0 +1,135 @@
+/* appearance: finds the person's themes. */
+
+#include "front/output/appearance.h"
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "policy/config.h"
+#include "tui/theme.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char automatic[] = "auto", folder_name[] = "themes", suffix[] = ".json";
+
+void appearance_load(struct appearance *appearance, const struct options *options)
+{
+	auto_config struct config *config = NULL;
+	struct err err = {0};
+	const char *theme = NULL;
+
+	if (setup_config_load(options_text(options, "config"), &config, &err))
+		theme = value_text(config_value(config, "theme"));
+	*appearance = (struct appearance){
+		.theme = memory_copy(theme != NULL ? theme : automatic),
+	};
+}
+
+void appearance_fini(struct appearance *appearance)
+{
+	free(appearance->theme);
+	*appearance = (struct appearance){0};
+}
+
+/* Read the person's own theme NAME. A name that is no file of the folder is refused. */
+static bool read_theme(const char *name, struct theme *theme, struct err *err)
+{
+	char file[NAME_MAX];
+	struct buf path, text;
+	struct err why = {0};
+	bool fine = false;
+
+	if (!config_check_name(name, err))
+		return false;
+	(void)snprintf(file, sizeof(file), "%s/%s%s", folder_name, name, suffix);
+	buf_init(&path, PATH_MAX);
+	buf_init(&text, THEME_FILE_MAX);
+	if (!setup_config_beside(file, &path))
+		(void)err_set(err, ENOENT, "there is no theme \"%s\"", name);
+	else if (!setup_config_read(path.data, &text, &why))
+		(void)(why.code == ENOENT || why.code == ENOTDIR
+			       ? err_set(err, ENOENT,
+					 "there is no theme \"%s\": it is auto, dark, light, "
+					 "plain, or a file %s",
+					 name, path.data)
+			       : err_set(err, why.code, "%s", why.text));
+	else
+		fine = theme_parse(buf_str(&text), theme_has_rgb(), theme, &why) ||
+		       err_set(err, EINVAL, "%s: %s", path.data, why.text);
+	buf_fini(&text);
+	buf_fini(&path);
+	return fine;
+}
+
+static bool use(const char *name, struct console *console, struct err *err)
+{
+	const struct theme *shipped = theme_shipped(name, theme_has_rgb());
+	const bool follows = strcmp(name, automatic) == 0;
+	struct theme own;
+
+	if (!follows && shipped == NULL && !read_theme(name, &own, err))
+		return false;
+	console_set_theme(console, follows ? NULL : shipped != NULL ? shipped : &own);
+	return true;
+}
+
+bool appearance_apply(const struct appearance *appearance, struct console *console,
+		      struct err *err)
+{
+	return use(appearance->theme, console, err) ||
+	       err_while(err, "the key \"theme\" of the configuration");
+}
+
+bool appearance_set_theme(struct appearance *appearance, struct console *console,
+			  const char *name, struct err *err)
+{
+	if (!use(name, console, err))
+		return false;
+	free(appearance->theme);
+	appearance->theme = memory_copy(name);
+	return true;
+}
+
+/* Call ADD with the names of the person's own themes. */
+static void each_own(void (*add)(void *context, const char *name), void *context)
+{
+	struct buf path;
+	DIR *names = NULL;
+
+	buf_init(&path, PATH_MAX);
+	if (setup_config_beside(folder_name, &path))
+		names = opendir(path.data);
+	for (struct dirent *entry; names != NULL && (entry = readdir(names)) != NULL;) {
+		const struct str name = str_of(entry->d_name);
+		struct err err;
+
+		if (!str_ends(name, STR(".json")))
+			continue;
+		auto_free char *own =
+			memory_copy_str(str_part(name, 0, name.size - strlen(suffix)));
+		if (config_check_name(own, &err))
+			add(context, own);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	buf_fini(&path);
+}
+
+void appearance_each_theme(void (*add)(void *context, const char *name), void *context)
+{
+	struct str rest = str_of(theme_names), name;
+
+	add(context, automatic);
+	while (str_next_word(&rest, &name)) {
+		auto_free char *word = memory_copy_str(name);
+
+		add(context, word);
+	}
+	each_own(add, context);
+}

@@ -1,0 +1,33 @@
+/*
+ * appearance: how a conversation looks, as the person's configuration has it: the key `theme`.
+ * The name of a theme is that of the program's own one (tui/theme.h), of a file themes/NAME.json
+ * beside the configuration, or `auto`: dark or light, as the terminal's ground is.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "tui/console.h"
+
+#include <stdbool.h>
+
+struct options;
+
+struct appearance {
+	char *theme; /* owned */
+};
+
+/*
+ * Read the keys from the configuration that OPTIONS names. A configuration that cannot be read has
+ * none: the set-up of the agent complains of it.
+ */
+void appearance_load(struct appearance *appearance, const struct options *options);
+void appearance_fini(struct appearance *appearance);
+
+/* Use the theme of APPEARANCE on CONSOLE. */
+bool appearance_apply(const struct appearance *appearance, struct console *console,
+		      struct err *err);
+/* Go on with the theme NAME; on failure nothing changes. */
+bool appearance_set_theme(struct appearance *appearance, struct console *console,
+			  const char *name, struct err *err);
+/* Call ADD with each name that may be given for a theme. */
+void appearance_each_theme(void (*add)(void *context, const char *name), void *context);
