@@ -674,6 +674,9 @@ const struct row keys_config[] = {
 	 .description = "Colours of a conversation: auto, dark, light, plain, or NAME of a file "
 			"`themes/NAME.json` beside the configuration "
 			"([terminal.md](terminal.md))."},
+	{"thinking", ROW_CHOICE, .home = KEY_KEPT, .choices = "line show", .initial = "line",
+	 .description = "What a terminal shows of the model's thinking: a line that says how long "
+			"it took, or all of it, dim ([terminal.md](terminal.md))."},
 	{"undo_space", ROW_SIZE, .check = is_size, CONFIG(undo_space),
 	 .min = UNDO_SPACE_MIN, .max = 1024 * TEBI, .initial = "10G",
 	 .description = "What undo keeps of all workspaces together; what is over it goes, the "

@@ -1051,7 +1051,7 @@ static void ask(const char *question, const char *const *choices)
 
 /* The index of the choice that KEY means; COUNT when KEY means none. */
 static size_t choice_of(enum typing_key key, struct str typed, const char *const *choices,
-		     size_t count)
+			size_t count)
 {
 	switch (key) {
 	case TYPING_ENTER:

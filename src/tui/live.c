@@ -34,10 +34,11 @@ struct live {
 	struct screen_options look;
 	pthread_mutex_t lock;
 	bool on;
-	unsigned hidden; /* so many have taken the region off the terminal */
-	size_t columns;  /* of the window, when the region was drawn */
-	int gone;        /* errno of a failed write */
-	struct buf open; /* printed, but its line has no end yet */
+	unsigned hidden;  /* so many have taken the region off the terminal */
+	size_t columns;   /* of the window, when the region was drawn */
+	int gone;         /* errno of a failed write */
+	struct buf open;  /* printed, but its line has no end yet */
+	struct buf draft; /* of a line that is printed later, in its final form */
 	struct buf status, waiting;
 	struct line_frame typed; /* the rows of the editor … */
 	size_t typed_columns;    /* … in a window of this width */
@@ -52,6 +53,7 @@ struct live *live_new(int fd, const struct screen_options *look)
 	live->look = *look;
 	(void)pthread_mutex_init(&live->lock, NULL);
 	buf_init(&live->open, PAINT_MAX);
+	buf_init(&live->draft, OPEN_MAX);
 	buf_init(&live->status, ROW_MAX);
 	buf_init(&live->waiting, ROW_MAX);
 	line_frame_init(&live->typed);
@@ -67,6 +69,7 @@ void live_free(struct live *live)
 	live_stop(live);
 	(void)pthread_mutex_destroy(&live->lock);
 	buf_fini(&live->open);
+	buf_fini(&live->draft);
 	buf_fini(&live->status);
 	buf_fini(&live->waiting);
 	line_frame_fini(&live->typed);
@@ -171,11 +174,12 @@ static void compose(struct live *live)
 	const size_t most = rows_most(size.rows);
 	size_t left = most > typed ? most - typed : 0, above = 0;
 	struct line_frame *wanted = &live->wanted;
+	const struct str open = buf_str(live->open.size > 0 ? &live->open : &live->draft);
 	struct str rest = buf_str(&live->waiting), row;
 
 	buf_clear(&wanted->rows);
-	if (live->open.size > 0 && left > 0) {
-		add_end(live, buf_str(&live->open), size.columns - 1, &wanted->rows);
+	if (open.size > 0 && left > 0) {
+		add_end(live, open, size.columns - 1, &wanted->rows);
 		(void)buf_addc(&wanted->rows, '\n');
 		above++;
 		left--;
@@ -356,6 +360,11 @@ static void set(struct live *live, struct buf *place, struct str text)
 	shown_and_unlock(live);
 }
 
+void live_set_draft(struct live *live, struct str row)
+{
+	set(live, &live->draft, row);
+}
+
 void live_set_status(struct live *live, struct str row)
 {
 	set(live, &live->status, row);
@@ -421,6 +430,7 @@ void live_stop(struct live *live)
 	if (is_shown(live))
 		leave(live);
 	live->on = false;
+	buf_clear(&live->draft);
 	buf_clear(&live->status);
 	buf_clear(&live->waiting);
 	buf_clear(&live->typed.rows);

@@ -54,6 +54,8 @@ void live_set_terminal(struct live *live, const struct term *term);
  * end is shown, and printed when its end comes. False with errno: the terminal is gone.
  */
 bool live_print(struct live *live, struct str text);
+/* Show ROW as the line that is not whole yet: it is drawn, and never printed; "": there is none. */
+void live_set_draft(struct live *live, struct str row);
 /* Show in one row of ours the work under way; "": there is none. */
 void live_set_status(struct live *live, struct str row);
 /* The texts that wait, one in a row of WAITING, each with what it waits for; "": none. */

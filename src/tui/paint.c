@@ -69,6 +69,17 @@ void paint_text(struct paint *paint, enum paint_style style, struct str text)
 	paint_end(paint, style);
 }
 
+void paint_styles(struct paint *paint, unsigned styles, struct str text)
+{
+	for (unsigned style = PAINT_PLAIN + 1; style < PAINT_STYLES; style++) {
+		if ((styles & 1U << style) != 0)
+			paint_begin(paint, style);
+	}
+	(void)buf_addstr(&paint->out, text);
+	if (styles != 0 && paint->colour)
+		(void)buf_adds(&paint->out, "\x1b[0m");
+}
+
 void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
 {
 	va_list arguments;
@@ -1027,6 +1038,19 @@ static bool width_is_certain(struct str text)
 	return true;
 }
 
+/* The offset behind the sequence at the begin of TEXT; 0: it is none of ours. */
+static size_t sequence_at(struct str text)
+{
+	const bool link = str_starts(text, STR(PAINT_LINK_BEGIN));
+	const struct str last = link ? STR(PAINT_LINK_END) : STR("m");
+	size_t end;
+
+	if (!link && !str_starts(text, STR("\x1b[")))
+		return 0;
+	end = str_find(text, last, 2);
+	return end != SIZE_MAX ? end + last.size : text.size;
+}
+
 size_t paint_width_of_row(struct str row, bool *certain)
 {
 	size_t columns = 0;
@@ -1034,15 +1058,20 @@ size_t paint_width_of_row(struct str row, bool *certain)
 	if (certain != NULL)
 		*certain = true;
 	while (row.size > 0) {
-		const size_t escape = str_find(row, STR("\x1b["), 0);
-		const size_t end =
-			escape != SIZE_MAX ? str_find(row, STR("m"), escape) : SIZE_MAX;
-		const struct str part = str_part(row, 0, escape);
+		const char *escape = memchr(row.data, '\x1b', row.size);
+		const struct str part =
+			str_part(row, 0,
+				 escape != NULL ? (size_t)(escape - row.data) : row.size);
 
 		columns += paint_width_of(part);
 		if (certain != NULL)
 			*certain = *certain && width_is_certain(part);
-		row = end != SIZE_MAX ? str_part(row, end + 1, row.size) : STR("");
+		row = str_part(row, part.size, row.size);
+		if (row.size > 0) {
+			const size_t size = sequence_at(row);
+
+			row = str_part(row, size > 0 ? size : 1, row.size);
+		}
 	}
 	return columns;
 }

@@ -25,9 +25,17 @@ struct paint {
 	bool colour, unicode;
 	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
 	bool wraps; /* break lines between words, except those for copying */
+	bool links; /* the terminal makes links of PAINT_LINK_BEGIN */
 	size_t columns;
 	size_t indent; /* columns before each line; `columns` does not count them */
 };
+
+/*
+ * A link of a terminal (OSC 8): PAINT_LINK_BEGIN, the address, PAINT_LINK_END, the text, and the
+ * two again without an address.
+ */
+#define PAINT_LINK_BEGIN "\x1b]8;;"
+#define PAINT_LINK_END "\x1b\\"
 
 void paint_init(struct paint *paint);
 void paint_fini(struct paint *paint);
@@ -46,6 +54,8 @@ void paint_exact(struct str text, struct buf *out);
 
 /* Append TEXT in STYLE. It is our own words, or clean already. */
 void paint_text(struct paint *paint, enum paint_style style, struct str text);
+/* paint_text in several styles at the same time: STYLES has the bit 1 << STYLE of each of them. */
+void paint_styles(struct paint *paint, unsigned styles, struct str text);
 void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -178,7 +188,7 @@ void paint_fold_close(FILE *out);
  */
 size_t paint_width_of(struct str text);
 /*
- * The columns of ROW, in which colours are the only sequences. CERTAIN (NULL: not asked): do
+ * The columns of ROW, in which colours and links are the only sequences. CERTAIN (NULL: not asked): do
  * terminals agree on them? They do not where there is a tab, an emoji, or several characters in one
  * place.
  */

@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "tool/event.h"
+#include "tui/commit/markdown.h"
 #include "tui/live.h"
 #include "tui/paint.h"
 #include "tui/term.h"
@@ -262,6 +263,7 @@ struct screen_options screen_options_of(int fd)
 		.terminal = able,
 		.colour = (able || forced) && !(no_colour && *no_colour),
 		.unicode = environment_says_utf8(),
+		.links = able && known.links,
 		.rewraps = able && known.rewraps,
 		.columns = columns_said(fd),
 	};
@@ -824,8 +826,11 @@ struct screen {
 	pthread_mutex_t lock; /* the spinner's thread uses the screen too */
 	struct paint paint;
 	struct screen_flow flow;
-	struct paint_wrap wrap;  /* of the streaming text, where lines have an end */
-	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: now streaming */
+	struct paint_wrap wrap; /* of the streaming text, where lines have an end */
+	/* of the model's words, on a terminal; NULL: they are shown as they were written */
+	struct markdown *markdown;
+	int64_t thinking_since_ms; /* 0: the model does not think */
+	enum event_kind flowing;   /* EVENT_TEXT, EVENT_THINKING or 0: now streaming */
 	bool line_open; /* a part of the line is shown, and the cursor stands behind it */
 	size_t line_ends; /* line ends that came last; shown only when more text comes */
 	bool anything;    /* was written: a blank line precedes the next item */
@@ -936,17 +941,57 @@ static void screen_show_flow(struct screen *screen, struct str text)
 	screen->line_ends += text.size - size;
 }
 
+/* Is the text that comes Markdown that is shown as such? */
+static bool shows_markdown(const struct screen *screen)
+{
+	return screen->markdown != NULL && screen->flowing == EVENT_TEXT;
+}
+
+/* Show streamed, clean TEXT as the Markdown that it is. */
+static void screen_show_markdown(struct screen *screen, struct str text)
+{
+	while (!markdown_has_begun(screen->markdown) && text.size > 0 &&
+	       strchr(" \t\n", text.data[0]))
+		text = str_part(text, 1, text.size - 1);
+	if (text.size == 0)
+		return;
+	if (!markdown_has_begun(screen->markdown))
+		screen_stand_off(screen);
+	markdown_add(screen->markdown, &screen->paint, text);
+	screen->text_shown = true;
+}
+
+/* The model has thought, and goes on with something else. */
+static void screen_end_thinking(struct screen *screen)
+{
+	const int64_t since_ms = screen->thinking_since_ms;
+
+	if (since_ms == 0)
+		return;
+	screen->thinking_since_ms = 0;
+	screen_stand_off(screen);
+	paint_format(&screen->paint, PAINT_DIM, "thought for %.0f s",
+		     ((double)clock_now_ms() - (double)since_ms) / 1000);
+	(void)buf_addc(&screen->paint.out, '\n');
+}
+
 static void screen_end_flow(struct screen *screen)
 {
 	struct buf rest;
 
+	screen_end_thinking(screen);
 	if (!screen->flowing)
 		return;
 	buf_init(&rest, PAINT_MAX);
 	screen_flow_end(&screen->flow, &rest);
-	screen_show_flow(screen, buf_str(&rest));
+	if (shows_markdown(screen)) {
+		screen_show_markdown(screen, buf_str(&rest));
+		markdown_end(screen->markdown, &screen->paint);
+	} else {
+		screen_show_flow(screen, buf_str(&rest));
+		screen_flow_onto_lines(screen, STR(""), true);
+	}
 	buf_fini(&rest);
-	screen_flow_onto_lines(screen, STR(""), true);
 	if (screen->line_open)
 		buf_addc(&screen->paint.out, '\n');
 	screen->flowing = 0;
@@ -962,21 +1007,34 @@ static void screen_begin_item(struct screen *screen)
 }
 
 /*
- * Show a fragment of the model's text. Reasoning is dim on a terminal with colours.
- * Without colours nobody could tell it from the answer, so it is left out.
+ * Show a fragment of the model's text. On a terminal, a line says how long it has thought, unless
+ * the person wants to read that. It is dim: without colours nobody could tell it from the answer,
+ * so it is left out.
  */
 static void screen_fragment(struct screen *screen, enum event_kind kind, struct str text)
 {
+	const struct screen_options *options = &screen->options;
 	struct buf shown;
 
-	if (kind == EVENT_THINKING && !screen->options.colour)
+	if (kind == EVENT_THINKING && options->terminal &&
+	    !(options->thinking && options->colour)) {
+		if (screen->thinking_since_ms == 0) {
+			screen_end_flow(screen);
+			screen->thinking_since_ms = clock_now_ms();
+		}
+		return;
+	}
+	if (kind == EVENT_THINKING && !options->colour)
 		return;
 	if (screen->flowing != kind)
 		screen_end_flow(screen);
 	screen->flowing = kind;
 	buf_init(&shown, PAINT_MAX);
 	screen_flow_add(&screen->flow, text, &shown);
-	screen_show_flow(screen, buf_str(&shown));
+	if (shows_markdown(screen))
+		screen_show_markdown(screen, buf_str(&shown));
+	else
+		screen_show_flow(screen, buf_str(&shown));
 	buf_fini(&shown);
 }
 
@@ -1235,6 +1293,13 @@ static void screen_note_waiting(struct screen *screen, enum event_kind kind)
 		screen->spinner = screen_spinner_start(screen_tick, screen);
 }
 
+/* Show the row of the model's words that is not complete yet, where a row can be shown. */
+static void screen_draft(struct screen *screen)
+{
+	if (screen->live != NULL && screen->markdown != NULL && live_is_on(screen->live))
+		live_set_draft(screen->live, markdown_unfinished(screen->markdown));
+}
+
 static bool screen_take(void *context, const struct event *event, struct err *err)
 {
 	struct screen *screen = context;
@@ -1246,6 +1311,7 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 		screen->paint.theme = live_theme(screen->live);
 	screen_show(screen, event);
 	screen_flush(screen);
+	screen_draft(screen);
 	screen_note_waiting(screen, event->kind);
 	/* A call that has ended is not under way any more, also between two ticks. */
 	if (screen->live != NULL && live_is_on(screen->live) && !screen->line_open)
@@ -1276,6 +1342,7 @@ void screen_rest(struct screen *screen)
 		buf_adds(&screen->paint.out, "\r\x1b[K");
 	screen->spinner_drawn = false;
 	screen_flush(screen);
+	screen_draft(screen);
 	if (screen->live != NULL && live_is_on(screen->live))
 		screen_live_spinner(screen, NULL, 0);
 }
@@ -1323,6 +1390,9 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	screen->paint.theme = screen->options.theme;
 	screen->paint.unicode = screen->options.unicode;
 	screen->paint.wraps = screen->options.terminal;
+	screen->paint.links = screen->options.links;
+	if (screen->options.terminal)
+		screen->markdown = markdown_new();
 	screen->paint.columns = screen_columns(screen);
 	paint_wrap_init(&screen->wrap);
 	screen_flow_init(&screen->flow);
@@ -1343,6 +1413,7 @@ void screen_free(struct screen *screen)
 	(void)pthread_mutex_destroy(&screen->lock);
 	screen_flow_fini(&screen->flow);
 	paint_wrap_fini(&screen->wrap);
+	markdown_free(screen->markdown);
 	paint_fini(&screen->paint);
 	screen_child_fini(&screen->child);
 	value_free(screen->asked);

@@ -2,9 +2,10 @@
  * screen: the plain screen of a conversation: a consumer of events that writes to one
  * descriptor, append-only. It shows the words of the model as they stream, each call as a
  * block with a head, the change as a diff, and a closing line. Text from a model or a
- * tool is made safe for a terminal. On a terminal, prose is broken between words
- * (paint.h), and so is the text of tools, behind the bar of its block. Code, commands,
- * paths and diffs are never broken, so that a copy from the screen is exact.
+ * tool is made safe for a terminal. On a terminal, the words of a model are shown as the Markdown
+ * that they are (commit/markdown.h), and their thinking is a line that says how long it took;
+ * prose is broken between words (paint.h), and so is the text of tools, behind the bar of its
+ * block. Code, commands, paths and diffs are never broken, so that a copy from the screen is exact.
  */
 #pragma once
 
@@ -26,6 +27,8 @@ struct screen_options {
 	bool terminal; /* a spinner may be drawn and cleared */
 	bool colour;
 	bool unicode; /* false: boxes and marks are ASCII */
+	bool links;   /* it is known to make links of texts with an address (OSC 8) */
+	bool thinking; /* show the model's thinking, and not only how long it took */
 	/*
 	 * Of another width, it breaks anew the rows that are longer; false: it keeps each in
 	 * one row, or nobody knows.
@@ -40,8 +43,8 @@ struct screen_options {
  * Find the options from the descriptor FD and the environment. NO_COLOR, TERM=dumb or no
  * terminal mean no colours, but CLICOLOR_FORCE and FORCE_COLOR turn colours on (NO_COLOR
  * beats them). LC_ALL, LC_CTYPE and LANG mean ASCII unless they name UTF-8. COLUMNS is
- * used where there is no terminal. A terminal rewraps when it is known to: by TERM,
- * TERM_PROGRAM, or a variable of its own.
+ * used where there is no terminal. A terminal rewraps, and makes links, when it is known to: by
+ * TERM, TERM_PROGRAM, or a variable of its own.
  */
 struct screen_options screen_options_of(int fd);
 enum { SCREEN_DIFF_MAX = 80 << 20 }; /* room for the largest diff that is shown */

@@ -31,34 +31,35 @@ const char term_questions[] =
  */
 static const struct {
 	const char *name;
-	bool rewraps;
+	bool rewraps, links;
 	enum term_notice notice;
 } terminals[] = {
-	{"alacritty", true, TERM_NOTICE_BELL},
-	{"apple_terminal", true, TERM_NOTICE_BELL},
-	{"contour", true, TERM_NOTICE_777},
-	{"foot", true, TERM_NOTICE_777},
-	{"ghostty", true, TERM_NOTICE_777},
-	{"hyper", true, TERM_NOTICE_BELL},
-	{"iterm", true, TERM_NOTICE_9},
-	{"kitty", true, TERM_NOTICE_99},
-	{"konsole", true, TERM_NOTICE_BELL},
-	{"linux", false, TERM_NOTICE_BELL},
-	{"mintty", true, TERM_NOTICE_BELL},
-	{"rio", true, TERM_NOTICE_BELL},
-	{"rxvt", false, TERM_NOTICE_777},
-	{"screen", false, TERM_NOTICE_BELL},
-	{"tmux", true, TERM_NOTICE_BELL},
-	{"vscode", true, TERM_NOTICE_BELL},
-	{"vte", true, TERM_NOTICE_BELL},
-	{"warpterminal", true, TERM_NOTICE_BELL},
-	{"wezterm", true, TERM_NOTICE_777},
-	{"windows terminal", true, TERM_NOTICE_BELL},
-	{"xterm-ghostty", true, TERM_NOTICE_777},
-	{"xterm-kitty", true, TERM_NOTICE_99},
-	{"xterm.js", true, TERM_NOTICE_BELL},
-	{"xterm(", false, TERM_NOTICE_BELL}, /* TERM=xterm says nothing: many call themselves so */
-	{"zellij", true, TERM_NOTICE_BELL},
+	{"alacritty", true, true, TERM_NOTICE_BELL},
+	{"apple_terminal", true, false, TERM_NOTICE_BELL},
+	{"contour", true, true, TERM_NOTICE_777},
+	{"foot", true, true, TERM_NOTICE_777},
+	{"ghostty", true, true, TERM_NOTICE_777},
+	{"hyper", true, false, TERM_NOTICE_BELL},
+	{"iterm", true, true, TERM_NOTICE_9},
+	{"kitty", true, true, TERM_NOTICE_99},
+	{"konsole", true, true, TERM_NOTICE_BELL},
+	{"linux", false, false, TERM_NOTICE_BELL},
+	{"mintty", true, false, TERM_NOTICE_BELL},
+	{"rio", true, true, TERM_NOTICE_BELL},
+	{"rxvt", false, false, TERM_NOTICE_777},
+	{"screen", false, false, TERM_NOTICE_BELL},
+	{"tmux", true, false, TERM_NOTICE_BELL},
+	{"vscode", true, true, TERM_NOTICE_BELL},
+	{"vte", true, true, TERM_NOTICE_BELL},
+	{"warpterminal", true, false, TERM_NOTICE_BELL},
+	{"wezterm", true, true, TERM_NOTICE_777},
+	{"windows terminal", true, true, TERM_NOTICE_BELL},
+	{"xterm-ghostty", true, true, TERM_NOTICE_777},
+	{"xterm-kitty", true, true, TERM_NOTICE_99},
+	{"xterm.js", true, true, TERM_NOTICE_BELL},
+	{"xterm(", false, false,
+	 TERM_NOTICE_BELL}, /* TERM=xterm says nothing: many call themselves so */
+	{"zellij", true, false, TERM_NOTICE_BELL},
 };
 
 /* Variables that only terminals which break rows anew set. */
@@ -80,6 +81,7 @@ static bool learn_name(struct term *term, const char *name)
 		if (strncasecmp(name, terminals[i].name, strlen(terminals[i].name)) != 0)
 			continue;
 		term->rewraps = terminals[i].rewraps;
+		term->links = terminals[i].links;
 		term->notice = terminals[i].notice;
 		return true;
 	}

@@ -36,6 +36,11 @@ struct term {
 	 * many take what was printed.
 	 */
 	bool rewraps;
+	/*
+	 * It makes links of texts (OSC 8). Most terminals pass over what they do not know, but
+	 * a multiplexer may eat the text: such a one, and an unknown one, count as one without.
+	 */
+	bool links;
 	bool has_frames; /* mode 2026: what stands between its sequences appears together */
 	bool joins; /* mode 2027 is on: a cluster takes the columns that Unicode gives it */
 	bool has_keyboard; /* knows the keyboard protocol of kitty */

@@ -14,9 +14,14 @@
 const char theme_names[] = "dark light plain";
 
 static const char *const role_names[PAINT_STYLES + 1] = {
-	[PAINT_PLAIN] = "plain", [PAINT_BOLD] = "bold",       [PAINT_DIM] = "dim",
-	[PAINT_ERROR] = "error", [PAINT_GOOD] = "good",       [PAINT_WARNING] = "warning",
-	[PAINT_ADDED] = "added", [PAINT_REMOVED] = "removed", [PAINT_HUNK] = "hunk",
+	[PAINT_PLAIN] = "plain",       [PAINT_BOLD] = "bold",
+	[PAINT_DIM] = "dim",           [PAINT_ERROR] = "error",
+	[PAINT_GOOD] = "good",         [PAINT_WARNING] = "warning",
+	[PAINT_ADDED] = "added",       [PAINT_REMOVED] = "removed",
+	[PAINT_HUNK] = "hunk",         [PAINT_CHANGED] = "changed",
+	[PAINT_EMPHASIS] = "emphasis", [PAINT_CODE] = "code",
+	[PAINT_KEYWORD] = "keyword",   [PAINT_STRING] = "string",
+	[PAINT_COMMENT] = "comment",   [PAINT_NUMBER] = "number",
 };
 
 static const struct theme dark = {{
@@ -28,6 +33,13 @@ static const struct theme dark = {{
 	[PAINT_ADDED] = "32",
 	[PAINT_REMOVED] = "31",
 	[PAINT_HUNK] = "36",
+	[PAINT_CHANGED] = "4",
+	[PAINT_EMPHASIS] = "3",
+	[PAINT_CODE] = "36",
+	[PAINT_KEYWORD] = "35",
+	[PAINT_STRING] = "32",
+	[PAINT_COMMENT] = "2",
+	[PAINT_NUMBER] = "36",
 }};
 
 static const struct theme dark_rgb = {{
@@ -39,6 +51,13 @@ static const struct theme dark_rgb = {{
 	[PAINT_ADDED] = "38;2;152;195;121",
 	[PAINT_REMOVED] = "38;2;240;113;120",
 	[PAINT_HUNK] = "38;2;86;182;194",
+	[PAINT_CHANGED] = "4",
+	[PAINT_EMPHASIS] = "3",
+	[PAINT_CODE] = "38;2;86;182;194",
+	[PAINT_KEYWORD] = "38;2;198;120;221",
+	[PAINT_STRING] = "38;2;152;195;121",
+	[PAINT_COMMENT] = "38;2;127;132;142",
+	[PAINT_NUMBER] = "38;2;209;154;102",
 }};
 
 /* Yellow and cyan cannot be read on white. */
@@ -51,6 +70,13 @@ static const struct theme light = {{
 	[PAINT_ADDED] = "32",
 	[PAINT_REMOVED] = "31",
 	[PAINT_HUNK] = "34",
+	[PAINT_CHANGED] = "4",
+	[PAINT_EMPHASIS] = "3",
+	[PAINT_CODE] = "34",
+	[PAINT_KEYWORD] = "35",
+	[PAINT_STRING] = "32",
+	[PAINT_COMMENT] = "2",
+	[PAINT_NUMBER] = "34",
 }};
 
 static const struct theme light_rgb = {{
@@ -62,6 +88,13 @@ static const struct theme light_rgb = {{
 	[PAINT_ADDED] = "38;2;27;94;32",
 	[PAINT_REMOVED] = "38;2;179;38;30",
 	[PAINT_HUNK] = "38;2;0;90;140",
+	[PAINT_CHANGED] = "4",
+	[PAINT_EMPHASIS] = "3",
+	[PAINT_CODE] = "38;2;0;90;140",
+	[PAINT_KEYWORD] = "38;2;136;23;152",
+	[PAINT_STRING] = "38;2;27;94;32",
+	[PAINT_COMMENT] = "38;2;100;100;100",
+	[PAINT_NUMBER] = "38;2;138;81;0",
 }};
 
 static const struct theme plain = {{
@@ -70,6 +103,11 @@ static const struct theme plain = {{
 	[PAINT_ERROR] = "1",
 	[PAINT_WARNING] = "1",
 	[PAINT_HUNK] = "2",
+	[PAINT_CHANGED] = "4",
+	[PAINT_EMPHASIS] = "4",
+	[PAINT_CODE] = "1",
+	[PAINT_KEYWORD] = "1",
+	[PAINT_COMMENT] = "2",
 }};
 
 static const struct {

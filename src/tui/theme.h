@@ -31,6 +31,13 @@ enum paint_style {
 	PAINT_ADDED,   /* lines of a diff */
 	PAINT_REMOVED, /* likewise */
 	PAINT_HUNK,    /* the place of a part of a diff */
+	PAINT_CHANGED, /* words of such lines that differ, beside the colour of the line */
+	PAINT_EMPHASIS,
+	PAINT_CODE, /* in the words of a model */
+	PAINT_KEYWORD,
+	PAINT_STRING,
+	PAINT_COMMENT,
+	PAINT_NUMBER,
 	PAINT_STYLES
 };
 

@@ -35,6 +35,10 @@ EDITS = {"name": "edits", "turns": [
 CONFIG = {"agents": {"narrow": {"tools": ["read_file"], "model": "tiny-model"}},
           "models": {"house-model": {"context": 1000}}}
 
+MARKDOWN = {"name": "markdown", "turns": [{"repeat": True, "text": "\n".join((
+    "# A head", "", "Some **bold** and `code`.", "- one", "- two", "", "```c", "  int a;  /* *x* */",
+    "```", "| a | b |", "|---|--:|", "| 1 | 234 |", "", "[a link](https://a.example/b)"))}]}
+
 
 class Chat(terminal.Terminal):
     """A conversation with a recorded model, at its first prompt."""
@@ -125,6 +129,33 @@ def a_line_is_edited_sent_and_answered():
         tty.type(b"\r")
         tty.says("eXllo!")
         assert "\n> eXllo!\n" in tty.screen.text(), tty.screen.text()
+        tty.leave()
+
+
+@tap.case
+def the_words_of_a_model_are_markdown_on_a_terminal():
+    shown = ("\nA head\n\nSome bold and code.\n- one\n- two\n\n  int a;  /* *x* */\n\na    b\n──────\n1  234\n\n"
+             "a link (https://a.example/b)\n")
+    with Chat(MARKDOWN, rewraps=False) as tty:
+        tty.type(b"go\r")
+        tty.shows("── done")
+        tty.prompt()
+        assert shown in tty.screen.text(), tty.screen.text()
+        tty.leave()
+        # A pipe gets what the model wrote.
+        tty.looked_at = False
+        done = tap.run([GLOVEBOX, "run", "--model", "replay:r.json", "go"], cwd=tty.work, env=tty.variables)
+        assert "Some **bold** and `code`.\n" in done.stdout and "\n```c\n" in done.stdout, done.stdout
+
+
+@tap.case
+def without_colours_the_marks_of_markdown_stay():
+    with Chat(MARKDOWN, environment={"NO_COLOR": "1"}) as tty:
+        tty.type(b"go\r")
+        tty.shows("── done")
+        text = tty.screen.text()
+        assert "\n# A head\n\nSome **bold** and `code`.\n" in text and "\n  int a;  /* *x* */\n" in text, text
+        tty.prompt()
         tty.leave()
 
 

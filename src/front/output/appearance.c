@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char automatic[] = "auto", folder_name[] = "themes", suffix[] = ".json";
 
@@ -23,12 +24,24 @@ void appearance_load(struct appearance *appearance, const struct options *option
 	auto_config struct config *config = NULL;
 	struct err err = {0};
 	const char *theme = NULL;
+	bool thinking = false;
 
-	if (setup_config_load(options_text(options, "config"), &config, &err))
+	if (setup_config_load(options_text(options, "config"), &config, &err)) {
 		theme = value_text(config_value(config, "theme"));
+		thinking = str_is(value_str(config_value(config, "thinking")), "show");
+	}
 	*appearance = (struct appearance){
 		.theme = memory_copy(theme != NULL ? theme : automatic),
+		.thinking = thinking,
 	};
+}
+
+struct screen_options appearance_look(const struct appearance *appearance)
+{
+	struct screen_options look = screen_options_of(STDOUT_FILENO);
+
+	look.thinking = appearance->thinking;
+	return look;
 }
 
 void appearance_fini(struct appearance *appearance)

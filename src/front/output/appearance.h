@@ -1,19 +1,22 @@
 /*
  * appearance: how a conversation looks, as the person's configuration has it: the key `theme`.
  * The name of a theme is that of the program's own one (tui/theme.h), of a file themes/NAME.json
- * beside the configuration, or `auto`: dark or light, as the terminal's ground is.
+ * beside the configuration, or `auto`: dark or light, as the terminal's ground is. The key
+ * `thinking` says what is shown of the model's thinking.
  */
 #pragma once
 
 #include "base/err.h"
 #include "tui/console.h"
+#include "tui/screen.h"
 
 #include <stdbool.h>
 
 struct options;
 
 struct appearance {
-	char *theme; /* owned */
+	char *theme;   /* owned */
+	bool thinking; /* is shown, and not only how long it took */
 };
 
 /*
@@ -22,6 +25,9 @@ struct appearance {
  */
 void appearance_load(struct appearance *appearance, const struct options *options);
 void appearance_fini(struct appearance *appearance);
+
+/* The options of a screen on standard output. */
+struct screen_options appearance_look(const struct appearance *appearance);
 
 /* Use the theme of APPEARANCE on CONSOLE. */
 bool appearance_apply(const struct appearance *appearance, struct console *console,

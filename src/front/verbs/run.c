@@ -119,11 +119,17 @@ static int run_with(const struct run *run, struct setup *setup)
 		.counts_answers = options_given(options, "max-iterations"),
 	};
 	struct agent_outcome outcome;
+	struct appearance appearance;
+	struct screen_options look;
 	struct console *console = NULL;
 	struct talk *talk = NULL;
 	struct err err = {0};
 	int code;
 
+	appearance_load(&appearance, options);
+	look = appearance_look(&appearance);
+	appearance_fini(&appearance);
+	talk_options.screen = &look;
 	if (talk_options.answers && !talk_options.json)
 		return verb_complain(CODE_USAGE,
 				     "--answers reads the answers to what --json asks: "
@@ -497,8 +503,10 @@ static void greet(void)
 /* Open the conversation. RESUME: the id of the session that goes on, or NULL. */
 static int open_talk(struct chat *chat, const char *resume)
 {
+	const struct screen_options look = appearance_look(&chat->appearance);
 	struct talk_options options = {.console = chat->console,
 				       .kept = true,
+				       .screen = &look,
 				       .resume = resume};
 	const struct setup_flags flags = {.serves = true};
 	struct err err = {0};

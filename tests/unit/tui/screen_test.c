@@ -410,6 +410,27 @@ static void reasoning_is_dim_and_only_with_colour(void **state)
 	shows(wide, cues, "yes\n\n! to the model: told\n");
 }
 
+static void on_a_terminal_thinking_is_a_line(void **state)
+{
+	static const struct screen_options terminal = {
+		.terminal = true, .colour = true, .unicode = true, .columns = 40};
+	static const struct screen_options telling = {.terminal = true,
+						      .colour = true,
+						      .unicode = true,
+						      .thinking = true,
+						      .columns = 40};
+	static const struct cue cues[] = {
+		{"thinking", NULL, NULL, "hm", NULL},
+		{"thinking", NULL, NULL, "hm", NULL},
+		{"text", NULL, NULL, "*yes*", NULL},
+		{0},
+	};
+
+	(void)state;
+	shows(terminal, cues, "\x1b[2mthought for 0 s\x1b[0m\n\n\x1b[3myes\x1b[0m\n");
+	shows(telling, cues, "\x1b[2mhmhm\x1b[0m\n\n\x1b[3myes\x1b[0m\n");
+}
+
 static void a_long_prompt_is_cut(void **state)
 {
 	static const struct cue cues[] = {
@@ -767,6 +788,7 @@ int main(void)
 		cmocka_unit_test(side_by_side_calls_keep_their_own_arguments),
 		cmocka_unit_test(the_change_is_a_diff_that_can_be_copied),
 		cmocka_unit_test(reasoning_is_dim_and_only_with_colour),
+		cmocka_unit_test(on_a_terminal_thinking_is_a_line),
 		cmocka_unit_test(a_long_prompt_is_cut),
 		cmocka_unit_test(narrow_rules_fit),
 		cmocka_unit_test(wide_characters_take_two_columns),
