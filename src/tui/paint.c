@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "tui/commit/change.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -202,67 +203,56 @@ void paint_bar(struct paint *paint)
 	buf_addc(&paint->out, ' ');
 }
 
-/*
- * Paint clean TEXT on as many lines of the terminal as it needs, behind a bar when
- * BARRED.
- */
-static void paint_folded(struct paint *paint, enum paint_style style, struct str text,
-			 bool barred)
+static void paint_lead(struct paint *paint, enum paint_lead lead)
 {
-	const size_t bar = barred ? PAINT_BAR_COLUMNS : 0;
+	if (lead == PAINT_BAR)
+		paint_bar(paint);
+	else if (lead == PAINT_BLANKS)
+		(void)buf_addf(&paint->out, "%*s", PAINT_BAR_COLUMNS, "");
+}
+
+/* Paint clean TEXT on as many lines of the terminal as it needs, each behind LEAD. */
+static void paint_folded(struct paint *paint, struct str text, enum paint_lead lead)
+{
+	const size_t before = lead != PAINT_NO_LEAD ? PAINT_BAR_COLUMNS : 0;
 	struct str rest, line;
 	struct buf lines;
 
 	buf_init(&lines, PAINT_MAX);
-	paint_fold_line(text, paint->columns > bar ? paint->columns - bar : 1, &lines);
+	paint_fold_line(text, paint->columns > before ? paint->columns - before : 1, &lines);
 	(void)buf_addc(&lines, '\n');
 	rest = buf_str(&lines);
 	while (str_next_line(&rest, &line)) {
-		if (barred)
-			paint_bar(paint);
-		paint_text(paint, style, line);
+		paint_lead(paint, lead);
+		(void)buf_addstr(&paint->out, line);
 		buf_addc(&paint->out, '\n');
 	}
 	buf_fini(&lines);
 }
 
-static void paint_line(struct paint *paint, enum paint_style style, struct str text,
+/* Paint a line of an excerpt: TEXT or, where it is not cut, the same in COLOURS. */
+static void paint_line(struct paint *paint, struct str text, struct str colours,
 		       const struct paint_excerpt *excerpt)
 {
-	if (paint->wraps && !excerpt->is_diff && !excerpt->as_it_is &&
-	    paint_width_of(text) <= PAINT_LINE_COLUMNS) {
-		paint_folded(paint, style, text, excerpt->barred);
+	const bool fits = paint_width_of(text) <= PAINT_LINE_COLUMNS;
+
+	if (paint->wraps && !excerpt->is_diff && !excerpt->as_it_is && fits) {
+		paint_folded(paint, text, excerpt->lead);
 		return;
 	}
-	if (excerpt->barred) {
-		paint_bar(paint);
-		paint_cut(paint, style, text, PAINT_LINE_COLUMNS);
-	} else {
-		paint_text(paint, style, text);
-	}
+	paint_lead(paint, excerpt->lead);
+	if (excerpt->lead != PAINT_NO_LEAD && !fits)
+		paint_cut(paint, PAINT_PLAIN, text, PAINT_LINE_COLUMNS);
+	else
+		(void)buf_addstr(&paint->out, colours);
 	buf_addc(&paint->out, '\n');
-}
-
-static enum paint_style paint_diff_style(struct str line)
-{
-	if (str_starts(line, STR("+++ ")) || str_starts(line, STR("--- ")) ||
-	    str_starts(line, STR("diff ")))
-		return PAINT_BOLD;
-	if (str_starts(line, STR("@@ ")))
-		return PAINT_HUNK;
-	if (str_starts(line, STR("+")))
-		return PAINT_ADDED;
-	if (str_starts(line, STR("-")))
-		return PAINT_REMOVED;
-	return PAINT_PLAIN;
 }
 
 static void paint_gap(struct paint *paint, size_t count, const struct paint_excerpt *excerpt)
 {
 	if (count == 0)
 		return;
-	if (excerpt->barred)
-		paint_bar(paint);
+	paint_lead(paint, excerpt->lead);
 	paint_format(paint, PAINT_DIM, "%s %zu more %s", paint_more(paint), count,
 		     count == 1 ? "line" : "lines");
 	if (excerpt->handle) {
@@ -274,41 +264,52 @@ static void paint_gap(struct paint *paint, size_t count, const struct paint_exce
 	buf_addc(&paint->out, '\n');
 }
 
-void paint_lines(struct paint *paint, struct str text, const struct paint_excerpt *excerpt)
+/* Paint the lines of CLEAN, which are as many as those of COLOURS. */
+static void paint_excerpt(struct paint *paint, struct str clean, struct str colours,
+			  const struct paint_excerpt *excerpt)
 {
-	struct buf clean;
-	struct str rest, line;
-	size_t count, left_out, number = 0;
+	const size_t count = text_count_lines(clean);
+	const size_t left_out = count > excerpt->head + excerpt->tail
+					? count - excerpt->head - excerpt->tail
+					: 0;
+	struct str line, coloured = STR("");
 
-	buf_init(&clean, PAINT_MAX);
-	if (excerpt->is_diff || excerpt->as_it_is)
-		paint_exact(text, &clean);
-	else
-		paint_clean(text, &clean);
-	rest = buf_str(&clean);
-	count = text_count_lines(rest);
-	left_out = count > excerpt->head + excerpt->tail
-			   ? count - excerpt->head - excerpt->tail
-			   : 0;
 	if (left_out == 0 && excerpt->head == 0)
 		paint_gap(paint, excerpt->more, excerpt);
-	for (; str_next_line(&rest, &line); number++) {
-		enum paint_style style =
-			excerpt->is_diff ? paint_diff_style(line) : PAINT_PLAIN;
-
+	for (size_t number = 0; str_next_line(&clean, &line); number++) {
+		(void)str_next_line(&colours, &coloured);
 		if (left_out > 0 && number == excerpt->head)
 			paint_gap(paint, left_out + excerpt->more, excerpt);
 		if (number >= excerpt->head && number < excerpt->head + left_out)
 			continue;
-		paint_line(paint, style, line, excerpt);
+		paint_line(paint, line, coloured, excerpt);
 	}
 	if (left_out == 0 && excerpt->head > 0)
 		paint_gap(paint, excerpt->more, excerpt);
+}
+
+void paint_lines(struct paint *paint, struct str text, const struct paint_excerpt *excerpt)
+{
+	enum { COLOURS_MAX = 4 * PAINT_MAX };
+	struct buf clean, colours;
+
+	buf_init(&clean, PAINT_MAX);
+	buf_init(&colours, COLOURS_MAX);
+	if (excerpt->is_diff || excerpt->as_it_is)
+		paint_exact(text, &clean);
+	else
+		paint_clean(text, &clean);
+	if (excerpt->is_diff)
+		change_paint(paint, buf_str(&clean), &colours);
+	paint_excerpt(paint, buf_str(&clean),
+		      buf_str(excerpt->is_diff && !colours.overflowed ? &colours : &clean),
+		      excerpt);
 	/* Escapes make a text longer. An end that had no room must not be lost silently. */
 	if (clean.overflowed)
 		paint_format(paint, PAINT_PLAIN, "%s the rest is too long to be shown\n",
 			     paint_more(paint));
 	buf_fini(&clean);
+	buf_fini(&colours);
 }
 
 /* Paints an ended call as a block. */
@@ -387,13 +388,13 @@ static void call_head(struct paint *paint, const char *tool, const struct value 
 	if (command.size > 0) {
 		const struct paint_excerpt excerpt = {
 			.head = CALL_COMMAND_LINES,
-			.barred = true,
+			.lead = PAINT_BAR,
 			.as_it_is = true,
 		};
 
 		paint_lines(paint, command, &excerpt);
 	} else if (value_count(arguments) > 0) {
-		const struct paint_excerpt excerpt = {.head = 1, .barred = true};
+		const struct paint_excerpt excerpt = {.head = 1, .lead = PAINT_BAR};
 		struct paint subject;
 
 		paint_init(&subject);
@@ -467,7 +468,7 @@ static struct str call_text(const struct value *result)
 /* The list of tasks, of which the model has read only the state. */
 static void paint_tasks(struct paint *paint, const struct value *items)
 {
-	const struct paint_excerpt all = {.head = SIZE_MAX, .barred = true};
+	const struct paint_excerpt all = {.head = SIZE_MAX, .lead = PAINT_BAR};
 	struct buf text;
 
 	buf_init(&text, PAINT_MAX);
@@ -491,7 +492,7 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 		.tail = ran || !done ? CALL_RUN_LINES : 0,
 		.more = (size_t)value_integer(value_member(left_out, "lines")),
 		.handle = spill,
-		.barred = true,
+		.lead = PAINT_BAR,
 	};
 
 	call_head(paint, tool, arguments);
@@ -506,7 +507,7 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 		excerpt = (struct paint_excerpt){
 			.head = CALL_DIFF_HEAD,
 			.tail = CALL_DIFF_TAIL,
-			.barred = true,
+			.lead = PAINT_BAR,
 			.is_diff = true,
 		};
 		paint_lines(paint, str_of(diff), &excerpt);

@@ -35,7 +35,7 @@ struct paint {
  * two again without an address.
  */
 #define PAINT_LINK_BEGIN "\x1b]8;;"
-#define PAINT_LINK_END "\x1b\\"
+#define PAINT_LINK_END   "\x1b\\"
 
 void paint_init(struct paint *paint);
 void paint_fini(struct paint *paint);
@@ -80,18 +80,22 @@ void paint_bar(struct paint *paint);
 const char *paint_dot(const struct paint *paint);
 const char *paint_more(const struct paint *paint);
 
+/* What stands before each line of a text. */
+enum paint_lead {
+	PAINT_NO_LEAD,
+	/* the bar of a block; long lines are broken (wraps), very long ones are cut */
+	PAINT_BAR,
+	PAINT_BLANKS, /* likewise, but two blanks */
+};
+
 /* How much of a text is shown, and how. */
 struct paint_excerpt {
 	size_t head, tail;  /* lines of its beginning and of its end */
 	size_t more;        /* lines that the caller has left out of the text */
 	const char *handle; /* where the whole text is, or NULL */
-	/*
-	 * inside a block, behind a bar; long lines are broken (wraps), very long ones are
-	 * cut
-	 */
-	bool barred;
+	enum paint_lead lead;
 	bool as_it_is; /* a command: exact, and no line is broken */
-	bool is_diff;  /* a diff: exact as well, and no line is broken */
+	bool is_diff; /* a diff (commit/change.h): exact as well, and no line is broken */
 };
 
 /* Append the excerpt of foreign TEXT; "… 12 more lines (HANDLE)" stands in the gap. */
