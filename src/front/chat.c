@@ -236,7 +236,7 @@ static void flush(struct chat *chat)
 {
 	struct buf *out = &chat->paint.out;
 
-	(void)fd_write_all(STDOUT_FILENO, out->data, out->size, NULL);
+	(void)live_print(console_live(chat->console), buf_str(out));
 	buf_clear(out);
 }
 
@@ -805,7 +805,7 @@ static void show(struct chat *chat)
 	buf_init(&lines, 4 * out->max);
 	paint_fold_lines(buf_str(out), chat->paint.columns, &lines);
 	(void)buf_end_line(&lines);
-	(void)fd_write_all(STDOUT_FILENO, lines.data, lines.size, NULL);
+	(void)live_print(console_live(chat->console), buf_str(&lines));
 	buf_clear(out);
 	buf_fini(&lines);
 }

@@ -476,7 +476,7 @@ static void type_meanwhile(struct console *console)
 			console->quitting = !console->quitting;
 			break;
 		case LINE_CLEARED:
-			live_clear(console->live);
+			live_clear(console->live, 0);
 			break;
 		case LINE_SUSPENDED: /* the terminal sends a signal for this key */
 			break;
@@ -834,8 +834,7 @@ static void erase(struct console *console)
 
 static void screen_clear(struct console *console)
 {
-	if (console->look.terminal)
-		console_write("\x1b[H\x1b[2J");
+	live_clear(console->live, text_count_lines(buf_str(&console->shown.rows)));
 	forget_frame(console);
 }
 

@@ -1,9 +1,11 @@
 #include "tui/live.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "tui/backlog.h"
 #include "tui/console.h"
 #include "tui/paint.h"
 #include "tui/screen.h"
@@ -11,8 +13,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
 	ROW_MAX = 4 << 10,
@@ -27,7 +31,19 @@ enum {
 	FRAME_MAX = 1 << 20,
 	/* A longer line is broken: each piece that comes has all of it looked at again. */
 	OPEN_MAX = 16 << 10,
+	/* 60 frames a second are as smooth as a screen is; a slow line gets 20. */
+	FRAME_MS = 16,
+	SLOW_FRAME_MS = 50,
+	SLOW_WRITE_MS = 20, /* a write that takes longer has met a slow line */
+	/* A window that is pulled with the mouse has many sizes: the last one is drawn. */
+	RESIZE_MS = 30,
+	WAITING_TEXT_MAX = 4 << 20, /* for a terminal that takes nothing */
+	FRAME_TEXT = 256 << 10,     /* of that, in one frame */
+	RECENT_MAX = 256 << 10, /* of what was printed, for live_clear: many windows full */
 };
+
+/* The thread that draws frames. */
+enum drawing { DRAWING_NOT, DRAWING_GOES_ON, DRAWING_ENDS };
 
 struct live {
 	int fd;
@@ -43,23 +59,64 @@ struct live {
 	struct line_frame typed; /* the rows of the editor … */
 	size_t typed_columns;    /* … in a window of this width */
 	struct line_frame shown, wanted;
+	struct backlog backlog; /* printed, and not on the terminal yet */
+	struct buf recent;      /* the end of what is on the terminal, in whole lines */
+	bool has_frames;        /* the terminal shows what comes in a frame together */
+	bool due;               /* something is to be drawn */
+	bool resized;           /* since the last frame */
+	bool writing;           /* a thread writes, and does not hold the lock */
+	int64_t sized_ms;       /* when another size was seen */
+	int64_t drawn_ms;       /* when the last frame was written */
+	int slowest_ms;         /* the least time between frames on this line */
+	int frame_ms;           /* the same after the last write */
+	enum drawing drawing;
+	pthread_t thread;
+	pthread_cond_t news, written; /* for the thread; for those who wait for a write */
 };
+
+static void init_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(condition, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+}
 
 struct live *live_new(int fd, const struct screen_options *look)
 {
 	struct live *live = memory_alloc(sizeof(*live));
+	const char *ssh = getenv("SSH_CONNECTION");
 
 	live->fd = fd;
 	live->look = *look;
+	live->slowest_ms = ssh != NULL && *ssh != '\0' ? SLOW_FRAME_MS : FRAME_MS;
+	live->frame_ms = live->slowest_ms;
 	(void)pthread_mutex_init(&live->lock, NULL);
+	init_condition(&live->news);
+	init_condition(&live->written);
 	buf_init(&live->open, PAINT_MAX);
 	buf_init(&live->draft, OPEN_MAX);
 	buf_init(&live->status, ROW_MAX);
 	buf_init(&live->waiting, ROW_MAX);
+	buf_init(&live->recent, 2 * RECENT_MAX);
+	backlog_init(&live->backlog, WAITING_TEXT_MAX - FRAME_TEXT, look->colour);
 	line_frame_init(&live->typed);
 	line_frame_init(&live->shown);
 	line_frame_init(&live->wanted);
 	return live;
+}
+
+static void end_thread(struct live *live)
+{
+	if (live->drawing == DRAWING_NOT)
+		return;
+	(void)pthread_mutex_lock(&live->lock);
+	live->drawing = DRAWING_ENDS;
+	(void)pthread_cond_signal(&live->news);
+	(void)pthread_mutex_unlock(&live->lock);
+	(void)pthread_join(live->thread, NULL);
 }
 
 void live_free(struct live *live)
@@ -67,11 +124,16 @@ void live_free(struct live *live)
 	if (live == NULL)
 		return;
 	live_stop(live);
+	end_thread(live);
 	(void)pthread_mutex_destroy(&live->lock);
+	(void)pthread_cond_destroy(&live->news);
+	(void)pthread_cond_destroy(&live->written);
 	buf_fini(&live->open);
 	buf_fini(&live->draft);
 	buf_fini(&live->status);
 	buf_fini(&live->waiting);
+	buf_fini(&live->recent);
+	backlog_fini(&live->backlog);
 	line_frame_fini(&live->typed);
 	line_frame_fini(&live->shown);
 	line_frame_fini(&live->wanted);
@@ -204,14 +266,35 @@ static void compose(struct live *live)
 	}
 }
 
+/* Wait until no thread writes. The caller holds the lock, here and below. */
+static void wait_for_writer(struct live *live)
+{
+	while (live->writing)
+		(void)pthread_cond_wait(&live->written, &live->lock);
+}
+
+/*
+ * Write OUT, and give back the lock meanwhile: a terminal may take nothing for hours. What is
+ * shown has been changed before, and nobody else writes until this has ended.
+ */
 static void send(struct live *live, struct buf *out)
 {
-	struct err err;
+	const int64_t begun_ms = clock_now_ms();
+	struct err err = {0};
 
-	if (out->size > 0 && live->gone == 0 &&
-	    !fd_write_all(live->fd, out->data, out->size, &err))
+	if (out->size == 0 || live->gone != 0)
+		return;
+	live->writing = true;
+	(void)pthread_mutex_unlock(&live->lock);
+	const bool fine = fd_write_all(live->fd, out->data, out->size, &err);
+	(void)pthread_mutex_lock(&live->lock);
+	if (!fine)
 		live->gone = err.code;
-	buf_clear(out);
+	live->drawn_ms = clock_now_ms();
+	live->frame_ms = live->drawn_ms - begun_ms > SLOW_WRITE_MS ? SLOW_FRAME_MS
+								   : live->slowest_ms;
+	live->writing = false;
+	(void)pthread_cond_broadcast(&live->written);
 }
 
 /* The region is not on the terminal. */
@@ -236,23 +319,36 @@ static void erase(struct live *live, struct buf *out)
 	forget(live);
 }
 
-/* Append to OUT what makes the terminal show the region as it is to be. */
-static void change(struct live *live, struct buf *out)
+/* How many rows of A and B are not the same. */
+static size_t count_different(struct str a, struct str b)
 {
-	if (!is_shown(live))
-		return;
+	struct str row, other;
+	size_t count = 0;
+
+	while (str_next_line(&a, &row)) {
+		if (!str_next_line(&b, &other) || !str_equal(row, other))
+			count++;
+	}
+	return count + text_count_lines(b);
+}
+
+/* Append to OUT what makes the terminal show the region as it is to be. Returns the rows. */
+static size_t change(struct live *live, struct buf *out)
+{
 	/* The window has another width, and its signal is still on the way. */
-	if (live->columns != window().columns)
+	if (live->resized || live->columns != window().columns)
 		erase(live, out);
+	live->resized = false;
 	const struct line_frame before = live->shown;
 	compose(live);
 	live->columns = window().columns;
 	if (before.row == live->wanted.row && before.column == live->wanted.column &&
 	    str_equal(buf_str(&before.rows), buf_str(&live->wanted.rows)))
-		return;
+		return 0;
 	line_frame_change(&live->shown, &live->wanted, out);
 	live->shown = live->wanted;
 	live->wanted = before;
+	return count_different(buf_str(&before.rows), buf_str(&live->shown.rows));
 }
 
 /*
@@ -296,68 +392,205 @@ static void insert(const struct live *live, struct str whole, size_t count, stru
 		(void)buf_addf(out, "\x1b[%zuC", live->shown.column);
 }
 
+/* Remember TEXT, which was printed. */
+static void note_printed(struct live *live, struct str text)
+{
+	struct buf *recent = &live->recent;
+
+	if (text.size > RECENT_MAX)
+		text = str_part(text, text.size - RECENT_MAX, text.size);
+	(void)buf_addstr(recent, text);
+	if (recent->size > RECENT_MAX) {
+		const size_t end = str_find(buf_str(recent), STR("\n"),
+					    recent->size - RECENT_MAX / 2);
+
+		buf_remove(recent, 0, end != SIZE_MAX ? end + 1 : recent->size);
+	}
+}
+
+/*
+ * Append to OUT what prints TEXT above the region. The part behind its last line end is shown, and
+ * printed when its end comes. Returns the rows.
+ */
+static size_t print_above(struct live *live, struct str text, struct buf *out)
+{
+	const char *last = memrchr(text.data, '\n', text.size);
+	size_t end = last != NULL ? (size_t)(last - text.data) + 1 : 0, count = 0;
+
+	if (live->open.size + text.size - end > OPEN_MAX)
+		end = text.size;
+	if (end > 0) {
+		struct buf whole;
+
+		buf_init(&whole, 2 * PAINT_MAX);
+		(void)buf_addstr(&whole, buf_str(&live->open));
+		(void)buf_addstr(&whole, str_part(text, 0, end));
+		(void)buf_end_line(&whole);
+		buf_clear(&live->open);
+		if (!live->resized && is_insertable(live, buf_str(&whole), &count)) {
+			insert(live, buf_str(&whole), count, out);
+		} else {
+			erase(live, out);
+			(void)buf_addstr(out, buf_str(&whole));
+		}
+		note_printed(live, buf_str(&whole));
+		buf_fini(&whole);
+	}
+	(void)buf_addstr(&live->open, str_part(text, end, text.size));
+	return count;
+}
+
+/* Mode 2026: the terminal shows what stands between these together, or nothing of it. */
+static const char frame_begins[] = "\x1b[?2026h", frame_ends[] = "\x1b[?2026l";
+
+/* Draw what is due now: one write. */
+static void draw(struct live *live)
+{
+	struct buf out, text, frame;
+	size_t rows = 0;
+
+	wait_for_writer(live);
+	live->due = false;
+	buf_init(&out, FRAME_MAX + PAINT_MAX);
+	if (!backlog_is_empty(&live->backlog)) {
+		buf_init(&text, PAINT_MAX);
+		backlog_take(&live->backlog, FRAME_TEXT, &text);
+		rows = print_above(live, buf_str(&text), &out);
+		buf_fini(&text);
+	}
+	rows += change(live, &out);
+	buf_init(&frame, 2 * PAINT_MAX);
+	if (live->has_frames && rows > 1) {
+		(void)buf_adds(&frame, frame_begins);
+		(void)buf_addstr(&frame, buf_str(&out));
+		(void)buf_adds(&frame, frame_ends);
+	} else {
+		buf_swap(&frame, &out);
+	}
+	buf_fini(&out);
+	send(live, &frame);
+	buf_fini(&frame);
+}
+
+static bool is_due(const struct live *live)
+{
+	return is_shown(live) && live->gone == 0 &&
+	       (live->due || !backlog_is_empty(&live->backlog));
+}
+
+/* How long the next frame has to wait, 0: it is time. */
+static int64_t time_to_frame(struct live *live)
+{
+	const int64_t now_ms = clock_now_ms();
+	int64_t at_ms = live->drawn_ms + live->frame_ms;
+
+	if (live->columns != window().columns && !live->resized) {
+		live->resized = true;
+		live->sized_ms = now_ms;
+	}
+	if (live->resized && live->sized_ms + RESIZE_MS > at_ms)
+		at_ms = live->sized_ms + RESIZE_MS;
+	return at_ms > now_ms ? at_ms - now_ms : 0;
+}
+
+static void wait_for_news(struct live *live, int64_t ms)
+{
+	enum { MS = 1000, NS_OF_MS = 1000000 };
+	struct timespec at;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += (time_t)(ms / MS);
+	at.tv_nsec += (long)(ms % MS) * NS_OF_MS;
+	if (at.tv_nsec >= MS * NS_OF_MS) {
+		at.tv_sec++;
+		at.tv_nsec -= MS * NS_OF_MS;
+	}
+	(void)pthread_cond_timedwait(&live->news, &live->lock, &at);
+}
+
+/* The thread: it sleeps while nothing is due. */
+static void *draw_frames(void *argument)
+{
+	struct live *live = argument;
+	int64_t wait_ms;
+
+	(void)pthread_mutex_lock(&live->lock);
+	while (live->drawing == DRAWING_GOES_ON) {
+		if (!is_due(live))
+			(void)pthread_cond_wait(&live->news, &live->lock);
+		else if ((wait_ms = time_to_frame(live)) > 0)
+			wait_for_news(live, wait_ms);
+		else
+			draw(live);
+	}
+	(void)pthread_mutex_unlock(&live->lock);
+	return NULL;
+}
+
+/* Something is to be drawn: soon. Without a thread it is drawn now. */
+static void draw_soon(struct live *live)
+{
+	live->due = true;
+	if (live->drawing == DRAWING_GOES_ON)
+		(void)pthread_cond_signal(&live->news);
+	else if (is_due(live))
+		draw(live);
+}
+
+/* Draw all that is due now, whatever the time between frames. */
+static void draw_all(struct live *live)
+{
+	do {
+		draw(live);
+	} while (live->gone == 0 && !backlog_is_empty(&live->backlog));
+}
+
+static void start_thread(struct live *live)
+{
+	sigset_t all, before;
+
+	if (live->drawing != DRAWING_NOT)
+		return;
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&live->thread, NULL, draw_frames, live) == 0)
+		live->drawing = DRAWING_GOES_ON;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 bool live_print(struct live *live, struct str text)
 {
-	struct buf out;
-	size_t count, end;
 	bool fine;
 
 	(void)pthread_mutex_lock(&live->lock);
-	buf_init(&out, FRAME_MAX + PAINT_MAX);
-	if (!is_shown(live)) {
-		(void)buf_addstr(&out, text);
-		send(live, &out);
+	if (is_shown(live)) {
+		backlog_add(&live->backlog, text);
+		draw_soon(live);
 	} else {
-		const char *last = memrchr(text.data, '\n', text.size);
+		struct buf out;
 
-		end = last != NULL ? (size_t)(last - text.data) + 1 : 0;
-		if (live->open.size + text.size - end > OPEN_MAX)
-			end = text.size;
-		if (end > 0) {
-			struct buf whole;
-
-			buf_init(&whole, 2 * PAINT_MAX);
-			(void)buf_addstr(&whole, buf_str(&live->open));
-			(void)buf_addstr(&whole, str_part(text, 0, end));
-			(void)buf_end_line(&whole);
-			buf_clear(&live->open);
-			if (is_insertable(live, buf_str(&whole), &count)) {
-				insert(live, buf_str(&whole), count, &out);
-			} else {
-				erase(live, &out);
-				(void)buf_addstr(&out, buf_str(&whole));
-			}
-			buf_fini(&whole);
-		}
-		(void)buf_addstr(&live->open, str_part(text, end, text.size));
-		change(live, &out);
+		buf_init(&out, PAINT_MAX);
+		wait_for_writer(live);
+		(void)buf_addstr(&out, text);
+		note_printed(live, text);
 		send(live, &out);
+		buf_fini(&out);
 	}
-	buf_fini(&out);
 	fine = live->gone == 0;
 	errno = live->gone;
 	(void)pthread_mutex_unlock(&live->lock);
 	return fine;
 }
 
-/* Show what was changed. The caller holds the lock, which is given back. */
-static void shown_and_unlock(struct live *live)
-{
-	struct buf out;
-
-	buf_init(&out, FRAME_MAX);
-	change(live, &out);
-	send(live, &out);
-	buf_fini(&out);
-	(void)pthread_mutex_unlock(&live->lock);
-}
-
 static void set(struct live *live, struct buf *place, struct str text)
 {
 	(void)pthread_mutex_lock(&live->lock);
-	buf_clear(place);
-	(void)buf_addstr(place, text);
-	shown_and_unlock(live);
+	if (!str_equal(buf_str(place), text)) {
+		buf_clear(place);
+		(void)buf_addstr(place, text);
+		draw_soon(live);
+	}
+	(void)pthread_mutex_unlock(&live->lock);
 }
 
 void live_set_draft(struct live *live, struct str row)
@@ -396,31 +629,41 @@ void live_set_line(struct live *live, const struct line *line)
 {
 	(void)pthread_mutex_lock(&live->lock);
 	compose_line(live, line);
-	shown_and_unlock(live);
+	draw_soon(live);
+	(void)pthread_mutex_unlock(&live->lock);
 }
 
 void live_start(struct live *live)
 {
 	(void)pthread_mutex_lock(&live->lock);
+	start_thread(live);
 	live->on = true;
 	live->hidden = 0;
+	live->columns = window().columns;
+	live->resized = false;
 	forget(live);
-	shown_and_unlock(live);
+	draw_soon(live);
+	(void)pthread_mutex_unlock(&live->lock);
 }
 
-/* Take the region off the terminal; the caller holds the lock. */
+/* Take the region off the terminal, when all that was printed is on it. */
 static void leave(struct live *live)
 {
 	struct buf out;
 
+	wait_for_writer(live);
+	if (!backlog_is_empty(&live->backlog))
+		draw_all(live);
+	wait_for_writer(live);
 	buf_init(&out, FRAME_MAX + PAINT_MAX);
 	erase(live, &out);
 	if (live->open.size > 0) {
+		(void)buf_end_line(&live->open);
 		(void)buf_addstr(&out, buf_str(&live->open));
-		(void)buf_addc(&out, '\n');
+		note_printed(live, buf_str(&live->open));
+		buf_clear(&live->open);
 	}
 	send(live, &out);
-	buf_clear(&live->open);
 	buf_fini(&out);
 }
 
@@ -450,14 +693,17 @@ bool live_is_on(struct live *live)
 void live_set_theme(struct live *live, const struct theme *theme)
 {
 	(void)pthread_mutex_lock(&live->lock);
+	if (live->look.theme != theme)
+		draw_soon(live);
 	live->look.theme = theme;
-	shown_and_unlock(live);
+	(void)pthread_mutex_unlock(&live->lock);
 }
 
 void live_set_terminal(struct live *live, const struct term *term)
 {
 	(void)pthread_mutex_lock(&live->lock);
 	live->look.rewraps = term->rewraps;
+	live->has_frames = term->has_frames;
 	(void)pthread_mutex_unlock(&live->lock);
 }
 
@@ -473,38 +719,71 @@ const struct theme *live_theme(struct live *live)
 
 void live_resized(struct live *live, const struct line *line)
 {
-	struct buf out;
-
 	(void)pthread_mutex_lock(&live->lock);
-	buf_init(&out, FRAME_MAX);
-	if (is_shown(live))
-		erase(live, &out);
+	live->resized = true;
+	live->sized_ms = clock_now_ms();
 	if (line != NULL)
 		compose_line(live, line);
-	change(live, &out);
-	send(live, &out);
-	buf_fini(&out);
+	draw_soon(live);
 	(void)pthread_mutex_unlock(&live->lock);
 }
 
-void live_clear(struct live *live)
+void live_settle(struct live *live)
 {
+	(void)pthread_mutex_lock(&live->lock);
+	if (is_shown(live))
+		draw_all(live);
+	(void)pthread_mutex_unlock(&live->lock);
+}
+
+/* The end of TEXT that takes at most ROWS rows of COLUMNS. */
+static struct str last_rows(struct str text, size_t rows, size_t columns)
+{
+	size_t from = text.size;
+
+	while (from > 0) {
+		const char *end = memrchr(text.data, '\n', from - 1);
+		const size_t begin = end != NULL ? (size_t)(end - text.data) + 1 : 0;
+		const size_t width =
+			paint_width_of_row(str_part(text, begin, from - 1 - begin), NULL);
+		const size_t takes = width > 0 ? 1 + (width - 1) / columns : 1;
+
+		if (takes > rows)
+			break;
+		rows -= takes;
+		from = begin;
+	}
+	return str_part(text, from, text.size);
+}
+
+void live_clear(struct live *live, size_t below)
+{
+	const struct pty_size size = window();
 	struct buf out;
 
 	(void)pthread_mutex_lock(&live->lock);
-	buf_init(&out, ROW_MAX);
-	(void)buf_adds(&out, "\x1b[H\x1b[2J");
+	wait_for_writer(live);
+	if (is_shown(live))
+		below = text_count_lines(buf_str(&live->shown.rows));
+	buf_init(&out, RECENT_MAX + ROW_MAX);
+	(void)buf_adds(&out, "\x1b[H\x1b[J");
+	(void)buf_addstr(&out, last_rows(buf_str(&live->recent),
+					 size.rows > below ? size.rows - below : 0,
+					 size.columns));
+	forget(live);
 	send(live, &out);
 	buf_fini(&out);
-	forget(live);
-	shown_and_unlock(live);
+	draw_soon(live);
+	(void)pthread_mutex_unlock(&live->lock);
 }
 
 void live_redraw(struct live *live)
 {
 	(void)pthread_mutex_lock(&live->lock);
+	wait_for_writer(live);
 	forget(live);
-	shown_and_unlock(live);
+	draw_soon(live);
+	(void)pthread_mutex_unlock(&live->lock);
 }
 
 void live_hide(struct live *live)
@@ -521,5 +800,6 @@ void live_show(struct live *live)
 	(void)pthread_mutex_lock(&live->lock);
 	if (live->hidden > 0)
 		live->hidden--;
-	shown_and_unlock(live);
+	draw_soon(live);
+	(void)pthread_mutex_unlock(&live->lock);
 }

@@ -15,7 +15,12 @@
  * LIVE_ROWS_MAX; of the typed text, rows around the cursor are shown. The terminal's cursor stands
  * where the person types.
  *
- * Any thread may call any function. Nothing is shown before live_start and after live_stop.
+ * A thread draws the frames, at most 60 a second, and 20 where a terminal is slow; while nothing
+ * changes it sleeps, and nothing is written. So a piece of an answer may be shown with the next one.
+ * A terminal that takes nothing stops nobody who prints: the text waits (backlog.h).
+ *
+ * Any thread may call any function. Nothing is shown before live_start and after live_stop. A
+ * function that takes the region off the terminal waits until all before is on it.
  */
 #pragma once
 
@@ -50,7 +55,7 @@ const struct theme *live_theme(struct live *live);
 void live_set_terminal(struct live *live, const struct term *term);
 
 /*
- * Print TEXT for good. It is clean, and has only sequences of ours. The part behind its last line
+ * Print TEXT for good, soon. It is clean, and has only sequences of ours. The part behind its last line
  * end is shown, and printed when its end comes. False with errno: the terminal is gone.
  */
 bool live_print(struct live *live, struct str text);
@@ -67,8 +72,13 @@ void live_set_line(struct live *live, const struct line *line);
 void live_resized(struct live *live, const struct line *line);
 /* Another program has used the terminal: draw all of it again. */
 void live_redraw(struct live *live);
-/* Clear the window, and draw again. */
-void live_clear(struct live *live);
+/*
+ * Clear the window, not the scrollback, and print what stood in it, for the present width. BELOW:
+ * rows that the caller is going to draw below that, while the region is not shown.
+ */
+void live_clear(struct live *live, size_t below);
+/* Wait until the terminal has all that is to be shown. */
+void live_settle(struct live *live);
 /*
  * Take the region off the terminal, where somebody else is going to print, and put it back;
  * it is there again when as many have put it back as have taken it.

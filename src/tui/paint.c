@@ -522,14 +522,14 @@ void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms)
 	static const char *const unicode[] = {"⠋", "⠙", "⠹", "⠸", "⠼",
 					      "⠴", "⠦", "⠧", "⠇", "⠏"};
 	static const char *const ascii[] = {"|", "/", "-", "\\"};
-	size_t turn = (size_t)(elapsed_ms / 100);
+	size_t turn = (size_t)(elapsed_ms / PAINT_SPINNER_MS);
 	struct buf text;
 
 	buf_init(&text, PAINT_MAX);
-	buf_addf(&text, "%s %.1f s  %s",
+	buf_addf(&text, "%s %" PRId64 " s  %s",
 		 paint->unicode ? unicode[turn % (sizeof(unicode) / sizeof(unicode[0]))]
 				: ascii[turn % (sizeof(ascii) / sizeof(ascii[0]))],
-		 (double)elapsed_ms / 1000, label);
+		 elapsed_ms / 1000, label);
 	/* The last column stays free: some terminals wrap as soon as it is written. */
 	paint_one_line(paint, PAINT_DIM, buf_str(&text), paint->columns - 1);
 	buf_fini(&text);

@@ -111,7 +111,13 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 /* The subject of a call on one line: "make test", "src/a.c start_line=3". */
 void paint_subject(struct paint *paint, const struct value *arguments, size_t columns);
 
-/* One picture of the spinner, "⠋ 3.2 s  bash", at most COLUMNS - 1 wide. */
+/*
+ * One picture of the spinner, "⠋ 3 s  bash", at most COLUMNS - 1 wide; the next one comes after
+ * PAINT_SPINNER_MS.
+ */
+enum {
+	PAINT_SPINNER_MS = 125
+}; /* eight a second look like movement and cost next to nothing */
 void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms);
 
 /*

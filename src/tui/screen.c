@@ -270,13 +270,10 @@ struct screen_options screen_options_of(int fd)
 }
 
 /*
- * A thread that calls TICK every tenth of a second, for the line that shows that
+ * A thread that calls TICK eight times a second, for the line that shows that
  * something is under way while the front waits elsewhere (for the model's socket, for a
  * call). The thread takes no signals. It starts with the first screen_spinner_start.
  */
-
-/* Ten pictures a second look like movement and cost next to nothing. */
-enum { SPINNER_TICK_MS = 100 };
 
 struct screen_spinner {
 	void (*tick)(void *context);
@@ -290,7 +287,7 @@ static void *spinner_run(void *argument)
 	struct screen_spinner *spinner = argument;
 	struct pollfd end = {.fd = spinner->end_fd, .events = POLLIN};
 
-	while (poll(&end, 1, SPINNER_TICK_MS) == 0)
+	while (poll(&end, 1, PAINT_SPINNER_MS) == 0)
 		spinner->tick(spinner->context);
 	return NULL;
 }

@@ -401,11 +401,17 @@ def what_the_terminal_answers_is_never_typed():
 
 
 @tap.case
-def ctrl_l_clears_the_screen_and_keeps_the_line():
+def ctrl_l_draws_the_window_again():
+    """What somebody else has written there goes; what stood in it, and the line, are there."""
     with Chat() as tty:
+        tty.type(b"/tools\r")
+        tty.shows("read_file")
+        tty.prompt()
         tty.typed(b"kept", "> kept", 6)
+        before = tty.screen.text().splitlines()[-20:]
+        tty.screen.feed("\x1b[4Anoise\x1b[4B\r\x1b[6C")
         tty.type(b"\x0c")
-        tty.wait_until(lambda: tty.screen.text().strip("\n") == "> kept", "cleared")
+        tty.wait_until(lambda: tty.screen.text().splitlines()[-20:] == before and tty.screen.column == 6, "drawn again")
         tty.typed(b"\x15", ">", 2)
         tty.leave()
 

@@ -33,6 +33,10 @@ ORDERS = 120  # of one seed
 WORDS = ("the", "quick", "brown", "fox", "größer", "世界", "naïve", "— and", "\\t", "🙂", "a\u0301", "x" * 30)
 
 
+# Rows of the region, but for the line that is not whole yet.
+REGION = re.compile(r"(> |  |… |\+ |\| 3\.1 s|then: |soon: )")
+
+
 class Play:
     """The program with a terminal of COLUMNS x ROWS."""
 
@@ -42,6 +46,22 @@ class Play:
     def __init__(self, columns, rows):
         self.columns, self.rows = columns, rows
         self.orders, self.answers = None, None
+
+    def settle(self, text):
+        """Carry out the order TEXT, and wait until all is drawn."""
+        self.order(text)
+        return self.order("settle")
+
+    def state(self):
+        """The rows of the window, and the cursor's row and column; None: nobody knows."""
+        return None
+
+    def before_caret(self):
+        """What is typed before the caret, in its line."""
+        self.orders.write(b"caret\n")
+        self.orders.flush()
+        self.wait_for_answer()
+        return bytes.fromhex(self.answers.readline().decode()).decode()
 
     def order(self, text):
         self.orders.write(text.encode() + b"\n")
@@ -66,7 +86,9 @@ class InPty(Play):
     def __init__(self, columns, rows):
         super().__init__(columns, rows)
         self.decoder = codecs.getincrementaldecoder("utf-8")()
-        self.drawn = 0
+        self.drawn, self.raw = 0, b""
+        self.blocked = False  # it takes nothing
+        self.pieces = random.Random(columns * rows)  # a terminal may get a frame in any pieces
         self.master, slave = pty.openpty()
         self.set_size()
         reads, orders = os.pipe()
@@ -90,17 +112,18 @@ class InPty(Play):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", self.rows, self.columns, 0, 0))
 
     def take(self, wait):
+        if self.blocked:
+            return False
         ready, _, _ = select.select([self.master, *([self.answers] if wait else [])], [], [], PATIENCE_S if wait else 0)
         if self.master not in ready:
             return False
         try:
-            data = os.read(self.master, 65536)
+            data = os.read(self.master, self.pieces.choice((1, 2, 5, 64, 65536)))
         except OSError:  # the program has ended
             return False
         self.drawn += len(data)
-        for _ in range(data.count(b"\033[6n")):
-            os.write(self.master, b"\033[1;1R")
-        self.feed(self.decoder.decode(data.replace(b"\033[6n", b"")))
+        self.raw += data
+        self.feed(self.decoder.decode(data))
         return True
 
     def wait_for_answer(self):
@@ -110,6 +133,7 @@ class InPty(Play):
             pass
 
     def resize(self, columns, rows):
+        self.order("settle")
         self.columns, self.rows = columns, rows
         self.emulate_size()
         self.set_size()
@@ -139,6 +163,14 @@ class InVt(InPty):
     def text(self):
         return self.screen.text()
 
+    def state(self):
+        top = self.screen.top()
+        rows = ["".join(cell[0] or "\0" for cell in line) for line in self.screen.lines[top:]]
+        return [row.replace("\0", "") for row in rows], self.screen.row - top, self.width_before_cursor()
+
+    def width_before_cursor(self):
+        return len([cell for cell in self.screen.lines[self.screen.row][:self.screen.column] if cell[0]])
+
     def cursor(self):
         return self.screen.lines[self.screen.row], self.screen.column
 
@@ -159,6 +191,11 @@ class InPyte(InPty):
 
     def resize(self, columns, rows):
         super().resize(columns, self.rows)
+
+    def state(self):
+        cursor = self.screen.cursor
+        line = self.screen.buffer[cursor.y]
+        return self.screen.display, cursor.y, len([x for x in range(cursor.x) if line[x].data])
 
     def text(self):
         above = ["".join(line[x].data for x in range(max(line, default=-1) + 1))
@@ -192,6 +229,7 @@ class InTmux(Play):
         return {**super().variables(), "TERM": "xterm-256color"}
 
     def resize(self, columns, rows):
+        self.order("settle")
         self.order("sync")
         self.columns, self.rows = columns, rows
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
@@ -268,6 +306,23 @@ class Conversation:
         elif resizes:
             self.resize()
 
+    def promises_hold(self, seed):
+        """When all is drawn: the cursor stands at the caret, and the region is not too tall."""
+        self.play.order("settle")
+        state = self.play.state()
+        if state is None:
+            return
+        rows, row, column = state
+        before = self.play.before_caret()
+        shown = rows[row][:column].ljust(column)
+        assert shown[:2] in ("> ", "  ", "… ", "+ ") and before.endswith(shown[2:]), \
+            f"seed {seed}: the cursor stands behind {shown!r}, the caret behind {before!r}"
+        above = row
+        while above > 0 and REGION.match(rows[above - 1]):
+            above -= 1
+        most = min(24, max(self.play.rows - 3, 2))
+        assert row - above + 1 <= most, f"seed {seed}: {row - above + 1} of {self.play.rows} rows: {rows}"
+
     def is_whole(self, seed):
         if self.line_open:
             self.play.order("print " + self.end())
@@ -287,10 +342,12 @@ def run(make, resizes):
         play = make(chance.choice((40, 80, 100)), chance.choice((8, 12, 24, 40)))
         talk = Conversation(play, seed)
         play.order("start")
-        play.order("keys ")
+        play.settle("keys ")
         try:
             for _ in range(ORDERS):
                 talk.step(resizes)
+                if talk.random.random() < 0.5:
+                    talk.promises_hold(seed)
             talk.is_whole(seed)
         finally:
             play.end()
@@ -329,7 +386,7 @@ def the_cursor_stands_where_the_person_types():
     for number in range(30):
         play.order("print a line\\n" if number % 2 else "print a part of one ")
         play.order("status working")
-        play.order("keys x")
+        play.settle("keys x")
         row, column = play.cursor()
         assert "".join(cell[0] for cell in row).rstrip() == "> " + "x" * (number + 1) and column == number + 3
     play.order("stop")
@@ -341,20 +398,87 @@ def a_piece_of_an_answer_is_few_bytes():
     play = InVt(100, 30)
     play.order("start")
     play.order("status working")
-    play.order("keys typed")
+    play.settle("keys typed")
     begun = play.drawn
     for number in range(1, 401):
-        play.order("print " + ("word " if number % 16 else "word\\n"))
+        play.settle("print " + ("word " if number % 16 else "word\\n"))
     each = (play.drawn - begun) / 400
     assert each <= 36, f"{each} bytes for each"
+    begun, since = play.drawn, time.monotonic()
+    for number in range(1, 401):
+        play.order("print " + ("word " if number % 16 else "word\\n"))
+        time.sleep(max(0, since + number / 100 - time.monotonic()))
+    play.order("settle")
+    each = (play.drawn - begun) / 400
+    assert each <= 30, f"{each} bytes for each of 100 a second"
     begun = play.drawn
     for _ in range(40):
-        play.order("keys k")
+        play.settle("keys k")
     assert (play.drawn - begun) / 40 <= 12
     begun = play.drawn
-    play.order("status working")
-    play.order("keys ")
+    play.settle("status working")
+    play.settle("keys ")
     assert play.drawn == begun, "what does not change is not drawn"
+    play.order("stop")
+    play.end()
+
+
+@tap.case
+def a_terminal_that_takes_nothing_stops_nobody():
+    """Eight megabytes are printed while nothing is read: the middle is left out, and the gap says how much."""
+    play = InVt(80, 24)
+    play.order("start")
+    play.settle("status working")
+    play.blocked = True
+    number = 0
+    for _ in range(2000):
+        text = ""
+        for _ in range(60):
+            number += 1
+            text += f"<{number}> {'x' * 60}\\n"
+        play.order("print " + text)
+    play.blocked = False
+    play.order("stop")
+    text = play.text()
+    play.end()
+    gap = re.search(r"\n\[(\d+) lines, ([\d.]+) MiB, left out: the terminal took nothing\]\n", text)
+    assert gap and float(gap[2]) > 3, text[:2000]
+    shown = [int(found) for found in re.findall(r"<(\d+)>", text)]
+    assert shown[0] == 1 and shown[-1] == number
+    missing = [after - before - 1 for before, after in zip(shown, shown[1:]) if after != before + 1]
+    assert missing == [int(gap[1])], (missing, gap[0])
+
+
+@tap.case
+def frames_are_marked_where_the_terminal_knows_them():
+    """A frame of several rows, and no other."""
+    for knows in (True, False):
+        play = InVt(80, 24)
+        play.order("start")
+        if knows:
+            play.order("terminal \\e[?2026;2$y")
+        play.settle("keys ")
+        play.raw = b""
+        play.settle("print one\\ntwo\\nthree\\n")
+        assert (play.raw.startswith(b"\033[?2026h") and play.raw.endswith(b"\033[?2026l")) == knows, play.raw
+        play.raw = b""
+        play.settle("keys x")
+        assert b"2026" not in play.raw, play.raw
+        play.order("stop")
+        play.end()
+
+
+@tap.case
+def a_cleared_window_shows_what_stood_in_it():
+    play = InVt(80, 12)
+    play.order("start")
+    play.settle("keys typed")
+    for number in range(40):
+        play.order(f"print <{number}> a line\\n")
+    play.settle("status working")
+    before, row, column = play.state()
+    play.order("clear")
+    assert play.order("settle") and play.state() == (before, row, column), (before, play.state())
     play.order("stop")
     play.end()
 

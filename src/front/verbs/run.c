@@ -20,6 +20,7 @@
 #include "store/database.h"
 #include "tool/picture.h"
 #include "tui/console.h"
+#include "tui/live.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -493,11 +494,10 @@ static void serve(struct chat *chat)
 		chat->code = CODE_FAILED;
 }
 
-static void greet(void)
+static void greet(const struct chat *chat)
 {
-	static const char hint[] = "/help lists what there is; Ctrl+D quits.\n";
-
-	(void)fd_write_all(STDOUT_FILENO, hint, sizeof(hint) - 1, NULL);
+	(void)live_print(console_live(chat->console),
+			 STR("/help lists what there is; Ctrl+D quits.\n"));
 }
 
 /* Open the conversation. RESUME: the id of the session that goes on, or NULL. */
@@ -550,7 +550,7 @@ static int converse(const struct options *options, const char *resume)
 	chat.paint.unicode = look.unicode;
 	chat.code = open_talk(&chat, resume);
 	if (chat.code == CODE_DONE) {
-		greet();
+		greet(&chat);
 		talk_break(chat.talk);
 		serve(&chat);
 	}

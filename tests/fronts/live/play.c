@@ -5,8 +5,11 @@
  *	print TEXT       with "\n" for a line end, "\e" for an escape
  *	status TEXT, waiting TEXT
  *	keys TEXT        the person types
- *	resized, redraw, hide, show, start, stop
+ *	resized, redraw, clear, hide, show, start, stop
+ *	settle           wait until all is drawn, for which the order has its frame
+ *	terminal TEXT    the terminal has answered this
  *	sync             wait until the terminal has taken all of it
+ *	caret            the answer has the bytes before it, in hexadecimal digits
  *	size             the answer has columns and rows
  */
 #include "base/buf.h"
@@ -16,6 +19,7 @@
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/screen.h"
+#include "tui/term.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +76,28 @@ static void sync_terminal(void)
 		continue;
 }
 
+/* The terminal has answered. */
+static void learn(struct live *live, struct str answer)
+{
+	struct term term;
+
+	term_init(&term);
+	term_take(&term, answer);
+	live_set_terminal(live, &term);
+}
+
+/* Answer with the bytes before the caret, in its line. */
+static bool tell_caret(const struct line *line, FILE *answers)
+{
+	const char *end = memrchr(line->text.data, '\n', line->cursor);
+	const size_t from = end != NULL ? (size_t)(end - line->text.data) + 1 : 0;
+
+	for (size_t i = from; i < line->cursor; i++)
+		(void)fprintf(answers, "%02x", (unsigned char)line->text.data[i]);
+	(void)fprintf(answers, "\n");
+	return fflush(answers) == 0;
+}
+
 static bool obey(struct live *live, struct line *line, struct str order, FILE *answers)
 {
 	const size_t end = str_find(order, STR(" "), 0);
@@ -101,8 +127,16 @@ static bool obey(struct live *live, struct line *line, struct str order, FILE *a
 		live_start(live);
 	else if (str_is(word, "stop"))
 		live_stop(live);
+	else if (str_is(word, "terminal"))
+		learn(live, buf_str(&text));
 	else if (str_is(word, "sync"))
 		sync_terminal();
+	else if (str_is(word, "settle"))
+		live_settle(live);
+	else if (str_is(word, "clear"))
+		live_clear(live, 0);
+	else if (str_is(word, "caret"))
+		return tell_caret(line, answers);
 	else if (!str_is(word, "size"))
 		return false;
 	buf_fini(&text);
