@@ -464,6 +464,13 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
 		      struct tool_result *result);
 
 /*
+ * Undo the steps of this session since SINCE_MS (wall clock), the newest first, each by a step
+ * of its own. A file that somebody else has changed since is left as it is; RESULT, which is
+ * initialised, names it.
+ */
+void session_rewind(struct session *session, int64_t since_ms, struct tool_result *result);
+
+/*
  * The paths that this session has changed, as far as it knows them. A path below the
  * workspace is relative to it. NULL-ended; borrowed.
  */

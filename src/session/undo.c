@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,7 +34,8 @@ struct undoing {
 	struct undo_plan plan;
 	struct tool_result *result;
 	struct undo_told told;
-	int log; /* the log of the undo, which is a step too */
+	bool spares; /* a file that somebody has changed since is left, and the rest undone */
+	int log;     /* the log of the undo, which is a step too */
 	uint32_t number;
 };
 
@@ -141,13 +143,14 @@ static bool call_quietly(struct session *session, const char *tool, struct value
 /* The arguments of restore (and, but for `log`, all 0, of git_contents). */
 struct restore_order {
 	unsigned log;
-	bool look, more;
+	bool look, more, spare;
 };
 
 static const struct field order_fields[] = {
 	FIELD(struct restore_order, log),
 	FIELD(struct restore_order, look, .optional = true),
 	FIELD(struct restore_order, more, .optional = true),
+	FIELD(struct restore_order, spare, .optional = true),
 	{0},
 };
 
@@ -206,7 +209,7 @@ static bool plan_fetch_git(struct session *session, const struct undo_store *sto
 static bool restore(struct undoing *undoing, enum undo_part part, bool looks, bool more,
 		    int from_git, struct err *err)
 {
-	const struct restore_order order = {undoing->number, looks, more};
+	const struct restore_order order = {undoing->number, looks, more, undoing->spares};
 	auto_value struct value *arguments = fields_print(order_fields, &order);
 	auto_close int file = undo_store_scratch(undoing->store, err);
 
@@ -572,8 +575,9 @@ static void undo_step(struct undoing *undoing, uint32_t number)
 		undo_plan_add(&undoing->plan, undoing->store, undoing->step->number, &err);
 	undo_plan_settle(&undoing->plan);
 	take_refused(undoing);
-	fine = fine && plan_is_allowed(undoing) && is_on_top(undoing, &err) &&
-	       log_open(undoing, &err) && carry_out(undoing, &err);
+	fine = fine && plan_is_allowed(undoing) &&
+	       (undoing->spares || is_on_top(undoing, &err)) && log_open(undoing, &err) &&
+	       carry_out(undoing, &err);
 	if (fine)
 		say_step(undoing);
 	else if (err.text[0] != '\0')
@@ -583,11 +587,17 @@ static void undo_step(struct undoing *undoing, uint32_t number)
 		undo_store_drop_log(undoing->store, undoing->number);
 }
 
-/* Undo the step, or all steps above it, of AIM. The caller holds the store. */
-static void undo_held(struct session *session, const struct undo_aim *aim,
+/*
+ * Undo the step, or all steps above it, of AIM; SPARES as in struct undoing. The caller holds
+ * the store.
+ */
+static void undo_held(struct session *session, const struct undo_aim *aim, bool spares,
 		      struct tool_result *result)
 {
-	struct undoing undoing = {.session = session, .result = result, .log = -1};
+	struct undoing undoing = {.session = session,
+				  .result = result,
+				  .spares = spares,
+				  .log = -1};
 	struct err err = {0};
 
 	undoing.store = keeper_store(session->keeper);
@@ -629,7 +639,7 @@ void session_undo_aim(struct session *session, const struct undo_aim *aim,
 	auto_close int held = -1;
 
 	if (hold(session, &held, result))
-		undo_held(session, aim, result);
+		undo_held(session, aim, false, result);
 	result->strength = session_strength(session);
 }
 
@@ -789,7 +799,7 @@ static void undo_each(struct run_undo *undo)
 			continue;
 		tool_result_init(&one);
 		undo_held(undo->session, &(const struct undo_aim){.step = step->number},
-			  &one);
+			  false, &one);
 		if (one.status != RESULT_DONE) {
 			tool_result_fini(undo->result);
 			*undo->result = one;
@@ -848,5 +858,76 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
 		undo_plan_fini(&undo.plan);
 		undo_steps_fini(&undo.steps);
 	}
+	result->strength = session_strength(session);
+}
+
+/* Is STEP a change of the run RUN since SINCE_MS that is in effect? */
+static bool is_since(const struct undo_step *step, const char *run, int64_t since_ms)
+{
+	return strcmp(step->run, run) == 0 && step->wall_ms >= since_ms && !step->undone &&
+	       (step->work == UNDO_BY_TOOL || step->work == UNDO_BY_COMMAND) &&
+	       undo_step_changes(step);
+}
+
+/* A step that could not be undone at all is named with those files that were left. */
+static void tell_stuck(struct undo_told *told, const struct undo_step *step,
+		       const struct tool_result *why)
+{
+	struct buf line;
+
+	buf_init(&line, PATH_MAX + ERR_TEXT_MAX);
+	(void)buf_addf(&line, "step %" PRIu32 ": ", step->number);
+	text_add_name(&line, str_part(str_trim(buf_str(&why->text)), 0, ERR_TEXT_MAX / 4));
+	value_append(told->left, value_new_str(buf_str(&line)));
+	buf_fini(&line);
+}
+
+static void rewind_held(struct session *session, int64_t since_ms, struct tool_result *result)
+{
+	struct undo_steps steps;
+	struct undo_told told;
+	struct err err = {0};
+	size_t undone = 0;
+
+	if (!undo_store_steps(keeper_store(session->keeper), &steps, &err)) {
+		(void)tool_fail(result, "Nothing was undone: %s.", err.text);
+		return;
+	}
+	undo_told_init(&told);
+	for (size_t i = steps.count; i-- > 0;) {
+		const struct undo_step *step = &steps.steps[i];
+		struct tool_result one;
+
+		if (!is_since(step, keeper_run(session->keeper), since_ms))
+			continue;
+		tool_result_init(&one);
+		undo_held(session, &(const struct undo_aim){.step = step->number}, true,
+			  &one);
+		if (one.status == RESULT_DONE) {
+			undo_told_add(&told, one.details);
+			undone++;
+		} else {
+			tell_stuck(&told, step, &one);
+		}
+		tool_result_fini(&one);
+	}
+	(void)text_add_count(&result->text, undone, "step");
+	(void)buf_adds(&result->text, " undone: ");
+	undo_told_print_counts(&told, &result->text);
+	(void)buf_adds(&result->text, ".\n");
+	undo_told_print_files(&told, &result->text);
+	undo_told_print_left(&told, &result->text);
+	undo_told_details(&told, tool_details(result));
+	(void)tool_done(result);
+	undo_told_fini(&told);
+	undo_steps_fini(&steps);
+}
+
+void session_rewind(struct session *session, int64_t since_ms, struct tool_result *result)
+{
+	auto_close int held = -1;
+
+	if (hold(session, &held, result))
+		rewind_held(session, since_ms, result);
 	result->strength = session_strength(session);
 }

@@ -44,6 +44,8 @@ static const struct row restore_params[] = {
 	{"log", ROW_ID, true, "Number of the log", .max = UINT32_MAX},
 	{"look", ROW_FLAG, false, "Only compare", .initial = "false"},
 	{"more", ROW_FLAG, false, "A later call goes on with it", .initial = "false"},
+	{"spare", ROW_FLAG, false,
+	 "Leave what somebody has changed since, and undo the rest", .initial = "false"},
 	{0},
 };
 
@@ -67,6 +69,7 @@ struct restoring {
 	struct undo_places *places;
 	int64_t told_ms; /* when the last progress was sent */
 	struct walk_start workspace;
+	bool spares;           /* what somebody has changed since is left */
 	bool takes_repository; /* the step made the repository, so undo removes it */
 	/*
 	 * git's objects in the repository that were added later, each folder before its
@@ -255,6 +258,21 @@ static void leave(struct restoring *restoring, const char *path, struct path_pla
 	note_left(restoring, path, why);
 }
 
+/*
+ * Somebody has changed the path since. True: it is left, and the rest is undone. False: nothing is.
+ */
+static bool is_spared(struct restoring *restoring, const char *path,
+		      struct path_plan *plan, const char *why)
+{
+	if (restoring->spares) {
+		leave(restoring, path, plan, why);
+		return true;
+	}
+	plan->skipped = true;
+	note(restoring->conflicts, path, why);
+	return false;
+}
+
 /* Has a path that is no folder its future state, with set-id bits or without them? */
 static bool is_already(const struct path_plan *plan)
 {
@@ -312,9 +330,7 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 		leave(restoring, path, plan, why);
 		return true;
 	}
-	plan->skipped = true;
-	note(restoring->conflicts, path, why);
-	return false;
+	return is_spared(restoring, path, plan, why);
 }
 
 /* Of a folder whose permissions the step has changed: what somebody did since; or NULL. */
@@ -628,9 +644,7 @@ static bool compare_emptied(struct restoring *restoring)
 			leave(restoring, path, plan, HOLDS_OTHER);
 		if (found != HOLDS_UNKNOWN)
 			continue;
-		plan->skipped = true;
-		note(restoring->conflicts, path, HOLDS_OTHER);
-		fine = false;
+		fine = is_spared(restoring, path, plan, HOLDS_OTHER) && fine;
 	}
 	return fine;
 }
@@ -656,6 +670,7 @@ static enum result_status restore_execute(struct call *call, struct tool_result 
 		.workspace = {.fd = -1},
 		.conflicts = value_new_array(),
 		.left = value_new_array(),
+		.spares = call_flag(call, "spare"),
 	};
 	struct undo_reader reader = {.change = take_change, .context = &restoring};
 	struct err err = {0};
