@@ -110,6 +110,67 @@ bool agent_notice(struct agent *agent, const char *sentence, bool to_model, stru
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
+void agent_attach(struct agent *agent, struct value *take_items)
+{
+	if (agent->attached == NULL)
+		agent->attached = value_new_array();
+	for (size_t i = 0; i < value_count(take_items); i++)
+		value_append(agent->attached, value_ref(value_item(take_items, i)));
+	value_free(take_items);
+}
+
+/* What goes with a text of the person goes into DATA of its event. */
+static void agent_take_attached(struct agent *agent, struct value *data)
+{
+	if (value_count(agent->attached) > 0)
+		value_set(data, "attached", agent->attached);
+	else
+		value_free(agent->attached);
+	agent->attached = NULL;
+}
+
+void agent_call(struct agent *agent, const struct request *request, bool begins_turn,
+		struct tool_result *result)
+{
+	struct request numbered = *request;
+	char id[AGENT_ID];
+
+	agent_new_id(agent, id);
+	numbered.id = id;
+	if (begins_turn)
+		session_checkpoint(agent->options.session, true);
+	session_call(agent->options.session, &numbered, result);
+}
+
+bool agent_name(struct agent *agent, const char *name, struct err *err)
+{
+	struct event event = {.kind = EVENT_NAMED, .text = str_of(name)};
+
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
+const struct value *agent_tasks(const struct agent *agent)
+{
+	return agent->history.todo;
+}
+
+void agent_last_words(const struct agent *agent, struct buf *text)
+{
+	auto_free char *words = history_last_words(&agent->history);
+
+	if (words != NULL)
+		(void)buf_adds(text, words);
+}
+
+void agent_count_tokens(const struct agent *agent, struct agent_tokens *tokens)
+{
+	const uint64_t all = history_tokens(&agent->history, agent->fixed_bytes);
+
+	tokens->fixed = agent->fixed_bytes / HISTORY_BYTES_PER_TOKEN;
+	tokens->said = all > tokens->fixed ? all - tokens->fixed : 0;
+	tokens->context = model_context(agent->options.model);
+}
+
 /* Tokens of the next request, as far as they can be known. */
 static uint64_t agent_tokens(const struct agent *agent)
 {
@@ -296,6 +357,7 @@ struct resuming {
 	struct value *seen; /* the marks of files that were read: path -> mark */
 	char *run;          /* the steps' name (session_run), or NULL */
 	enum event_kind last;
+	struct rewound rewound;
 };
 
 /* New ids of our own calls continue after the highest id in the record. */
@@ -313,7 +375,8 @@ static void resume_note(struct resuming *resuming, const struct event *event)
 	const char *run = value_text(value_member(event->data, "run"));
 
 	resume_note_id(resuming->agent, event->call);
-	resuming->last = event->kind;
+	if (event->kind != EVENT_NAMED && event->kind != EVENT_REWOUND)
+		resuming->last = event->kind;
 	if (event->kind == EVENT_SESSION_BEGAN && run) {
 		free(resuming->run);
 		resuming->run = memory_copy(run);
@@ -346,8 +409,7 @@ static bool resume_line(void *context, const char *kind, struct str json, struct
 	if (!event_parse(json, &line, &event, err))
 		return false;
 	resume_note(resuming, &event);
-	return history_event(&resuming->agent->history, &event, err) ||
-	       err_while(err, "event %lld", (long long)event.number);
+	return history_replay(&resuming->agent->history, &resuming->rewound, &event, err);
 }
 
 static bool resume_find_open(struct resuming *resuming, struct err *err)
@@ -402,7 +464,8 @@ static bool resume_read(struct resuming *resuming, struct err *err)
 {
 	const struct agent_options *options = &resuming->agent->options;
 
-	if (!recorder_resume(options->recorder, options->resume, resume_line, resuming, err) ||
+	if (!recorder_rewound(options->recorder, options->resume, &resuming->rewound, err) ||
+	    !recorder_resume(options->recorder, options->resume, resume_line, resuming, err) ||
 	    !resume_find_open(resuming, err))
 		return false;
 	session_recall(options->session, resuming->seen);
@@ -436,6 +499,7 @@ static bool resume_session(struct agent *agent, struct err *err)
 	value_free(resuming.ended);
 	value_free(resuming.open);
 	value_free(resuming.seen);
+	rewound_fini(&resuming.rewound);
 	free(resuming.run);
 	return resumed;
 }
@@ -1214,6 +1278,7 @@ static void agent_free(struct agent *agent)
 	recorder_set_listener(agent->options.recorder, (struct event_sink){0});
 	recorder_set_permits(agent->options.recorder, NULL, NULL);
 	agent_forget_tools(agent);
+	value_free(agent->attached);
 	history_fini(&agent->history);
 	fd_close(&agent->stop_fd);
 	fd_close(&agent->timer_fd);
@@ -1256,6 +1321,54 @@ bool agent_change(struct agent *agent, const struct agent_options *options, stru
 		agent->options = before;
 		return false;
 	}
+	agent_forget_tools(agent);
+	agent_offer_tools(agent);
+	agent_set_system(agent);
+	return true;
+}
+
+struct rewinding {
+	struct history history;
+	struct rewound rewound;
+};
+
+static bool rewind_line(void *context, const char *kind, struct str json, struct err *err)
+{
+	struct rewinding *rewinding = context;
+	auto_value struct value *line = NULL;
+	struct event event;
+
+	/* It adds nothing, and may be large. */
+	if (strcmp(kind, event_kind_name(EVENT_TOOL_BEGAN)) == 0)
+		return true;
+	return event_parse(json, &line, &event, err) &&
+	       history_replay(&rewinding->history, &rewinding->rewound, &event, err);
+}
+
+bool agent_rewind(struct agent *agent, int64_t from, struct str prompt, struct err *err)
+{
+	struct recorder *recorder = agent->options.recorder;
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = EVENT_REWOUND, .text = prompt, .data = data};
+	struct rewinding rewinding = {0};
+	bool fine;
+
+	value_set_integer(data, "from", from);
+	if (!recorder_event(recorder, &event, err))
+		return false;
+	history_init(&rewinding.history);
+	fine = recorder_rewound(recorder, recorder_session_id(recorder),
+				&rewinding.rewound, err) &&
+	       recorder_retell(recorder, rewind_line, &rewinding, err);
+	rewound_fini(&rewinding.rewound);
+	if (!fine) {
+		history_fini(&rewinding.history);
+		return err_while(err, "going back");
+	}
+	history_settle(&rewinding.history);
+	history_fini(&agent->history);
+	agent->history = rewinding.history;
+	/* The system prompt is part of the conversation. */
 	agent_forget_tools(agent);
 	agent_offer_tools(agent);
 	agent_set_system(agent);
@@ -1345,8 +1458,12 @@ static bool turn_steer(struct agent *agent, struct err *err)
 		return true;
 	buf_init(&text, AGENT_STEER_MAX);
 	while (recorded && agent->options.steers(agent->options.steers_context, &text)) {
-		struct event event = {.kind = EVENT_STEERED, .text = buf_str(&text)};
+		auto_value struct value *data = value_new_object();
+		struct event event = {.kind = EVENT_STEERED,
+				      .text = buf_str(&text),
+				      .data = data};
 
+		agent_take_attached(agent, data);
 		recorded = recorder_event(agent->options.recorder, &event, err);
 		buf_clear(&text);
 	}
@@ -1460,6 +1577,7 @@ static bool turn_record_begin(struct agent *agent, const struct turn *turn,
 		value_set(data, "pictures", value_ref(pictures));
 	if (turn->over)
 		value_set_boolean(data, "refused", true);
+	agent_take_attached(agent, data);
 	return recorder_event(agent->options.recorder, &began, err);
 }
 

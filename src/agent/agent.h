@@ -111,6 +111,42 @@ bool agent_change(struct agent *agent, const struct agent_options *options, stru
  */
 bool agent_notice(struct agent *agent, const char *sentence, bool to_model, struct err *err);
 
+/*
+ * Between turns, or while agent_options.steers is asked: ITEMS, which are taken, go with the
+ * next text of the person, behind those that wait (`attached` of EVENT_TURN_BEGAN).
+ */
+void agent_attach(struct agent *agent, struct value *take_items);
+
+/*
+ * Carry out REQUEST for the person, with an id that no other call of the session has, and wait
+ * for its end. It is judged, shown and recorded as a call of the model is, and no answer to
+ * the model. BEGINS_TURN: it may change files, and its steps belong together (undo --turn).
+ */
+void agent_call(struct agent *agent, const struct request *request, bool begins_turn,
+		struct tool_result *result);
+
+/*
+ * Between turns: go back to before the prompt that was recorded as event FROM
+ * (EVENT_REWOUND). What was said since stays in the record. PROMPT: its text.
+ */
+bool agent_rewind(struct agent *agent, int64_t from, struct str prompt, struct err *err);
+
+/* Between turns: give the session the title NAME (EVENT_NAMED). */
+bool agent_name(struct agent *agent, const char *name, struct err *err);
+
+/* The newest list of tasks (tools/todo.h), or NULL. */
+const struct value *agent_tasks(const struct agent *agent);
+/* Append the words of the model's last answer. */
+void agent_last_words(const struct agent *agent, struct buf *text);
+
+/* The tokens of the next request, by the part of it that they are in. */
+struct agent_tokens {
+	uint64_t fixed; /* the prompt of the role, the instructions and the tools: estimated */
+	uint64_t said;    /* the conversation */
+	uint64_t context; /* that the model takes; 0: not known */
+};
+void agent_count_tokens(const struct agent *agent, struct agent_tokens *tokens);
+
 const char *agent_reason_name(enum agent_reason reason); /* "stopped", "model_failed" */
 
 struct agent_outcome {
@@ -175,9 +211,10 @@ struct agent {
 	uint64_t last_id; /* the highest number in the ids that we gave */
 	/* epoll over cancel_fd and timer_fd: one descriptor for model_ask */
 	int stop_fd;
-	int timer_fd;            /* the turn's end by wall time */
-	size_t fixed_bytes;      /* of each request: the system prompt and the tools */
-	struct turn *turn;       /* under way; NULL: none */
+	int timer_fd;           /* the turn's end by wall time */
+	size_t fixed_bytes;     /* of each request: the system prompt and the tools */
+	struct turn *turn;      /* under way; NULL: none */
+	struct value *attached; /* goes with the next text of the person; NULL: nothing */
 	unsigned syntax_missing; /* languages whose tool is not in the cell (checks.c) */
 };
 

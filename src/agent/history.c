@@ -545,6 +545,24 @@ static void history_add_shown(struct history *history, const struct event *event
 	buf_fini(&text);
 }
 
+/* What came with a prompt: files that it names, and what the person has run. */
+static void history_add_attached(struct history *history, const struct event *event)
+{
+	const struct value *items = value_member(event->data, "attached");
+
+	for (size_t i = 0; i < value_count(items); i++) {
+		const struct value *item = value_item(items, i);
+		struct buf text;
+
+		buf_init(&text, 2 * RESULT_TEXT_MAX);
+		(void)buf_addstr(&text, value_str(value_member(item, "name")));
+		(void)buf_adds(&text, ":\n");
+		(void)buf_addstr(&text, value_str(value_member(item, "text")));
+		(void)history_add_text(history, buf_str(&text), event->number);
+		buf_fini(&text);
+	}
+}
+
 static void history_add_prompt(struct history *history, const struct event *event)
 {
 	struct message *message = history_add_text(history, event->text, event->number);
@@ -552,6 +570,7 @@ static void history_add_prompt(struct history *history, const struct event *even
 	history_pin(history, history->conversation.message_count - 1,
 		    message->part_count - 1);
 	history_add_shown(history, event);
+	history_add_attached(history, event);
 	if (history->remark)
 		(void)history_add_text(history, str_of(history->remark), event->number);
 	free(history->remark);
@@ -822,6 +841,32 @@ bool history_event(struct history *history, const struct event *event, struct er
 	}
 }
 
+void rewound_fini(struct rewound *rewound)
+{
+	free(rewound->ranges);
+	*rewound = (struct rewound){0};
+}
+
+bool rewound_has(const struct rewound *rewound, int64_t number)
+{
+	for (size_t i = 0; i < rewound->count; i++) {
+		if (number >= rewound->ranges[i].from && number <= rewound->ranges[i].to)
+			return true;
+	}
+	return false;
+}
+
+bool history_replay(struct history *history, const struct rewound *rewound,
+		    const struct event *event, struct err *err)
+{
+	/* The program and the project's texts are not taken back. */
+	if (event->kind != EVENT_INSTRUCTIONS && event->kind != EVENT_SESSION_RESUMED &&
+	    rewound_has(rewound, event->number))
+		return true;
+	return history_event(history, event, err) ||
+	       err_while(err, "event %lld", (long long)event->number);
+}
+
 bool history_line(struct history *history, struct str json, struct err *err)
 {
 	auto_value struct value *line = NULL;
@@ -932,6 +977,50 @@ static bool recorder_read(void *context, int64_t number, const char *kind,
 	return !reading->refused;
 }
 
+static const char no_journal[] = "there is no journal to go on from";
+
+bool recorder_retell(const struct recorder *recorder,
+		     bool (*line)(void *context, const char *kind, struct str json,
+				  struct err *err),
+		     void *context, struct err *err)
+{
+	struct retelling reading = {.line = line, .context = context, .err = err};
+
+	if (!recorder->journal)
+		return err_set(err, ENOENT, no_journal);
+	return journal_read(recorder->journal, recorder->session, recorder_read, &reading,
+			    err) &&
+	       !reading.refused;
+}
+
+static bool recorder_take_back(void *context, int64_t number, const char *kind,
+			       int64_t wall_ms, struct str json)
+{
+	struct rewound *rewound = context;
+	auto_value struct value *event = NULL;
+
+	(void)kind;
+	(void)wall_ms;
+	if (!value_parse(json, 0, &event, NULL))
+		return true;
+	rewound->ranges =
+		memory_grow(rewound->ranges, rewound->count + 1, sizeof(*rewound->ranges));
+	rewound->ranges[rewound->count++] = (struct rewound_range){
+		.from = value_integer(value_member(event, "from")),
+		.to = number,
+	};
+	return true;
+}
+
+bool recorder_rewound(const struct recorder *recorder, const char *session,
+		      struct rewound *rewound, struct err *err)
+{
+	if (!recorder->journal)
+		return err_set(err, ENOENT, no_journal);
+	return journal_read_kind(recorder->journal, session, event_kind_name(EVENT_REWOUND),
+				 recorder_take_back, rewound, err);
+}
+
 bool recorder_resume(struct recorder *recorder, const char *session,
 		     bool (*line)(void *context, const char *kind, struct str json,
 				  struct err *err),
@@ -940,7 +1029,7 @@ bool recorder_resume(struct recorder *recorder, const char *session,
 	struct retelling reading = {.line = line, .context = context, .err = err};
 
 	if (!recorder->journal)
-		return err_set(err, ENOENT, "there is no journal to go on from");
+		return err_set(err, ENOENT, no_journal);
 	if (!journal_claim(recorder->journal, session, err) ||
 	    !journal_read(recorder->journal, session, recorder_read, &reading, err) ||
 	    reading.refused)

@@ -87,7 +87,8 @@ void history_fini(struct history *history);
 /*
  * Add EVENT to the conversation: a turn's text, a message, a result, or a notice whose
  * data says `to_model`. EVENT_SHORTENED shortens older results, EVENT_COMPACTED replaces
- * older messages by its summary.
+ * older messages by its summary. EVENT_REWOUND adds nothing: a reader that meets one has left
+ * out what it takes back (history_replay).
  * EVENT_HOOK adds its text, and a turn that a hook refused adds nothing.
  * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
  * nothing, nor does a result for a call that the last message did not make (the
@@ -98,6 +99,23 @@ bool history_event(struct history *history, const struct event *event, struct er
 
 /* The same from one line of the journal (event_print's form). */
 bool history_line(struct history *history, struct str json, struct err *err);
+
+/*
+ * The events that a person has gone back before (EVENT_REWOUND): each of these events and all
+ * since the one that it names are in the record and no longer in the conversation.
+ */
+struct rewound {
+	struct rewound_range {
+		int64_t from, to;
+	} * ranges;
+	size_t count;
+};
+void rewound_fini(struct rewound *rewound);
+bool rewound_has(const struct rewound *rewound, int64_t number);
+
+/* history_event for a reader of the record: an event that REWOUND has is not said. */
+bool history_replay(struct history *history, const struct rewound *rewound,
+		    const struct event *event, struct err *err);
 
 /*
  * Add the results that came to the conversation. A call without a result (the program was
@@ -202,6 +220,14 @@ bool recorder_resume(struct recorder *recorder, const char *session,
 		     void *context, struct err *err);
 /* The session's id in the journal; "" without one. */
 const char *recorder_session_id(const struct recorder *recorder);
+/* Hand each event that is recorded so far to LINE, as recorder_resume does. */
+bool recorder_retell(const struct recorder *recorder,
+		     bool (*line)(void *context, const char *kind, struct str json,
+				  struct err *err),
+		     void *context, struct err *err);
+/* Fill REWOUND (zeroed) from the events of SESSION in the journal; rewound_fini in either case. */
+bool recorder_rewound(const struct recorder *recorder, const char *session,
+		      struct rewound *rewound, struct err *err);
 
 /*
  * Number EVENT, keep it and show it. EVENT gets its number and time. False: EVENT could

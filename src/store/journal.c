@@ -285,10 +285,11 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 	return ok || err_while(err, "writing the journal");
 }
 
-bool journal_read(struct journal *journal, const char *session,
-		  bool (*event)(void *context, int64_t number, const char *kind,
-				int64_t wall_ms, struct str json),
-		  void *context, struct err *err)
+/* KIND NULL: events of all kinds. */
+static bool read_events(struct journal *journal, const char *session, const char *kind,
+			bool (*event)(void *context, int64_t number, const char *kind,
+				      int64_t wall_ms, struct str json),
+			void *context, struct err *err)
 {
 	struct statement *statement;
 	int64_t key = 0, events = 0;
@@ -296,11 +297,16 @@ bool journal_read(struct journal *journal, const char *session,
 
 	if (!find_session(journal, session, &key, &events, err) ||
 	    !statement_begin(journal->database,
-			     "SELECT number, kind, wall_ms, json FROM event"
-			     " WHERE session = ? ORDER BY number",
+			     kind == NULL
+				     ? "SELECT number, kind, wall_ms, json FROM event"
+				       " WHERE session = ? ORDER BY number"
+				     : "SELECT number, kind, wall_ms, json FROM event"
+				       " WHERE session = ? AND kind = ? ORDER BY number",
 			     &statement, err))
 		return err_while(err, "reading the journal");
 	statement_bind_integer(statement, 1, key);
+	if (kind != NULL)
+		statement_bind_text(statement, 2, str_of(kind));
 	do {
 		ok = statement_step(statement, &row, err);
 	} while (ok && row &&
@@ -309,6 +315,60 @@ bool journal_read(struct journal *journal, const char *session,
 		       statement_text(statement, 3)));
 	statement_end(statement);
 	return ok || err_while(err, "reading the journal");
+}
+
+bool journal_read(struct journal *journal, const char *session,
+		  bool (*event)(void *context, int64_t number, const char *kind,
+				int64_t wall_ms, struct str json),
+		  void *context, struct err *err)
+{
+	return read_events(journal, session, NULL, event, context, err);
+}
+
+bool journal_read_kind(struct journal *journal, const char *session, const char *kind,
+		       bool (*event)(void *context, int64_t number, const char *kind,
+				     int64_t wall_ms, struct str json),
+		       void *context, struct err *err)
+{
+	return read_events(journal, session, kind, event, context, err);
+}
+
+static bool copy_events(struct journal *journal, const char *session, const char *id,
+			struct err *err)
+{
+	struct statement *statement;
+	int64_t inserted = 0;
+	bool ok;
+
+	if (!statement_begin(
+		    journal->database,
+		    "INSERT INTO event (session, number, kind, wall_ms, json)"
+		    " SELECT (SELECT key FROM session WHERE id = ?2), number, kind, wall_ms,"
+		    " CASE WHEN number = 1 AND json_valid(json)"
+		    " THEN json_remove(json_set(json, '$.session', ?2), '$.run') ELSE json END"
+		    " FROM event WHERE session = (SELECT key FROM session WHERE id = ?1)"
+		    " ORDER BY number",
+		    &statement, err))
+		return false;
+	statement_bind_text(statement, 1, str_of(session));
+	statement_bind_text(statement, 2, str_of(id));
+	ok = statement_run(statement, &inserted, err);
+	return ok && (inserted > 0 ||
+		      err_set(err, ENOENT, "nothing is recorded of session %s", session));
+}
+
+bool journal_fork(struct journal *journal, const char *session, char id[JOURNAL_ID + 1],
+		  struct err *err)
+{
+	struct journal_found found = {0};
+	bool forked;
+
+	forked = journal_find(journal, session, "", &found, err) &&
+		 journal_new_session(journal, found.workspace, found.agent, found.model,
+				     id, err) &&
+		 copy_events(journal, session, id, err);
+	journal_found_fini(&found);
+	return forked || err_while(err, "copying session %.40s", session);
 }
 
 static void fill_session(struct statement *statement, struct journal_session *session)
@@ -324,6 +384,7 @@ static void fill_session(struct statement *statement, struct journal_session *se
 		.events = statement_integer(statement, 6),
 		.parent = statement_text(statement, 7),
 		.prompt = statement_text(statement, 8),
+		.title = statement_text(statement, 9),
 	};
 	memcpy(session->id, id.data, id.size < JOURNAL_ID ? id.size : JOURNAL_ID);
 }
@@ -345,7 +406,10 @@ bool journal_list(struct journal *journal, size_t limit,
 			     " WHERE session = key AND number = 1 AND json_valid(json)), ''),"
 			     " coalesce((SELECT substr(json_extract(json, '$.text'), 1, 400)"
 			     " FROM event WHERE session = key AND kind = 'turn_began'"
-			     " AND json_valid(json) ORDER BY number LIMIT 1), '')"
+			     " AND json_valid(json) ORDER BY number LIMIT 1), ''),"
+			     " coalesce((SELECT substr(json_extract(json, '$.text'), 1, 400)"
+			     " FROM event WHERE session = key AND kind = 'named'"
+			     " AND json_valid(json) ORDER BY number DESC LIMIT 1), '')"
 			     " FROM session ORDER BY last_ms DESC, key DESC LIMIT ?",
 			     &statement, err))
 		return err_while(err, "listing the sessions");

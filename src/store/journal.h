@@ -62,6 +62,18 @@ bool journal_read(struct journal *journal, const char *session,
 				int64_t wall_ms, struct str json),
 		  void *context, struct err *err);
 
+/* The same for its events of KIND alone. */
+bool journal_read_kind(struct journal *journal, const char *session, const char *kind,
+		       bool (*event)(void *context, int64_t number, const char *kind,
+				     int64_t wall_ms, struct str json),
+		       void *context, struct err *err);
+/*
+ * A new session that has all events of SESSION so far, and whose id goes to ID. Its first event
+ * says its own id, and no `run`: the steps stay those of SESSION.
+ */
+bool journal_fork(struct journal *journal, const char *session, char id[JOURNAL_ID + 1],
+		  struct err *err);
+
 /* One session; the texts are FOUND's own. */
 struct journal_found {
 	char id[JOURNAL_ID + 1];
@@ -85,6 +97,7 @@ struct journal_session {
 	struct str workspace, agent, model; /* valid during the callback */
 	/* the beginning of the first prompt; or empty */
 	struct str prompt;
+	struct str title; /* that the person has given it last (EVENT_NAMED); or empty */
 	/* the session that delegated to it, by its first event; or empty */
 	struct str parent;
 	int64_t began_wall_ms, last_wall_ms, events;

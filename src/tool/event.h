@@ -32,11 +32,15 @@ enum event_kind {
 	EVENT_INSTRUCTIONS,
 	/*
 	 * text: the user's message; data: agent, model, pictures (items of a result's
-	 * content, each with a `text` that names it), refused (by a hook: the message does
-	 * not join the conversation)
+	 * content, each with a `text` that names it), attached (objects with `name` and `text`:
+	 * files that the prompt names, commands of the user), refused (by a hook: the message
+	 * does not join the conversation)
 	 */
 	EVENT_TURN_BEGAN,
-	/* text: what the user said while a turn was under way; it joins the conversation */
+	/*
+	 * text: what the user said while a turn was under way; it joins the conversation; data:
+	 * attached
+	 */
 	EVENT_STEERED,
 	EVENT_TEXT,     /* text: a fragment of the model's words (screen only) */
 	EVENT_THINKING, /* text: a fragment of its reasoning (screen only) */
@@ -106,6 +110,12 @@ enum event_kind {
 	 * matters (what the person said of it)
 	 */
 	EVENT_COMPACTED,
+	/*
+	 * the conversation goes on from before event `from`, a turn_began; text: its prompt;
+	 * data: from
+	 */
+	EVENT_REWOUND,
+	EVENT_NAMED, /* text: the title that the user gave the session; empty: none */
 	/*
 	 * data: reason, iterations, usage (tokens, money), seconds, level, changed
 	 * files, patch

@@ -1186,6 +1186,8 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_INSTRUCTIONS:
 	case EVENT_SHORTENED:
 	case EVENT_COMPACTED:
+	case EVENT_REWOUND: /* the command says so */
+	case EVENT_NAMED:
 	case EVENT_TOOL_OUTPUT:
 	case EVENT_PROGRESS:
 	case EVENT_LOG:
