@@ -14,6 +14,7 @@
 #include "process/loop.h"
 #include "process/pty.h"
 #include "tui/line.h"
+#include "tui/list.h"
 #include "tui/live.h"
 #include "tui/paint.h"
 #include "tui/screen.h"
@@ -795,19 +796,23 @@ static void forget_frame(struct console *console)
 	console->shown.row = console->shown.column = 0;
 }
 
-static void draw(struct console *console, const struct line *line)
+static struct line_look look_of(const struct console *console)
 {
-	struct pty_size size = terminal_size();
-	const struct line_look look = {
+	const struct pty_size size = terminal_size();
+
+	return (struct line_look){
 		.columns = size.columns,
 		.rows = size.rows,
 		.colour = console->look.colour,
 		.unicode = console->look.unicode,
 	};
+}
+
+static void show_wanted(struct console *console)
+{
 	struct line_frame swapped;
 	struct buf out;
 
-	line_frame_compose(&console->wanted, line, &look);
 	buf_init(&out, PAINT_MAX);
 	line_frame_change(&console->shown, &console->wanted, &out);
 	(void)fd_write_all(STDOUT_FILENO, out.data, out.size, NULL);
@@ -815,6 +820,14 @@ static void draw(struct console *console, const struct line *line)
 	swapped = console->shown;
 	console->shown = console->wanted;
 	console->wanted = swapped;
+}
+
+static void draw(struct console *console, const struct line *line)
+{
+	const struct line_look look = look_of(console);
+
+	line_frame_compose(&console->wanted, line, &look);
+	show_wanted(console);
 }
 
 static void erase(struct console *console)
@@ -1029,6 +1042,81 @@ enum console_answer console_read(struct console *console, struct line *line, int
 		return CONSOLE_QUIT;
 	return console->look.terminal ? read_edited(console, line, wake_fd)
 				      : read_plain(console, line, wake_fd);
+}
+
+/* Take all keys that have come. LIST_GOES_ON: none of them ended the choice. */
+static enum list_result take_list_keys(struct console *console, struct list *list)
+{
+	enum list_result result = LIST_GOES_ON;
+	struct buf typed;
+	enum typing_key key;
+
+	buf_init(&typed, TYPING_MAX * 3);
+	while (result == LIST_GOES_ON && typing_next(&console->typing, &key, &typed)) {
+		result = list_take(list, key, buf_str(&typed));
+		buf_clear(&typed);
+	}
+	buf_fini(&typed);
+	return result;
+}
+
+static bool pick_edited(struct console *console, struct list *list, int wake_fd)
+{
+	enum console_answer answer;
+	enum list_result result;
+
+	console_set_mode(console, MODE_TYPING);
+	forget_frame(console);
+	do {
+		result = take_list_keys(console, list);
+		if (result == LIST_CHOSEN || result == LIST_LEFT)
+			break;
+		if (result == LIST_CLEARED)
+			(void)obey(console, LINE_CLEARED, &answer);
+		if (result == LIST_SUSPENDED) {
+			(void)obey(console, LINE_SUSPENDED, &answer);
+			continue;
+		}
+		const struct line_look look = look_of(console);
+
+		list_compose(&console->wanted, list, &look);
+		show_wanted(console);
+	} while (edit(console, wake_fd, &answer));
+	erase(console);
+	console_set_mode(console, MODE_WATCHING);
+	return result == LIST_CHOSEN;
+}
+
+/* Without cursor movement the items have numbers, and the person types one. */
+static size_t pick_plain(struct console *console, const struct list *list, int wake_fd)
+{
+	struct buf rows;
+	struct line line;
+	uint64_t number = 0;
+
+	buf_init(&rows, PAINT_MAX);
+	list_print(list, &rows);
+	(void)buf_adds(&rows, "Type a number, or 0 for none.\n");
+	console_write(rows.data);
+	buf_fini(&rows);
+	line_init(&line, NULL, (struct line_completer){0});
+	if (read_plain(console, &line, wake_fd) == CONSOLE_LINE) {
+		auto_free char *typed = memory_copy_str(str_trim(buf_str(&line.text)));
+
+		if (!text_parse_count(typed, list->count, &number, NULL))
+			number = 0;
+	}
+	line_fini(&line);
+	return number > 0 ? (size_t)number - 1 : SIZE_MAX;
+}
+
+size_t console_pick(struct console *console, struct list *list, int wake_fd)
+{
+	if (list->count == 0)
+		return SIZE_MAX;
+	if (!console->look.terminal)
+		return pick_plain(console, list, wake_fd);
+	return pick_edited(console, list, wake_fd) ? list_choice(list) : SIZE_MAX;
 }
 
 static void ask(const char *question, const char *const *choices)

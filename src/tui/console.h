@@ -92,6 +92,14 @@ struct live *console_live(struct console *console);
 size_t console_choose(struct console *console, const char *question,
 		      const char *const *choices, int wake_fd);
 
+struct list;
+/*
+ * Let the person choose an item of LIST, in place of the editor, between turns. Returns its
+ * number; SIZE_MAX: none was chosen, or WAKE_FD (-1: none) became readable. On a terminal
+ * without cursor movement the items are printed with numbers, and the person types one.
+ */
+size_t console_pick(struct console *console, struct list *list, int wake_fd);
+
 /*
  * The caller's terminal while a program of `exec --tty` has a terminal of its own. The
  * caller's is raw, so that every key goes to the program, and its settings are restored

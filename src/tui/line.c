@@ -460,6 +460,33 @@ static size_t columns_between(struct str text, size_t from, size_t to)
 	return used;
 }
 
+static size_t rows_of_menu(const struct line *line, size_t most)
+{
+	const size_t rows =
+		line->menu.count < MENU_ROWS_MAX ? line->menu.count : MENU_ROWS_MAX;
+
+	return rows < most ? rows : most;
+}
+
+/* The argument that may follow, dim behind the last row, where it has room. */
+static void add_argument(struct line_frame *frame, const struct line *line,
+			 const struct line_look *look, size_t columns)
+{
+	const struct str hint = buf_str(&line->menu.hint);
+	struct paint paint;
+
+	if (hint.size == 0 || line->cursor != line->text.size ||
+	    frame->column + paint_width_of(hint) >= columns)
+		return;
+	paint_init(&paint);
+	paint.colour = look->colour;
+	paint_text(&paint, PAINT_DIM, hint);
+	buf_truncate(&frame->rows, frame->rows.size - 1);
+	(void)buf_addstr(&frame->rows, buf_str(&paint.out));
+	(void)buf_addc(&frame->rows, '\n');
+	paint_fini(&paint);
+}
+
 void line_frame_compose(struct line_frame *frame, const struct line *line,
 			const struct line_look *look)
 {
@@ -468,7 +495,9 @@ void line_frame_compose(struct line_frame *frame, const struct line *line,
 	size_t rows = look->rows > ROWS_LEAST ? look->rows : ROWS_LEAST;
 	/* The last column stays free: the cursor may stand there, and nothing wraps. */
 	size_t room = columns - 1 - PROMPT_COLUMNS;
-	size_t shown = line->search.on || line->hint.size > 0 ? rows - 1 : rows;
+	const bool has_hint = line->search.on || line->hint.size > 0;
+	const size_t menu = rows_of_menu(line, rows - 1 - has_hint);
+	size_t shown = rows - has_hint - menu;
 	size_t count = 1, first = 0, from = 0, end, next;
 	const char *more = look->unicode ? "…" : "~";
 
@@ -498,7 +527,11 @@ void line_frame_compose(struct line_frame *frame, const struct line *line,
 					   : " ",
 				str_part(text, from, end - from), look);
 	}
+	if (frame->row + 1 == count)
+		add_argument(frame, line, look, columns - 1);
 	frame->row -= first;
+	(void)menu_add_rows(&line->menu, menu, columns - 1, look->colour, look->unicode,
+			    &frame->rows);
 	add_hint(frame, line, look, columns - 1);
 }
 
@@ -818,11 +851,8 @@ static bool line_move(struct line *line, enum typing_key key)
 	}
 }
 
-/*
- * WORDS_MAX: candidates of a completion. HINT_MAX: a hint; more than a page of it helps
- * nobody.
- */
-enum { WORDS_MAX = 64 << 10, HINT_MAX = 4 << 10 };
+/* More than a page of a hint helps nobody. */
+enum { HINT_MAX = 4 << 10 };
 
 void line_init(struct line *line, struct line_history *history,
 	       struct line_completer completer)
@@ -834,6 +864,7 @@ void line_init(struct line *line, struct line_history *history,
 	buf_init(&line->draft, LINE_BYTES_MAX);
 	buf_init(&line->search.wanted, HINT_MAX);
 	buf_init(&line->search.before, LINE_BYTES_MAX);
+	menu_init(&line->menu);
 	line_start(line);
 }
 
@@ -845,6 +876,7 @@ void line_fini(struct line *line)
 	buf_fini(&line->draft);
 	buf_fini(&line->search.wanted);
 	buf_fini(&line->search.before);
+	menu_fini(&line->menu);
 }
 
 void line_start(struct line *line)
@@ -854,6 +886,8 @@ void line_start(struct line *line)
 	buf_clear(&line->draft);
 	line->cursor = 0;
 	line->killing = line->quitting = line->search.on = false;
+	menu_close(&line->menu);
+	line->menu.left = false;
 	line->entry = line_history_count(line->history);
 }
 
@@ -963,42 +997,92 @@ static void swap(struct line *line)
 	buf_fini(&swapped);
 }
 
-static void complete(struct line *line)
+/* The word at the cursor that the menu is about. */
+static struct str word_of(const struct line *line)
 {
-	struct str before = str_part(buf_str(&line->text), 0, line->cursor);
-	struct str rest, word, common = STR("");
-	size_t from = line->cursor, count = 0;
-	struct buf words;
+	const size_t from = line->menu.from < line->cursor ? line->menu.from : line->cursor;
 
+	return str_part(buf_str(&line->text), from, line->cursor - from);
+}
+
+/*
+ * Put WORD in the place of the word at the cursor. WHOLE: it is complete, and a blank follows,
+ * unless it is a folder, into which the person may want to go on.
+ */
+static void replace_word(struct line *line, struct str word, bool whole)
+{
+	auto_free char *copy = memory_copy_str(word);
+
+	take_out(line, line->cursor - word_of(line).size, line->cursor, false);
+	line_insert(line, str_of(copy));
+	if (whole && !str_ends(str_of(copy), STR("/")))
+		line_insert(line, STR(" "));
+}
+
+/*
+ * Ask for the words again. They are for the keys that follow; a word that Escape has left
+ * stays without a menu.
+ */
+static void look_for_words(struct line *line)
+{
+	struct menu *menu = &line->menu;
+	const struct str before = str_part(buf_str(&line->text), 0, line->cursor);
+	const size_t was = menu->from;
+
+	menu_close(menu);
+	menu->from = line->cursor;
 	if (line->completer.complete == NULL)
 		return;
-	buf_init(&words, WORDS_MAX);
-	line->completer.complete(line->completer.context, before, &from, &words);
-	for (rest = buf_str(&words); str_next_line(&rest, &word); count++) {
-		size_t same = 0;
+	line->completer.complete(line->completer.context, before, &menu->from, &menu->words);
+	if (menu->from > line->cursor)
+		menu->from = line->cursor;
+	menu->left = menu->left && menu->from == was && line->text.size > 0;
+	menu_open(menu);
+	if (line->completer.hint != NULL)
+		line->completer.hint(line->completer.context, before, &menu->hint);
+}
 
-		while (count > 0 && same < common.size && same < word.size &&
-		       common.data[same] == word.data[same])
-			same++;
-		common = count == 0
-				 ? word
-				 : str_part(common, 0, text_character_border(common, same));
-	}
-	/*
-	 * Replace the word only by a longer text that begins with it: Tab never loses a
-	 * word.
-	 */
-	if (count > 0 && from <= line->cursor && common.size >= line->cursor - from) {
-		take_out(line, from, line->cursor, false);
-		line_insert(line, common);
-		if (count == 1)
-			line_insert(line, STR(" "));
-	}
-	if (count > 1) {
-		for (rest = buf_str(&words); str_next_line(&rest, &word);)
-			(void)buf_addf(&line->hint, "%.*s  ", (int)word.size, word.data);
-	}
-	buf_fini(&words);
+void line_offer(struct line *line)
+{
+	look_for_words(line);
+	if (line->menu.left)
+		menu_leave(&line->menu);
+}
+
+/* Tab. It never loses a word: a beginning goes on, or the chosen word takes its place. */
+static void complete(struct line *line)
+{
+	if (line->menu.count == 0)
+		look_for_words(line);
+	line->menu.left = false;
+	if (line->menu.count == 0)
+		return;
+	const struct str common = menu_common(&line->menu), word = word_of(line);
+	if (!line->menu.moved && line->menu.count > 1 && str_starts(common, word) &&
+	    common.size > word.size)
+		replace_word(line, common, false);
+	else
+		replace_word(line, menu_word(&line->menu, line->menu.at), true);
+}
+
+/*
+ * Enter while the menu is open. True: the chosen word is in the text now. A command is chosen
+ * by its first letters, a file by any of them; another argument only by an arrow, for a name
+ * that is not in the menu may be meant.
+ */
+static bool choose(struct line *line)
+{
+	const struct str chosen = menu_word(&line->menu, line->menu.at);
+	const struct str word = word_of(line);
+	const bool by_letters = str_starts(chosen, STR("/"))
+					? str_starts(chosen, word)
+					: str_starts(chosen, STR("@"));
+
+	if (str_equal(chosen, word) ||
+	    (!line->menu.moved && (!by_letters || menu_has(&line->menu, word))))
+		return false;
+	replace_word(line, chosen, true);
+	return true;
 }
 
 static enum line_result enter(struct line *line)
@@ -1026,7 +1110,7 @@ static enum line_result interrupt(struct line *line, bool quitting)
 	return LINE_GOES_ON;
 }
 
-enum line_result line_take(struct line *line, enum typing_key key, struct str typed)
+static enum line_result take_key(struct line *line, enum typing_key key, struct str typed)
 {
 	bool quitting = line->quitting;
 
@@ -1074,4 +1158,58 @@ enum line_result line_take(struct line *line, enum typing_key key, struct str ty
 		break;
 	}
 	return LINE_GOES_ON;
+}
+
+/* The keys that belong to an open menu. False: KEY is another key. */
+static bool take_menu(struct line *line, enum typing_key key, enum line_result *result)
+{
+	struct menu *menu = &line->menu;
+
+	*result = LINE_GOES_ON;
+	if (menu->count == 0 || line->search.on)
+		return false;
+	switch (key) {
+	case TYPING_UP:
+	case TYPING_DOWN:
+		menu_move(menu, key == TYPING_DOWN);
+		return true;
+	case TYPING_ESCAPE:
+	case TYPING_CANCEL:
+		menu_leave(menu);
+		return true;
+	case TYPING_ENTER:
+		if (!choose(line))
+			return false;
+		line_offer(line);
+		/* A command that takes nothing more is complete. */
+		if (str_starts(buf_str(&line->text), STR("/")) && menu->count == 0 &&
+		    menu->hint.size == 0)
+			*result = LINE_DONE;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Does KEY change the text at the cursor, so that other words may follow? */
+static bool is_typed(enum typing_key key)
+{
+	return key == TYPING_TEXT || key == TYPING_BACKSPACE || key == TYPING_TAB ||
+	       key == TYPING_KILL_WORD_LEFT || key == TYPING_KILL_NAME_LEFT;
+}
+
+enum line_result line_take(struct line *line, enum typing_key key, struct str typed)
+{
+	enum line_result result;
+
+	if (take_menu(line, key, &result))
+		return result;
+	result = take_key(line, key, typed);
+	if (is_typed(key) && !line->search.on)
+		line_offer(line);
+	else if (key != TYPING_NONE)
+		menu_close(&line->menu);
+	if (line->text.size == 0)
+		line->menu.left = false;
+	return result;
 }

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "tui/menu.h"
 #include "tui/typing.h"
 
 #include <stdbool.h>
@@ -67,10 +68,13 @@ enum { LINE_BYTES_MAX = 4 << 20 };
 /*
  * COMPLETE gets BEFORE, the text up to the cursor. It sets *FROM to the offset in BEFORE
  * at which the word to be completed begins, and appends to WORDS each text that may
- * replace this word, with a line end.
+ * replace this word, the best first, with a line end; a tab and a description may stand before
+ * the line end. The words are shown in a menu as soon as there are any. HINT (may be NULL)
+ * appends to OUT the form of the argument that may follow BEFORE.
  */
 struct line_completer {
 	void (*complete)(void *context, struct str before, size_t *from, struct buf *words);
+	void (*hint)(void *context, struct str before, struct buf *out);
 	void *context;
 };
 
@@ -93,6 +97,7 @@ struct line {
 	struct buf draft; /* the typed text from before the person went to the history */
 	struct line_search search;
 	struct line_completer completer; /* complete may be NULL */
+	struct menu menu;
 };
 
 void line_init(struct line *line, struct line_history *history,
@@ -118,6 +123,9 @@ enum line_result line_take(struct line *line, enum typing_key key, struct str ty
  * inserted, and the hint says so.
  */
 void line_insert(struct line *line, struct str typed);
+
+/* The words may be others now: show them where the cursor stands at a word. */
+void line_offer(struct line *line);
 
 /* Go back to the text that the person has typed, from a search or from the history. */
 void line_to_draft(struct line *line);
