@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -301,6 +302,47 @@ bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EINVAL, "%s: not a regular file", path);
 	return fd_read_to(fd, st.st_size, buf, max, path, err);
+}
+
+bool fd_replace_file(const char *path, struct str text, struct err *err)
+{
+	struct buf aside;
+	bool fine;
+
+	buf_init(&aside, PATH_MAX);
+	(void)buf_addf(&aside, "%s.%d", path, (int)getpid());
+	auto_close int fd =
+		fd_make_folders(path, err)
+			? open(aside.data,
+			       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)
+			: -1;
+	fine = fd >= 0 && fd_write_all(fd, text.data, text.size, err) && fsync(fd) == 0 &&
+	       rename(aside.data, path) == 0;
+	if (!fine) {
+		(void)err_set(err, errno, "%s: %s", path, strerror(errno));
+		(void)unlink(aside.data);
+	}
+	buf_fini(&aside);
+	return fine;
+}
+
+int fd_lock_beside(const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	int fd = -1;
+
+	(void)snprintf(folder, sizeof(folder), "%.*s",
+		       slash != NULL ? (int)(slash - path) + 1 : 1,
+		       slash != NULL ? path : ".");
+	if (!fd_make_folders(path, err))
+		return -1;
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
+		(void)err_set(err, errno, "%s: %s", folder, strerror(errno));
+		fd_close(&fd);
+	}
+	return fd;
 }
 
 bool fd_read_at(int folder_fd, const char *name, struct buf *buf)

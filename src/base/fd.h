@@ -114,6 +114,17 @@ bool fd_make_folders(const char *path, struct err *err);
  */
 bool fd_read_at(int folder_fd, const char *name, struct buf *buf);
 
+/*
+ * Replace the file PATH, with its folders, by one with TEXT that only its owner reads, whole or
+ * not at all (for the front's own files).
+ */
+bool fd_replace_file(const char *path, struct str text, struct err *err);
+/*
+ * Lock the folder of PATH, which is made when it is missing, and wait for the lock. Returns the
+ * descriptor that holds the lock; -1: ERR says why.
+ */
+int fd_lock_beside(const char *path, struct err *err);
+
 /* Read a whole regular file of at most MAX bytes by name (for the front's own files). */
 bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err);
 

@@ -5,9 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/path.h"
 #include "front/setup.h"
-#include "front/wrap/wrapping.h"
 #include "policy/ceiling.h"
 #include "policy/network.h"
 #include "session/session.h"
@@ -16,7 +14,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 static const char file_name[] = "rules.json";
@@ -54,29 +51,11 @@ bool front_rules_read(struct rules *rules, struct err *err)
 	return fine;
 }
 
-/* Lock the folder of PATH, which is made when it is missing; -1: ERR says why. */
-static int lock_folder(const char *path, struct err *err)
-{
-	char folder[PATH_MAX];
-	int fd = -1;
-
-	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(path_base_name(path) - path),
-		       path);
-	if (!fd_make_folders(path, err))
-		return -1;
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
-		(void)err_set(err, errno, "%s: %s", folder, strerror(errno));
-		fd_close(&fd);
-	}
-	return fd;
-}
-
 static bool change_file(const char *path,
 			bool (*change)(void *context, struct rules *rules, struct err *err),
 			void *context, struct err *err)
 {
-	auto_close int lock = lock_folder(path, err);
+	auto_close int lock = fd_lock_beside(path, err);
 	struct rules rules = {0};
 	struct buf text;
 	bool fine;
@@ -87,7 +66,7 @@ static bool change_file(const char *path,
 	fine = read_file(path, &rules, err) && change(context, &rules, err);
 	if (fine && !rules_print(&rules, &text))
 		fine = err_set(err, EFBIG, "%s: the rules are too long together", path);
-	fine = fine && wrapping_write(path, buf_str(&text), err);
+	fine = fine && fd_replace_file(path, buf_str(&text), err);
 	buf_fini(&text);
 	rules_fini(&rules);
 	return fine;

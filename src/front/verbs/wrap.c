@@ -187,7 +187,7 @@ static int record_trust(const struct wrapping *wrapping)
 
 	buf_init(&path, PATH_MAX);
 	fine = trust_path(wrapping->name, &path, &err) &&
-	       wrapping_write(path.data, str_of(wrapping->needs), &err);
+	       fd_replace_file(path.data, str_of(wrapping->needs), &err);
 	buf_fini(&path);
 	return fine ? CODE_DONE : verb_complain(CODE_FAILED, "%s", err.text);
 }

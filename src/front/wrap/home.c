@@ -288,7 +288,7 @@ static bool note_home(const struct wrapping *wrapping, struct err *err)
 	buf_init(&path, PATH_MAX);
 	(void)buf_addf(&key, WRAP_HOME_OF, wrapping->workspace, wrapping->name);
 	fine = database_state_path(name, &path, err) &&
-	       wrapping_write(path.data, buf_str(&key), err);
+	       fd_replace_file(path.data, buf_str(&key), err);
 	buf_fini(&path);
 	buf_fini(&key);
 	return fine;
@@ -344,7 +344,7 @@ bool wrap_home_show_texts(struct wrapping *wrapping, struct err *err)
 		(void)snprintf(name, sizeof(name), WRAPPING_FILES "%s", hex);
 		buf_init(&path, PATH_MAX);
 		fine = database_state_path(name, &path, err) &&
-		       wrapping_write(path.data, buf_str(&text), err);
+		       fd_replace_file(path.data, buf_str(&text), err);
 		buf_fini(&text);
 		if (fine)
 			wrapping_show(wrapping, path.data,

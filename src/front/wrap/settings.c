@@ -118,7 +118,7 @@ static bool keep(const struct value *settings, struct buf *path, struct err *err
 	hash_text(buf_str(&text), hex);
 	(void)snprintf(name, sizeof(name), WRAPPING_FILES "%s", hex);
 	fine = database_state_path(name, path, err) &&
-	       wrapping_write(path->data, buf_str(&text), err);
+	       fd_replace_file(path->data, buf_str(&text), err);
 	buf_fini(&text);
 	return fine;
 }

@@ -24,28 +24,6 @@ enum {
 	SCRIPTS_MAX = 4, /* one after the other, as in the kernel */
 };
 
-bool wrapping_write(const char *path, struct str text, struct err *err)
-{
-	struct buf aside;
-	bool fine;
-
-	buf_init(&aside, PATH_MAX);
-	(void)buf_addf(&aside, "%s.%d", path, (int)getpid());
-	auto_close int fd =
-		fd_make_folders(path, err)
-			? open(aside.data,
-			       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)
-			: -1;
-	fine = fd >= 0 && fd_write_all(fd, text.data, text.size, err) &&
-	       rename(aside.data, path) == 0;
-	if (!fine) {
-		(void)err_set(err, errno, "%s: %s", path, strerror(errno));
-		(void)unlink(aside.data);
-	}
-	buf_fini(&aside);
-	return fine;
-}
-
 const char *wrapping_keep(struct wrapping *wrapping, struct buf *text)
 {
 	const char *kept = arena_copy(&wrapping->arena, buf_str(text));

@@ -104,5 +104,3 @@ const char *wrapping_shortened(struct wrapping *wrapping, const char *path);
 bool wrapping_has_variable(const char *name);
 /* Does --env pass the variable NAME, or set it? */
 bool wrapping_is_passed(const struct wrapping *wrapping, const char *name);
-/* Write TEXT to the file PATH, with its folders, whole or not at all. */
-bool wrapping_write(const char *path, struct str text, struct err *err);
