@@ -1638,6 +1638,7 @@ bool agent_submit(struct agent *agent, const char *text, const struct value *pic
 
 	turn_begin(agent, &turn, text, outcome);
 	agent->turn = &turn;
+	session_speak(agent->options.session);
 	recorded = turn_run(agent, &turn, pictures, err);
 	agent->turn = NULL;
 	circle_fini(&turn.circle);

@@ -97,6 +97,7 @@ struct question {
 	/* which folder it is, beside its name (approval_file); or empty */
 	struct str file;
 	struct str command, agent, folder, workspace;
+	struct str after;     /* the host whose page was read in this turn; or empty */
 	struct value *always; /* the rules that this answer would keep; or NULL */
 	/* of a question of another session: through whom it came, and its own hash */
 	struct value *delegates;
@@ -117,6 +118,7 @@ static const struct field question_fields[] = {
 	QUESTION(agent, .optional = true),
 	QUESTION(folder),
 	QUESTION(workspace),
+	QUESTION(after, .optional = true),
 	FIELD(struct question, always, .optional = true),
 	FIELD(struct question, delegates, .optional = true),
 	FIELD(struct question, delegate_hash, .optional = true),
@@ -406,6 +408,11 @@ static struct value *form_of(const struct question *question)
 		(void)buf_adds(&text, "for:\n");
 		add_shown(&text, question->command);
 	}
+	if (question->after.size > 0) {
+		(void)buf_adds(&text, "after reading ");
+		text_add_exact(&text, question->after);
+		(void)buf_adds(&text, ", whose page may have asked for it\n");
+	}
 	(void)buf_adds(&text, "in ");
 	text_add_exact(&text, question->folder);
 	(void)buf_addf(&text, ". \"session\" allows until %s session ends: ",
@@ -464,6 +471,10 @@ static struct value *approval_data(const struct running *running, struct questio
 	question.agent = str_of(running->session->policy->name);
 	question.folder = buf_str(&folder);
 	question.workspace = str_of(session_workspace(running->session));
+	/* What a page of the web has asked for is kept for no later session. */
+	question.after = str_of(session_has_read(running->session));
+	if (question.after.size > 0)
+		question.always = NULL;
 	struct value *data = question_print(&question);
 	buf_fini(&folder);
 	buf_fini(&command);

@@ -17,6 +17,7 @@
  *   scope     what an answer for the session would grant, in words
  *   always    the rules (policy/rules.h) that the answer "always" would keep, as a list;
  *             absent: this answer is not offered
+ *   after     the host whose page the agent has read since the person last spoke; absent: none
  *   file      for a folder: its device and inode, to which the grant is bound
  *   agent, workspace, folder (where it would run)
  *   hash      SHA-256 over all of the above but the number, as sorted JSON

@@ -354,7 +354,7 @@ enum {
 static bool runs_programs(const struct running *running, const struct running *ending)
 {
 	return (running->state == RUNNING_BUSY || (ending != NULL && running == ending)) &&
-	       running->tool != NULL && (running->tool->effects & EFFECT_RUNS) != 0;
+	       running->tool != NULL && tool_gets_network(running->tool);
 }
 
 /*
@@ -578,7 +578,7 @@ static struct value *network_begin(struct running *running)
 	struct outlet *outlet = cell_outlet(running->session->cell);
 	struct value *list;
 
-	if ((running->tool->effects & EFFECT_RUNS) == 0)
+	if (!tool_gets_network(running->tool))
 		return NULL;
 	/* The look-ups that are waiting come from others: a job, a server. */
 	hear_lookups(running->session, NULL);
@@ -737,6 +737,8 @@ void running_finish(struct running *running)
 		schema_cap_tell(running->tool, running->capped, &running->result);
 	if (running_is_sent(running))
 		session_note_layer(running->session, running->tool, &running->result);
+	session_note_web(running->session, running->tool, running->arguments,
+			 &running->result);
 	running_step(running, HAPPENS_END);
 	network_end(running);
 	result_complete(running, &running->result);

@@ -67,13 +67,15 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 {
 	size_t count = tools_count(tools);
 	auto_free struct policy_tool *known = memory_array(count + 1, sizeof(known[0]));
+	const bool reaches = policy->network.count > 0 || policy_asks(policy, "network");
 
 	for (size_t i = 0; i < count; i++) {
 		known[i] = (struct policy_tool){
 			.name = tools[i]->name,
 			.aliases = tools[i]->aliases,
 			.effects = tools[i]->effects,
-			.only_when_named = tools[i]->internal || tools[i]->when_named,
+			.only_when_named = tools[i]->internal || tools[i]->when_named ||
+					   (tools[i]->fetches && !reaches),
 			.unlisted = tools[i]->internal,
 		};
 	}
@@ -377,6 +379,33 @@ void session_note_layer(struct session *session, const struct tool *tool,
 		       session->review->meta.id);
 }
 
+void session_note_web(struct session *session, const struct tool *tool,
+		      const struct value *arguments, const struct tool_result *result)
+{
+	const char *last =
+		value_text(value_member(value_member(result->details, "web"), "url"));
+	/* Where nobody reads details there are none. */
+	const char *url = last != NULL ? last : value_text(value_member(arguments, "url"));
+	const char *host = url != NULL ? strstr(url, "://") : NULL;
+
+	if (tool == NULL || !tool->fetches || url == NULL)
+		return;
+	host = host != NULL ? host + strlen("://") : url;
+	free(session->web_host);
+	session->web_host = memory_copy_str((struct str){host, strcspn(host, "/?")});
+}
+
+const char *session_has_read(const struct session *session)
+{
+	return session->web_host != NULL ? session->web_host : "";
+}
+
+void session_speak(struct session *session)
+{
+	free(session->web_host);
+	session->web_host = NULL;
+}
+
 static bool cell_make(struct session *session, const struct session_options *options,
 		      struct err *err)
 {
@@ -536,6 +565,7 @@ void session_close(struct session *session)
 	value_free(session->outside);
 	free(session->folder);
 	free(session->offered);
+	free(session->web_host);
 	forget_changed(session);
 	free(session);
 }

@@ -479,6 +479,14 @@ const char *const *session_changed(struct session *session);
 bool session_has_news(const struct session *session);
 
 /*
+ * The host of the web whose page a call has read since session_speak; "": none. A question to a person
+ * names it, and an answer to it is kept for no later session: the page may have asked for it.
+ */
+const char *session_has_read(const struct session *session);
+/* A person speaks: what comes from now on is what they want. */
+void session_speak(struct session *session);
+
+/*
  * Counters of this session's writing. A caller compares two readings: did a file change
  * in between? A file tool reports what it wrote. A look after a command finds what the
  * command changed, perhaps only after the next call has begun.
@@ -510,6 +518,7 @@ struct session {
 	struct event_sink sink;
 	struct loop *loop;
 	bool own_loop;
+	char *web_host; /* of session_has_read; or NULL */
 	struct cell *cell;
 	/* in the order of starting, also jobs whose caller has freed them */
 	struct running *first, *last;
@@ -914,6 +923,9 @@ void session_memory_take(struct session *session, struct running *running);
  */
 void session_note_layer(struct session *session, const struct tool *tool,
 			struct tool_result *result);
+/* Note that RESULT of a call of TOOL with ARGUMENTS has a page of the web (tools/web/web_fetch.c). */
+void session_note_web(struct session *session, const struct tool *tool,
+		      const struct value *arguments, const struct tool_result *result);
 /* Send an event to the sink. RUNNING NULL: the event belongs to no call. */
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,

@@ -184,6 +184,11 @@ struct tool {
 	const char *judged_as;
 	/* IN_FRONT, by execute(); NULL: no approval needed */
 	const struct tool_leave *leave;
+	/*
+	 * It makes requests of its own: it gets the network of the cell as a command does, and
+	 * "every tool" includes it only where the policy lists or asks for hosts.
+	 */
+	bool fetches;
 	bool is_step; /* internal, and yet a step that can be undone */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
 	/*
@@ -272,6 +277,11 @@ static inline const char *tool_lack(bool unfiltered)
 	return unfiltered ? " without a filter of system calls" : "";
 }
 
+/* Do calls of TOOL get the network of the cell? */
+static inline bool tool_gets_network(const struct tool *tool)
+{
+	return tool->fetches || (tool->effects & EFFECT_RUNS) != 0;
+}
 /* May models and clients call TOOL, and is there somebody to carry it out? */
 bool tool_is_served(const struct tool *tool);
 /*

@@ -7,26 +7,21 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
 #include "files/files.h"
 #include "process/follow.h"
 #include "tools/shown.h"
+#include "tools/walled.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/filter.h>
-#include <linux/landlock.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,131 +42,6 @@ bool pdf_is(struct str start)
 	return str_starts(start, STR(PDF_MARK));
 }
 
-/*
- * The walls. Landlock forbids every change of a file's content and of folders, TCP, and
- * signals and traces of other processes. The filter forbids all sockets, and the changes
- * of modes, owners, times and attributes that Landlock does not know.
- */
-
-/* A right or member that a later version of Landlock brought. */
-enum { ABI_MOVES = 2, ABI_TRUNCATE = 3, ABI_TCP = 4, ABI_SCOPES = 6 };
-
-static bool wall_files(void)
-{
-	const long abi = syscall(KERNEL_LANDLOCK_CREATE, NULL, 0, KERNEL_LANDLOCK_VERSION);
-	struct kernel_landlock_ruleset none = {
-		.handled_access_fs =
-			LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-			LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
-			LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
-			LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
-			LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM |
-			(abi >= ABI_MOVES ? KERNEL_ACCESS_REFER : 0) |
-			(abi >= ABI_TRUNCATE ? KERNEL_ACCESS_TRUNCATE : 0),
-		.handled_access_net = KERNEL_LANDLOCK_TCP,
-		.scoped = KERNEL_LANDLOCK_SCOPE_ABSTRACT | KERNEL_LANDLOCK_SCOPE_SIGNAL,
-	};
-	/* An older kernel accepts only the size that it knows. */
-	const size_t size = abi >= ABI_SCOPES ? sizeof(none)
-			    : abi >= ABI_TCP
-				    ? offsetof(struct kernel_landlock_ruleset, scoped)
-				    : sizeof(none.handled_access_fs);
-	long ruleset;
-
-	if (abi < 1)
-		return false;
-	ruleset = syscall(KERNEL_LANDLOCK_CREATE, &none, size, 0);
-	return ruleset >= 0 && syscall(KERNEL_LANDLOCK_RESTRICT, (int)ruleset, 0) == 0 &&
-	       close((int)ruleset) == 0;
-}
-
-/* System calls that the programs do not need. Some architectures lack the older ones. */
-static const unsigned refused[] = {
-	SYS_socket,
-	SYS_socketpair,
-	SYS_connect,
-	SYS_ptrace,
-	SYS_kill,
-	SYS_tkill,
-	SYS_rt_sigqueueinfo,
-	424, /* pidfd_send_signal */
-	438, /* pidfd_getfd */
-	440, /* process_madvise */
-	SYS_process_vm_readv,
-	SYS_process_vm_writev,
-	SYS_setpgid,
-	SYS_setpriority,
-	SYS_ioprio_set,
-	SYS_sched_setaffinity,
-	SYS_sched_setattr,
-	SYS_sched_setparam,
-	SYS_sched_setscheduler,
-	SYS_migrate_pages,
-	SYS_move_pages,
-	SYS_truncate,
-	SYS_ftruncate,
-	SYS_fallocate,
-	SYS_fchmod,
-	SYS_fchmodat,
-	SYS_fchown,
-	SYS_fchownat,
-	SYS_utimensat,
-	SYS_setxattr,
-	SYS_lsetxattr,
-	SYS_fsetxattr,
-	SYS_removexattr,
-	SYS_lremovexattr,
-	SYS_fremovexattr,
-	SYS_io_uring_setup,
-	452, /* fchmodat2 */
-	463, /* setxattrat */
-	466, /* removexattrat */
-#ifdef SYS_chmod
-	SYS_chmod,
-	SYS_chown,
-	SYS_lchown,
-	SYS_utime,
-	SYS_utimes,
-	SYS_futimesat,
-#endif
-};
-
-enum { REFUSED = sizeof(refused) / sizeof(refused[0]) };
-
-/*
- * The filter of the cell judges the architecture, and holds as well. The limits of another
- * process may not be changed: those of the worker would hold for its later calls.
- */
-static bool wall_calls(void)
-{
-	enum { LIMITS = REFUSED + 1, ALLOW = LIMITS + 3, REFUSE, RULES };
-	struct sock_filter rules[RULES] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		[LIMITS] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prlimit64, 0, 2),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0 /* the caller itself */, 0, 1),
-		[ALLOW] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		[REFUSE] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-	};
-	const struct sock_fprog program = {.len = RULES, .filter = rules};
-
-	for (unsigned i = 0; i < REFUSED; i++)
-		rules[i + 1] =
-			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[i],
-						     (unsigned char)(REFUSE - i - 2), 0);
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-static bool wall_sizes(void)
-{
-	const struct rlimit memory = {MEMORY_MAX, MEMORY_MAX}, none = {0, 0};
-	const struct rlimit cpu = {CPU_MAX_S, CPU_MAX_S};
-
-	return setrlimit(RLIMIT_AS, &memory) == 0 && setrlimit(RLIMIT_CPU, &cpu) == 0 &&
-	       setrlimit(RLIMIT_FSIZE, &none) == 0 && setrlimit(RLIMIT_CORE, &none) == 0;
-}
-
 struct pdf_program {
 	const char *path; /* of the file that is executed */
 	const char *argv[12];
@@ -188,7 +58,7 @@ static int become(void *context)
 		char *const *taken;
 	} argv = {program->argv}, variables = {environment};
 
-	if (!wall_sizes() || !wall_files() || !wall_calls())
+	if (!walled_enter(&(struct walled){.memory = MEMORY_MAX, .cpu_s = CPU_MAX_S}))
 		return CODE_NO_WALLS;
 	(void)execve(program->path, argv.taken, variables.taken);
 	return CODE_NO_PROGRAM;
