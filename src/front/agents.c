@@ -8,20 +8,18 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/front_matter.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
+#include "extend/brought.h"
+#include "extend/trust.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/setup.h"
-#include "plugins/source.h"
 #include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 #include "session/session.h"
-#include "store/database.h"
-#include "tools/tools.h"
 #include "tui/paint.h"
 #include "view/review.h"
 
@@ -67,20 +65,9 @@ bool agents_role_read(const char *file, struct str text, struct value **entry,
 	return true;
 }
 
-/* Reads roles in a cell, and compares them with the record of trust. */
+/* Roles of the workspace, and whether the person has let them in. */
 
 #define WORKSPACE_FOLDER ".glovebox/agents"
-
-/* A policy without tools that may read the part of the workspace that BOUNDS may read. */
-static struct policy *reading_policy(const struct policy *bounds, struct err *err)
-{
-	auto_policy struct policy *all = policy_new(bounds->name, bounds->workspace);
-
-	all->tools.given = true;
-	if (!policy_paths_normal(all, bounds->workspace, err))
-		return NULL;
-	return policy_intersect(all, bounds);
-}
 
 static bool is_there(const char *workspace, const char *before, const char *name,
 		     const char *after)
@@ -108,141 +95,48 @@ static bool agent_workspace_has(const char *workspace, const char *name)
 	return config_check_name(name, NULL) && is_there(workspace, "/", name, ".md");
 }
 
-bool agents_workspace_read(const struct policy *bounds, const char *name,
-			   int minimum_level, struct value **list, struct err *err)
+bool agents_workspace_check(const struct brought *item, struct value **entry, struct err *err)
 {
-	struct session_options options = {
-		.workspace = bounds->workspace,
-		.take_policy = reading_policy(bounds, err),
-		.tools = builtin_tools,
-		.minimum_level = minimum_level,
-		.cancel_fd = -1,
-	};
-	auto_value struct value *arguments = value_new_object();
-	const struct request request = {.tool = "read_roles",
-					.arguments = arguments,
-					.by_front = true,
-					.quiet = true};
-	struct session *session = NULL;
-	struct tool_result result;
-	bool fine;
-
-	if (options.take_policy == NULL)
-		return false;
-	if (name != NULL)
-		value_set_text(arguments, "name", name);
-	if (!session_open(&options, &session, err))
-		return err_while(err, "the cell that roles are read in");
-	tool_result_init(&result);
-	session_call(session, &request, &result);
-	fine = result.status == RESULT_DONE;
-	if (fine)
-		*list = value_ref(value_member(result.details, "roles"));
-	else
-		(void)err_set(err, EIO, "reading %s: %s", WORKSPACE_FOLDER,
-			      result.text.data);
-	tool_result_fini(&result);
-	session_close(session);
-	return fine;
+	return item->problem != NULL
+		       ? err_set(err, EINVAL, "%s: %s", item->file, item->problem)
+		       : agents_role_read(item->file, str_of(item->text), entry, err);
 }
 
-/*
- * FOLDER: where the record of trust lies. SOURCE: the key of the role NAME in the record.
- */
-static bool trust_places(const char *workspace, const char *name, struct buf *folder,
-			 struct buf *source, struct err *err)
+static bool is_trusted(const struct policy *bounds, const struct brought *item,
+		       struct err *err)
 {
-	if (!database_state_path("agents", folder, err))
-		return err_while(err, "what was let in");
-	return buf_addf(source, "%s/" WORKSPACE_FOLDER "/%s.md", workspace, name) ||
-	       err_set(err, ENAMETOOLONG, "%s: the path is too long", workspace);
-}
+	struct trust trust;
+	enum trust_state state = TRUST_NONE;
+	const bool read = trust_read(bounds->workspace, &trust, err);
 
-bool agents_workspace_ask(const char *workspace, const char *name, struct str text,
-			  enum agent_trust *trust, char hash[HASH_HEX + 1], struct err *err)
-{
-	struct plugin_trusted trusted = {0};
-	struct buf folder, source;
-	bool fine;
-
-	hash_text(text, hash);
-	buf_init(&folder, PATH_MAX);
-	buf_init(&source, 2 * PATH_MAX);
-	fine = trust_places(workspace, name, &folder, &source, err) &&
-	       source_trust_find(folder.data, source.data, &trusted, err);
-	*trust = trusted.hash[0] == '\0'           ? AGENT_NOT_TRUSTED
-		 : strcmp(trusted.hash, hash) == 0 ? AGENT_TRUSTED
-						   : AGENT_CHANGED;
-	buf_fini(&source);
-	buf_fini(&folder);
-	return fine;
-}
-
-bool agents_workspace_trust(const char *workspace, const char *name, struct str text,
-			    struct err *err)
-{
-	struct plugin_trusted trusted = {0};
-	struct buf folder, source;
-	bool fine;
-
-	hash_text(text, trusted.hash);
-	buf_init(&folder, PATH_MAX);
-	buf_init(&source, 2 * PATH_MAX);
-	fine = trust_places(workspace, name, &folder, &source, err) &&
-	       source_trust_record(folder.data, NULL, source.data, &trusted, err);
-	buf_fini(&source);
-	buf_fini(&folder);
-	return fine;
-}
-
-bool agents_workspace_check(const struct value *row, struct value **entry, struct err *err)
-{
-	const char *file = value_text(value_member(row, "file"));
-	const char *problem = value_text(value_member(row, "problem"));
-	struct buf name;
-	bool fine;
-
-	if (problem != NULL)
-		return err_set(err, EINVAL, WORKSPACE_FOLDER "/%s: %s", file, problem);
-	buf_init(&name, PATH_MAX);
-	(void)buf_addf(&name, WORKSPACE_FOLDER "/%s", file);
-	fine = agents_role_read(name.data, value_str(value_member(row, "text")), entry, err);
-	buf_fini(&name);
-	return fine;
-}
-
-static bool is_trusted(const struct policy *bounds, const char *name,
-		       const struct value *row, struct err *err)
-{
-	enum agent_trust trust;
-	char hash[HASH_HEX + 1];
-
-	if (!agents_workspace_ask(bounds->workspace, name,
-				  value_str(value_member(row, "text")), &trust, hash, err))
-		return false;
-	return trust == AGENT_TRUSTED ||
-	       err_set(err, EPERM,
-		       WORKSPACE_FOLDER
-		       "/%s.md is a role of this workspace that %s; look at it, and let it in "
-		       "with: glovebox agents trust %s",
-		       name,
-		       trust == AGENT_CHANGED ? "has changed since you let it in"
-					      : "you have not let in",
-		       name);
+	if (read)
+		state = trust_of(&trust, item);
+	trust_fini(&trust);
+	return read &&
+	       (state == TRUST_GIVEN ||
+		err_set(err, EPERM,
+			"%s is a role of this workspace that %s; look at it, and let it in "
+			"with: glovebox agents trust %s",
+			item->file,
+			state == TRUST_CHANGED ? "has changed since you let it in"
+					       : "you have not let in",
+			item->name));
 }
 
 bool agents_workspace_load(const struct policy *bounds, const char *name,
 			   int minimum_level, struct value **entry, struct err *err)
 {
-	auto_value struct value *list = NULL;
+	struct brought_list list = {0};
+	bool fine;
 
 	*entry = NULL;
-	if (!config_check_name(name, err) ||
-	    !agents_workspace_read(bounds, name, minimum_level, &list, err))
-		return false;
-	return value_count(list) == 0 ||
-	       (is_trusted(bounds, name, value_item(list, 0), err) &&
-		agents_workspace_check(value_item(list, 0), entry, err));
+	fine = config_check_name(name, err) &&
+	       brought_read(bounds, BROUGHT_AGENT, name, minimum_level, &list, err) &&
+	       (list.count == 0 ||
+		((list.items[0].problem != NULL || is_trusted(bounds, &list.items[0], err)) &&
+		 agents_workspace_check(&list.items[0], entry, err)));
+	brought_fini(&list);
+	return fine;
 }
 
 #define SUFFIX ".md"
@@ -586,40 +480,36 @@ static bool add_workspace(const struct setup *setup, struct config *config,
 			  const struct value *chain, const struct names *taken,
 			  struct value *registry, struct err *err)
 {
-	auto_value struct value *list = NULL;
 	auto_value struct value *shipped = NULL;
 	auto_policy struct policy *bounds = NULL;
+	struct brought_list list = {0};
+	struct trust trust = {0};
+	bool read;
 
 	/* Reading the roles takes a cell: make one only where there may be roles. */
 	if (!agent_workspace_has_any(setup->workspace))
 		return true;
-	if (!agents_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) ||
-	    !config_policy(config, shipped, NULL, setup->workspace, &bounds, err) ||
-	    !session_check_tools(bounds, setup->tools, err) ||
-	    !agents_workspace_read(bounds, NULL, SESSION_ANY_LEVEL, &list, err))
-		return false;
-	for (size_t i = 0; i < value_count(list) && value_count(registry) < REGISTRY_MAX;
+	read = agents_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) &&
+	       config_policy(config, shipped, NULL, setup->workspace, &bounds, err) &&
+	       session_check_tools(bounds, setup->tools, err) &&
+	       brought_read(bounds, BROUGHT_AGENT, NULL, SESSION_ANY_LEVEL, &list, err) &&
+	       trust_read(setup->workspace, &trust, err);
+	for (size_t i = 0; read && i < list.count && value_count(registry) < REGISTRY_MAX;
 	     i++) {
-		const struct value *file = value_item(list, i);
-		struct str name = value_str(value_member(file, "file"));
-		auto_free char *word =
-			memory_copy_str(str_part(name, 0, name.size - strlen(".md")));
+		const struct brought *item = &list.items[i];
 		auto_value struct value *entry = NULL;
-		enum agent_trust trust = AGENT_NOT_TRUSTED;
-		char hash[HASH_HEX + 1];
 		bool hidden = false;
 
 		for (size_t j = 0; j < taken->count; j++)
-			hidden = hidden || strcmp(taken->items[j], word) == 0;
-		if (hidden || !may_delegate(setup, config, chain, word) ||
-		    !agents_workspace_ask(setup->workspace, word,
-					  value_str(value_member(file, "text")), &trust,
-					  hash, NULL) ||
-		    trust != AGENT_TRUSTED || !agents_workspace_check(file, &entry, NULL))
-			continue;
-		add_row(setup, config, word, entry, registry);
+			hidden = hidden || strcmp(taken->items[j], item->name) == 0;
+		if (!hidden && may_delegate(setup, config, chain, item->name) &&
+		    trust_of(&trust, item) == TRUST_GIVEN &&
+		    agents_workspace_check(item, &entry, NULL))
+			add_row(setup, config, item->name, entry, registry);
 	}
-	return true;
+	trust_fini(&trust);
+	brought_fini(&list);
+	return read;
 }
 
 static void note_other_names(const struct config *config, struct value *names)

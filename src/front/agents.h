@@ -18,8 +18,8 @@
 #include "agent/tools/orchestra.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/value.h"
+#include "extend/brought.h"
 #include "front/setup.h"
 #include "policy/config.h"
 #include "policy/policy.h"
@@ -90,31 +90,11 @@ void agents_files_names_free(char **names);
  */
 
 /*
- * Read all roles, or only the one called NAME, with the rights to read of BOUNDS, the
- * user's default. LIST: objects with `file` ("NAME.md") and either `text` or `problem`.
- * The caller frees LIST.
+ * Is ITEM (extend/brought.h) a valid role? ENTRY becomes its checked entry, which the caller
+ * frees.
  */
-bool agents_workspace_read(const struct policy *bounds, const char *name,
-			   int minimum_level, struct value **list, struct err *err);
-
-enum agent_trust { AGENT_NOT_TRUSTED, AGENT_CHANGED, AGENT_TRUSTED };
-
-/*
- * Set TRUST: did the user let in TEXT, or another text, as the role NAME of WORKSPACE?
- * HASH becomes the hash of TEXT. False: the record of trust cannot be read.
- */
-bool agents_workspace_ask(const char *workspace, const char *name, struct str text,
-			  enum agent_trust *trust, char hash[HASH_HEX + 1],
-			  struct err *err);
-/* Record that the user lets in TEXT as the role NAME of WORKSPACE. */
-bool agents_workspace_trust(const char *workspace, const char *name, struct str text,
+bool agents_workspace_check(const struct brought *item, struct value **entry,
 			    struct err *err);
-
-/*
- * Is ROW, an item of the list of agents_workspace_read, a valid role? ENTRY becomes its
- * checked entry, which the caller frees.
- */
-bool agents_workspace_check(const struct value *row, struct value **entry, struct err *err);
 
 /*
  * Set *ENTRY to the checked entry of the role NAME, or to NULL when the workspace has no

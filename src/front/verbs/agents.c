@@ -6,10 +6,12 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text/text.h"
 #include "base/value.h"
+#include "extend/brought.h"
+#include "extend/trust.h"
 #include "front/setup.h"
 #include "front/talk.h"
+#include "front/trusting.h"
 #include "front/verb.h"
 #include "policy/commands.h"
 #include "policy/config.h"
@@ -24,7 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_COLUMN = 16, FROM_COLUMN = 24, LINE_MAX_BYTES = 16 << 10, SHOWN_DIGITS = 12 };
+enum { NAME_COLUMN = 16, FROM_COLUMN = 24, LINE_MAX_BYTES = 16 << 10 };
 
 static const struct option_row list_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print it as JSON"},
@@ -95,37 +97,29 @@ static void describe(struct config *config, const char *name, const char *worksp
  */
 static bool add_workspace(const struct setup *setup, struct value *rows, struct err *err)
 {
-	static const char *const words[] = {
-		[AGENT_NOT_TRUSTED] = "not let in",
-		[AGENT_CHANGED] = "changed since it was let in",
-		[AGENT_TRUSTED] = "let in",
-	};
-	auto_value struct value *list = NULL;
+	struct brought_list list = {0};
+	struct trust trust = {0};
+	const bool read = brought_read(setup->policy, BROUGHT_AGENT, NULL,
+				       setup_least_level(setup), &list, err) &&
+			  trust_read(setup->workspace, &trust, err);
 
-	if (!agents_workspace_read(setup->policy, NULL, setup_least_level(setup), &list, err))
-		return false;
-	for (size_t i = 0; i < value_count(list); i++) {
-		const struct value *file = value_item(list, i);
-		struct str name = value_str(value_member(file, "file"));
-		auto_free char *word =
-			memory_copy_str(str_part(name, 0, name.size - strlen(".md")));
-		bool hidden = value_member(rows, word) != NULL;
-		enum agent_trust trust = AGENT_NOT_TRUSTED;
-		char hash[HASH_HEX + 1];
+	for (size_t i = 0; read && i < list.count; i++) {
+		const struct brought *item = &list.items[i];
+		const enum trust_state state = trust_of(&trust, item);
+		const bool hidden = value_member(rows, item->name) != NULL;
 
-		add_from(rows, word, "workspace");
-		if (!agents_workspace_ask(setup->workspace, word,
-					  value_str(value_member(file, "text")), &trust,
-					  hash, err))
-			return false;
-		value_set_text(row_of(rows, word), "workspace",
-			       hidden ? "not used: the name is taken" : words[trust]);
-		value_set_text(row_of(rows, word), "hash", hash);
-		if (value_member(file, "problem") != NULL)
-			value_set(row_of(rows, word), "problem",
-				  value_copy(value_member(file, "problem")));
+		add_from(rows, item->name, "workspace");
+		value_set_text(row_of(rows, item->name), "workspace",
+			       hidden                ? "not used: the name is taken"
+			       : state == TRUST_NONE ? "not let in"
+						     : trust_state_name(state));
+		value_set_text(row_of(rows, item->name), "hash", item->hash);
+		if (item->problem != NULL)
+			value_set_text(row_of(rows, item->name), "problem", item->problem);
 	}
-	return true;
+	trust_fini(&trust);
+	brought_fini(&list);
+	return read;
 }
 
 /* Find the roles of all layers except the workspace. */
@@ -224,28 +218,6 @@ const struct verb verb_agents_list = {
 	.run = list_run,
 };
 
-/*
- * Print every byte of TEXT visibly: the person must see all that they let in, even bytes
- * that a terminal would swallow or overwrite.
- */
-static void print_shown(const char *file, const char *hash, struct str text, FILE *out)
-{
-	struct str line;
-
-	while (str_next_line(&text, &line)) {
-		struct buf shown;
-
-		buf_init(&shown, 4 * line.size + 1); /* \xHH for every byte */
-		text_add_name(&shown, line);
-		(void)fprintf(out, "%s\n", shown.data);
-		buf_fini(&shown);
-	}
-	(void)fprintf(out,
-		      "\nThis is .glovebox/agents/%s (%.*s). It gets no right that your default "
-		      "agent has not.\n",
-		      file, SHOWN_DIGITS, hash);
-}
-
 /* Ask for consent on a terminal; elsewhere an option has to give it (SAID). */
 static int is_meant(bool said, struct err *err, FILE *out)
 {
@@ -263,36 +235,44 @@ static int is_meant(bool said, struct err *err, FILE *out)
 	return CODE_FAILED;
 }
 
-static int trust_with(const struct setup *setup, const char *name, bool said,
+static int trust_item(const struct setup *setup, const struct brought *item, bool said,
 		      struct err *err, FILE *out)
 {
-	auto_value struct value *list = NULL;
 	auto_value struct value *entry = NULL;
-	char hash[HASH_HEX + 1];
-	struct str text;
 	int code;
 
-	if (!agents_workspace_read(setup->policy, name, setup_least_level(setup), &list, err))
-		return CODE_FAILED;
-	if (value_count(list) == 0) {
-		(void)err_set(err, 0, "there is no .glovebox/agents/%s.md in %s", name,
-			      setup->workspace);
-		return CODE_FAILED;
-	}
-	text = value_str(value_member(value_item(list, 0), "text"));
-	hash_text(text, hash);
 	/*
 	 * Do not let in a faulty role: nobody would learn of the fault before the role is
 	 * used.
 	 */
-	if (!agents_workspace_check(value_item(list, 0), &entry, err))
+	if (!agents_workspace_check(item, &entry, err))
 		return CODE_FAILED;
-	print_shown(value_text(value_member(value_item(list, 0), "file")), hash, text, out);
+	trusting_show(NULL, item, out);
+	(void)fprintf(out, " It gets no right that your default agent has not.\n");
 	code = is_meant(said, err, out);
-	if (code == CODE_DONE && !agents_workspace_trust(setup->workspace, name, text, err))
+	if (code == CODE_DONE && !trust_record(setup->workspace, &item, 1, false, err))
 		code = CODE_FAILED;
 	if (code == CODE_DONE)
-		(void)fprintf(out, "Let in: --agent %s uses it until it changes.\n", name);
+		(void)fprintf(out, "Let in: --agent %s uses it until it changes.\n",
+			      item->name);
+	return code;
+}
+
+static int trust_with(const struct setup *setup, const char *name, bool said,
+		      struct err *err, FILE *out)
+{
+	struct brought_list list = {0};
+	int code = CODE_FAILED;
+
+	if (brought_read(setup->policy, BROUGHT_AGENT, name, setup_least_level(setup),
+			 &list, err)) {
+		if (list.count == 0)
+			(void)err_set(err, 0, "there is no .glovebox/agents/%s.md in %s",
+				      name, setup->workspace);
+		else
+			code = trust_item(setup, &list.items[0], said, err, out);
+	}
+	brought_fini(&list);
 	return code;
 }
 

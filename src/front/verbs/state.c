@@ -50,7 +50,7 @@ static const struct {
 	{"homes", "private homes of cells", true},
 	{"caches", "additions of cells to caches", true},
 	{"plugins", "copies of plugins, and the record of those let in", false},
-	{"agents", "the record of roles of workspaces that were let in", false},
+	{"trust", "what was let in of what workspaces bring along", false},
 	{"wrap", "what profiles needed when they were accepted", false},
 	{"facts.db", "facts that agents share", false},
 	{"schedules.db", "schedules", false},
