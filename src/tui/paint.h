@@ -25,6 +25,7 @@ struct paint {
 	bool colour, unicode;
 	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
 	bool wraps; /* break lines between words, except those for copying */
+	bool talks; /* the person has the keys and commands of a conversation */
 	bool links; /* the terminal makes links of PAINT_LINK_BEGIN */
 	size_t columns;
 	size_t indent; /* columns before each line; `columns` does not count them */

@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "tool/event.h"
+#include "tui/commit/calls.h"
 #include "tui/commit/markdown.h"
 #include "tui/live.h"
 #include "tui/paint.h"
@@ -363,7 +364,8 @@ static void turn_files(struct paint *paint, const struct value *files)
 		const char *state = value_text(value_member(file, "state"));
 		const bool left_out = state && strcmp(state, "left_out") == 0;
 
-		if (paint_is_cache(file))
+		/* A person at a terminal has seen the others change. */
+		if (paint_is_cache(file) || (paint->wraps && !left_out))
 			continue;
 		shown++;
 		buf_adds(&paint->out, "   ");
@@ -383,10 +385,26 @@ static void turn_files(struct paint *paint, const struct value *files)
 		}
 		buf_addc(&paint->out, '\n');
 	}
-	if (count > TURN_FILES)
+	if (count > TURN_FILES && !paint->wraps)
 		paint_format(paint, PAINT_PLAIN, "   %s %zu more files\n",
 			     paint_more(paint), count - TURN_FILES);
 	turn_caches(paint, caches);
+}
+
+/* Add what FILES are changed by, and how to see it where the person TALKS. */
+static void turn_counts(struct buf *line, const struct value *files, const char *dot,
+			bool talks)
+{
+	int64_t added = 0, removed = 0;
+
+	for (size_t i = 0; i < value_count(files); i++) {
+		added += value_integer(value_member(value_item(files, i), "added"));
+		removed += value_integer(value_member(value_item(files, i), "removed"));
+	}
+	if (added + removed > 0)
+		buf_addf(line, " +%" PRId64 " -%" PRId64, added, removed);
+	if (talks && value_count(files) > 0)
+		buf_addf(line, "%s/diff", dot);
 }
 
 /*
@@ -497,7 +515,7 @@ static void paint_turn_end(struct paint *paint, const struct value *data)
 	const char *dot = paint_dot(paint);
 	struct buf line;
 
-	if (patch && *patch) {
+	if (patch && *patch && !paint->wraps) {
 		const struct paint_excerpt excerpt = {
 			.head = TURN_DIFF_HEAD,
 			.tail = TURN_DIFF_TAIL,
@@ -526,6 +544,8 @@ static void paint_turn_end(struct paint *paint, const struct value *data)
 		 value_integer(value_member(data, "level")), lack_of_cell(data), dot);
 	text_add_count(&line, value_count(files) - paint_count_caches(files),
 		       "changed file");
+	if (paint->wraps)
+		turn_counts(&line, files, dot, paint->talks);
 	if (value_count(delegated) > 0) {
 		buf_adds(&line, ", ");
 		text_add_count(&line,
@@ -730,7 +750,12 @@ static void paint_event(struct screen_child *child, struct paint *paint,
 		paint_message(child, paint, session, event);
 	} else if (kind == EVENT_TOOL_ENDED) {
 		name_call(session, event, call);
-		paint_call(paint, tool ? tool : "", value_member(child->asked, call), event);
+		if (paint->wraps)
+			(void)calls_paint(paint, tool ? tool : "",
+					  value_member(child->asked, call), event);
+		else
+			paint_call(paint, tool ? tool : "",
+				   value_member(child->asked, call), event);
 		if (child->asked)
 			value_remove(child->asked, call);
 	} else if (kind == EVENT_NOTICE) {
@@ -831,8 +856,10 @@ struct screen {
 	bool line_open; /* a part of the line is shown, and the cursor stands behind it */
 	size_t line_ends; /* line ends that came last; shown only when more text comes */
 	bool anything;    /* was written: a blank line precedes the next item */
-	bool text_shown;  /* text of the coming message is shown already */
-	int gone;         /* errno of the failed write: nobody reads any more */
+	bool tight;       /* the last item is one line: none precedes another such item */
+	struct calls read; /* calls in a row that only read: their line is not printed yet */
+	bool text_shown;           /* text of the coming message is shown already */
+	int gone;                  /* errno of the failed write: nobody reads any more */
 	struct screen_call *calls; /* in the order of beginning */
 	struct value *asked; /* id -> arguments, as the model's last message had them */
 	struct screen_child child; /* the open block of a delegate */
@@ -886,12 +913,36 @@ int screen_gone(const struct screen *screen)
 	return screen->gone;
 }
 
-static void screen_stand_off(struct screen *screen)
+/* Leave a blank line before the next item, unless it IS_LINE like the one before. */
+static void screen_gap(struct screen *screen, bool is_line)
 {
-	screen_child_close(&screen->child, &screen->paint);
-	if (screen->anything)
+	if (screen->anything && !(is_line && screen->tight))
 		buf_addc(&screen->paint.out, '\n');
 	screen->anything = true;
+	screen->tight = is_line;
+}
+
+/* Print the line of the calls that only read: another item follows. */
+static void screen_end_reading(struct screen *screen)
+{
+	if (screen->read.count == 0)
+		return;
+	screen_gap(screen, true);
+	calls_print(&screen->read, &screen->paint);
+	calls_clear(&screen->read);
+}
+
+/* Begin an item, which IS_LINE or more. */
+static void screen_begin(struct screen *screen, bool is_line)
+{
+	screen_child_close(&screen->child, &screen->paint);
+	screen_end_reading(screen);
+	screen_gap(screen, is_line);
+}
+
+static void screen_stand_off(struct screen *screen)
+{
+	screen_begin(screen, false);
 }
 
 /* Add streamed, clean TEXT: broken into lines on a terminal, unchanged elsewhere. */
@@ -966,7 +1017,7 @@ static void screen_end_thinking(struct screen *screen)
 	if (since_ms == 0)
 		return;
 	screen->thinking_since_ms = 0;
-	screen_stand_off(screen);
+	screen_begin(screen, true);
 	paint_format(&screen->paint, PAINT_DIM, "thought for %.0f s",
 		     ((double)clock_now_ms() - (double)since_ms) / 1000);
 	(void)buf_addc(&screen->paint.out, '\n');
@@ -1107,17 +1158,34 @@ static void screen_tool_began(struct screen *screen, const struct event *event)
 	screen_end_flow(screen);
 }
 
+/* On a terminal, a call is a line with what matters below it; elsewhere it is a block. */
+static void screen_show_call(struct screen *screen, const char *tool,
+			     const struct value *arguments, const struct value *result)
+{
+	const bool hands_over =
+		value_member(value_member(result, "details"), "patch") != NULL;
+
+	screen_end_flow(screen);
+	if (!screen->options.terminal) {
+		screen_stand_off(screen);
+		paint_call(&screen->paint, tool, arguments, result);
+	} else if (!hands_over && /* the end of the turn tells of it */
+		   !calls_take(&screen->read, &screen->paint, tool, arguments, result)) {
+		screen_begin(screen, true);
+		screen->tight = !calls_paint(&screen->paint, tool, arguments, result);
+	}
+}
+
 static void screen_tool_ended(struct screen *screen, const struct event *event)
 {
 	struct screen_call *call =
 		screen_calls_take(&screen->calls, event->call ? event->call : "");
 
-	screen_begin_item(screen);
-	paint_call(&screen->paint,
-		   call          ? call->tool
-		   : event->tool ? event->tool
-				 : "",
-		   call ? call->arguments : NULL, event->data);
+	screen_show_call(screen,
+			 call          ? call->tool
+			 : event->tool ? event->tool
+				       : "",
+			 call ? call->arguments : NULL, event->data);
 	if (call)
 		screen_call_free(call);
 }
@@ -1292,11 +1360,26 @@ static void screen_note_waiting(struct screen *screen, enum event_kind kind)
 		screen->spinner = screen_spinner_start(screen_tick, screen);
 }
 
-/* Show the row of the model's words that is not complete yet, where a row can be shown. */
+/*
+ * Show the row that is not complete yet, of the model's words or of calls that only read, where a
+ * row can be shown.
+ */
 static void screen_draft(struct screen *screen)
 {
-	if (screen->live != NULL && screen->markdown != NULL && live_is_on(screen->live))
-		live_set_draft(screen->live, markdown_unfinished(screen->markdown));
+	struct str row = STR("");
+	struct paint line = screen->paint;
+
+	if (screen->live == NULL || !live_is_on(screen->live))
+		return;
+	buf_init(&line.out, PAINT_MAX);
+	if (screen->markdown != NULL)
+		row = markdown_unfinished(screen->markdown);
+	if (screen->read.count > 0) {
+		calls_print(&screen->read, &line);
+		row = str_trim(buf_str(&line.out));
+	}
+	live_set_draft(screen->live, row);
+	buf_fini(&line.out);
 }
 
 static bool screen_take(void *context, const struct event *event, struct err *err)
@@ -1324,6 +1407,7 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 void screen_break(struct screen *screen)
 {
 	screen_end_flow(screen);
+	screen_end_reading(screen);
 	(void)buf_addc(&screen->paint.out, '\n');
 	screen_flush(screen);
 	screen->anything = false;
@@ -1337,6 +1421,7 @@ void screen_rest(struct screen *screen)
 	screen->waiting_since_ms = 0;
 	screen_end_flow(screen);
 	screen_child_close(&screen->child, &screen->paint);
+	screen_end_reading(screen);
 	if (screen->spinner_drawn)
 		buf_adds(&screen->paint.out, "\r\x1b[K");
 	screen->spinner_drawn = false;
@@ -1390,10 +1475,12 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	screen->paint.unicode = screen->options.unicode;
 	screen->paint.wraps = screen->options.terminal;
 	screen->paint.links = screen->options.links;
+	screen->paint.talks = screen->options.talks;
 	if (screen->options.terminal)
 		screen->markdown = markdown_new();
 	screen->paint.columns = screen_columns(screen);
 	paint_wrap_init(&screen->wrap);
+	calls_init(&screen->read);
 	screen_flow_init(&screen->flow);
 	return screen;
 }
@@ -1413,6 +1500,7 @@ void screen_free(struct screen *screen)
 	screen_flow_fini(&screen->flow);
 	paint_wrap_fini(&screen->wrap);
 	markdown_free(screen->markdown);
+	calls_fini(&screen->read);
 	paint_fini(&screen->paint);
 	screen_child_fini(&screen->child);
 	value_free(screen->asked);

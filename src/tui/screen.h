@@ -1,7 +1,8 @@
 /*
  * screen: the plain screen of a conversation: a consumer of events that writes to one
  * descriptor, append-only. It shows the words of the model as they stream, each call as a
- * block with a head, the change as a diff, and a closing line. Text from a model or a
+ * block with a head (on a terminal as a line, see commit/calls.h), the change as a diff, and a
+ * closing line. Text from a model or a
  * tool is made safe for a terminal. On a terminal, the words of a model are shown as the Markdown
  * that they are (commit/markdown.h), and their thinking is a line that says how long it took;
  * prose is broken between words (paint.h), and so is the text of tools, behind the bar of its
@@ -26,8 +27,9 @@ struct screen;
 struct screen_options {
 	bool terminal; /* a spinner may be drawn and cleared */
 	bool colour;
-	bool unicode; /* false: boxes and marks are ASCII */
-	bool links;   /* it is known to make links of texts with an address (OSC 8) */
+	bool unicode;  /* false: boxes and marks are ASCII */
+	bool links;    /* it is known to make links of texts with an address (OSC 8) */
+	bool talks;    /* the person has the keys and commands of a conversation */
 	bool thinking; /* show the model's thinking, and not only how long it took */
 	/*
 	 * Of another width, it breaks anew the rows that are longer; false: it keeps each in

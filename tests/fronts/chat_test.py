@@ -535,7 +535,7 @@ def what_is_sent_while_it_works_joins_the_conversation():
         tty.shows("You said: go.")
         tty.wait_until(lambda: tty.row() == "> later" and "── done" in tty.screen.text(), "at the prompt")
         text = tty.screen.text()
-        assert text.index("exit 0") < text.index("\n> and the docs\n") < text.index("You said:"), text
+        assert text.index("● bash") < text.index("\n> and the docs\n") < text.index("You said:"), text
         assert text.count("── done") == 1 and text.count("and the docs") == 1 and "soon:" not in text, text
         tty.type(b"\x15")
         tty.leave()
@@ -936,7 +936,7 @@ def changes_of_all_hands_are_one():
         tty.shows("goes on with the agent second")
         tty.prompt()
         tty.type(b"\x0cmore\r")
-        tty.shows("new.txt +3 -0 created")
+        tty.shows("1 changed file +3 -0 · /diff")
         tty.prompt()
         tty.type(b"\x0c/diff\r")
         tty.shows("+three")

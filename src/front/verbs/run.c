@@ -503,7 +503,7 @@ static void greet(const struct chat *chat)
 /* Open the conversation. RESUME: the id of the session that goes on, or NULL. */
 static int open_talk(struct chat *chat, const char *resume)
 {
-	const struct screen_options look = appearance_look(&chat->appearance);
+	struct screen_options look = appearance_look(&chat->appearance);
 	struct talk_options options = {.console = chat->console,
 				       .kept = true,
 				       .screen = &look,
@@ -512,6 +512,7 @@ static int open_talk(struct chat *chat, const char *resume)
 	struct err err = {0};
 	int code = setup_open(chat->setup, chat->options, &flags);
 
+	look.talks = true;
 	chat->setup->publishes = true;
 	if (code == CODE_DONE)
 		code = layered_take(chat->setup, chat->options, "glovebox chat");

@@ -412,8 +412,10 @@ static void reasoning_is_dim_and_only_with_colour(void **state)
 
 static void on_a_terminal_thinking_is_a_line(void **state)
 {
-	static const struct screen_options terminal = {
-		.terminal = true, .colour = true, .unicode = true, .columns = 40};
+	static const struct screen_options terminal = {.terminal = true,
+						       .colour = true,
+						       .unicode = true,
+						       .columns = 40};
 	static const struct screen_options telling = {.terminal = true,
 						      .colour = true,
 						      .unicode = true,
@@ -429,6 +431,134 @@ static void on_a_terminal_thinking_is_a_line(void **state)
 	(void)state;
 	shows(terminal, cues, "\x1b[2mthought for 0 s\x1b[0m\n\n\x1b[3myes\x1b[0m\n");
 	shows(telling, cues, "\x1b[2mhmhm\x1b[0m\n\n\x1b[3myes\x1b[0m\n");
+}
+
+/* On a terminal a call is a line, and what matters. */
+
+static const struct screen_options on_terminal = {.terminal = true,
+						  .unicode = true,
+						  .talks = true,
+						  .columns = 60};
+
+static void on_a_terminal_a_command_is_a_line_and_its_last_lines(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "bash", NULL,
+		 "{\"arguments\":{\"command\":\"make test\"}}"},
+		{"tool_ended", "c1", "bash", NULL, done_result},
+		{"tool_began", "c2", "bash", NULL, "{\"arguments\":{\"command\":\"true\"}}"},
+		{"tool_ended", "c2", "bash", NULL,
+		 "{\"status\":\"done\",\"text\":\"(command completed with no output)\\n[exit code 0; in .]\",\"exit_code\":0,"
+		 "\"seconds\":0,\"details\":{\"stdout_bytes\":0,\"stderr_bytes\":0}}"},
+		{"tool_began", "c3", "bash", NULL, "{\"arguments\":{\"command\":\"seq 8\"}}"},
+		{"tool_ended", "c3", "bash", NULL,
+		 "{\"status\":\"done\",\"text\":\"1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n[exit code 2, 0 s; in .]\","
+		 "\"exit_code\":2,\"seconds\":0,\"left_out\":{\"lines\":10},"
+		 "\"details\":{\"stdout_bytes\":15}}"},
+		{0},
+	};
+
+	(void)state;
+	shows(on_terminal, cues,
+	      "● bash make test · 0.4 s\n  all\n  3 tests ok\n\n● bash true · 0.0 s\n"
+	      "● bash seq 8 · exit 2 · 0.0 s\n  … 13 more lines\n  4\n  5\n  6\n  7\n  8\n");
+}
+
+static void on_a_terminal_a_failure_has_its_reason(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_ended", "c1", "bash", NULL,
+		 "{\"status\":\"denied\",\"text\":\"No rule lists it.\\nAsk for one.\",\"seconds\":0}"},
+		{"tool_ended", "c2", "read_file", NULL,
+		 "{\"status\":\"timed_out\",\"text\":\"\",\"seconds\":1.5}"},
+		{0},
+	};
+	static const struct screen_options red = {.terminal = true,
+						  .colour = true,
+						  .columns = 40};
+
+	(void)state;
+	shows(on_terminal, cues,
+	      "● bash · denied · 0.0 s\n  No rule lists it.\n\n● read_file · timed out · 1.5 s\n");
+	shows(red, cues,
+	      "\x1b[31m*\x1b[0m \x1b[31mbash\x1b[0m\x1b[2m, \x1b[0m\x1b[31mdenied\x1b[0m\x1b[2m, 0.0 s\x1b[0m\n"
+	      "  No rule lists it.\n\n"
+	      "\x1b[31m*\x1b[0m \x1b[31mread_file\x1b[0m\x1b[2m, \x1b[0m\x1b[31mtimed out\x1b[0m"
+	      "\x1b[2m, 1.5 s\x1b[0m\n");
+}
+
+static void on_a_terminal_an_edit_is_a_patch_that_can_be_copied(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "edit_file", NULL,
+		 "{\"arguments\":{\"path\":\"a.c\",\"edits\":[{\"old\":\"1\",\"new\":\"2\"}]}}"},
+		{"tool_ended", "c1", "edit_file", NULL,
+		 "{\"status\":\"done\",\"text\":\"edited\",\"exit_code\":null,\"seconds\":0,"
+		 "\"details\":{\"diff\":\"--- a/a.c\\n+++ b/a.c\\n@@ -7 +7 @@\\n-1\\n+2\\n\"}}"},
+		{0},
+	};
+
+	(void)state;
+	shows(on_terminal, cues,
+	      "● edit_file a.c:7 +1 -1 · 0.0 s\n--- a/a.c\n+++ b/a.c\n@@ -7 +7 @@\n-1\n+2\n");
+}
+
+static void on_a_terminal_reading_in_a_row_is_one_line(void **state)
+{
+	static const char read[] = "{\"status\":\"done\",\"text\":\"x\",\"seconds\":0}";
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "read_file", NULL, "{\"arguments\":{\"path\":\"a\"}}"},
+		{"tool_ended", "c1", "read_file", NULL, read},
+		{"text", NULL, NULL, "Now", NULL},
+		{"tool_ended", "c2", "read_file", NULL, read},
+		{"tool_ended", "c3", "grep", NULL, read},
+		{"tool_began", "c4", "batch_read", NULL,
+		 "{\"arguments\":{\"files\":[{\"path\":\"b\"},{\"path\":\"c\"}]}}"},
+		{"tool_ended", "c4", "batch_read", NULL, read},
+		{"tool_ended", "c5", "glob", NULL, read},
+		{"turn_ended", NULL, NULL, NULL,
+		 "{\"reason\":\"stopped\",\"iterations\":1,\"usage\":{},\"seconds\":0,\"level\":3,"
+		 "\"patch\":\"--- a/x\\n\",\"changed\":[{\"path\":\"x\",\"added\":2,\"removed\":1},"
+		 "{\"path\":\"y\",\"added\":12,\"removed\":2}]}"},
+		{0},
+	};
+
+	(void)state;
+	shows(on_terminal, cues,
+	      "● read_file a · 0.0 s\n\nNow\n\n● read 3 files, 2 searches\n\n"
+	      "── done · 1 answer · 0.0 s · cell L3 · 2 changed files +14\n-3 · /diff\n");
+}
+
+static void on_a_terminal_the_call_that_hands_over_is_not_shown(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_ended", "c1", "generate_patch", NULL,
+		 "{\"status\":\"done\",\"text\":\"x\",\"seconds\":0,\"details\":{\"patch\":\"--- a/x\\n\"}}"},
+		{"tool_ended", "c2", "generate_patch", NULL,
+		 "{\"status\":\"failed\",\"text\":\"Nothing has changed.\",\"seconds\":0}"},
+		{0},
+	};
+
+	(void)state;
+	shows(on_terminal, cues,
+	      "● generate_patch · failed · 0.0 s\n  Nothing has changed.\n");
+}
+
+static void on_a_terminal_a_call_takes_one_row(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "bash", NULL,
+		 "{\"arguments\":{\"command\":\"echo one two three four five six\\nrm -rf x\"}}"},
+		{"tool_ended", "c1", "bash", NULL,
+		 "{\"status\":\"done\",\"text\":\"\",\"exit_code\":0,\"seconds\":12}"},
+		{0},
+	};
+	static const struct screen_options narrow = {.terminal = true,
+						     .unicode = true,
+						     .columns = 40};
+
+	(void)state;
+	shows(narrow, cues, "● bash echo one two three fou… · 12.0 s\n");
 }
 
 static void a_long_prompt_is_cut(void **state)
@@ -789,6 +919,12 @@ int main(void)
 		cmocka_unit_test(the_change_is_a_diff_that_can_be_copied),
 		cmocka_unit_test(reasoning_is_dim_and_only_with_colour),
 		cmocka_unit_test(on_a_terminal_thinking_is_a_line),
+		cmocka_unit_test(on_a_terminal_a_command_is_a_line_and_its_last_lines),
+		cmocka_unit_test(on_a_terminal_a_failure_has_its_reason),
+		cmocka_unit_test(on_a_terminal_an_edit_is_a_patch_that_can_be_copied),
+		cmocka_unit_test(on_a_terminal_reading_in_a_row_is_one_line),
+		cmocka_unit_test(on_a_terminal_the_call_that_hands_over_is_not_shown),
+		cmocka_unit_test(on_a_terminal_a_call_takes_one_row),
 		cmocka_unit_test(a_long_prompt_is_cut),
 		cmocka_unit_test(narrow_rules_fit),
 		cmocka_unit_test(wide_characters_take_two_columns),
