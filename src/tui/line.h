@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "tui/menu.h"
+#include "tui/choose/menu.h"
 #include "tui/typing.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  * text with mentions. What is found is UTF-8 without control bytes, of the list, and is found again
  * as a mention; mentions lie in the text, in order.
  */
-#include "tui/complete.h"
+#include "tui/choose/complete.h"
 
 #include "base/text/text.h"
 

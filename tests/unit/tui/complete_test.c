@@ -1,5 +1,5 @@
 /* complete: names are found by some of their letters, and mentions in a text. */
-#include "tui/complete.h"
+#include "tui/choose/complete.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

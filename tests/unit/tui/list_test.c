@@ -1,5 +1,5 @@
 /* list: keys in, rows and a choice out. */
-#include "tui/list.h"
+#include "tui/choose/list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

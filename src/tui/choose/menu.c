@@ -1,6 +1,6 @@
 /* menu: the words, the chosen one, and their rows. */
 
-#include "tui/menu.h"
+#include "tui/choose/menu.h"
 
 #include "base/text/text.h"
 #include "tui/paint.h"

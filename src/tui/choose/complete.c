@@ -1,6 +1,6 @@
 /* complete: the names, the way they are found, and mentions in a text. */
 
-#include "tui/complete.h"
+#include "tui/choose/complete.h"
 
 #include "base/memory.h"
 #include "base/text/text.h"

@@ -1,6 +1,6 @@
 /* list: the filter, the keys and the rows. */
 
-#include "tui/list.h"
+#include "tui/choose/list.h"
 
 #include "base/memory.h"
 #include "base/text/text.h"
