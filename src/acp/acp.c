@@ -706,7 +706,8 @@ static void note_event(struct acp_session *session, const struct value *event)
 	} else if (str_is(name, event_kind_name(EVENT_NOTICE))) {
 		buf_clear(&session->notice);
 		(void)buf_addstr(&session->notice, value_str(value_member(event, "text")));
-	} else if (str_is(name, event_kind_name(EVENT_APPROVAL_WANTED))) {
+	} else if (str_is(name, event_kind_name(EVENT_APPROVAL_WANTED)) &&
+		   value_member(event, "decided") == NULL) {
 		ask_permission(session, event);
 	} else if (str_is(name, event_kind_name(EVENT_APPROVAL_GIVEN))) {
 		end_permission(session, event);

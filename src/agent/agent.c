@@ -1143,11 +1143,6 @@ static bool agent_listen(void *context, const struct event *event, struct err *e
 	return history_event(context, event, err);
 }
 
-static bool agent_permits(void *context, const struct event *event)
-{
-	return agent_calls_permit(context, event);
-}
-
 static bool agent_watch(int set, int fd, struct err *err)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -1276,7 +1271,7 @@ static void agent_forget_tools(struct agent *agent)
 static void agent_free(struct agent *agent)
 {
 	recorder_set_listener(agent->options.recorder, (struct event_sink){0});
-	recorder_set_permits(agent->options.recorder, NULL, NULL);
+	recorder_set_permits(agent->options.recorder, (struct recorder_permits){0});
 	agent_forget_tools(agent);
 	value_free(agent->attached);
 	history_fini(&agent->history);
@@ -1289,13 +1284,18 @@ bool agent_open(const struct agent_options *options, struct agent **agent, struc
 {
 	struct agent *made = memory_alloc(sizeof(*made));
 	struct event_sink listener = {.event = agent_listen, .context = &made->history};
+	const struct recorder_permits permits = {
+		.decides = agent_calls_decide,
+		.answers = agent_calls_answer_question,
+		.context = made,
+	};
 
 	made->options = *options;
 	made->stop_fd = -1;
 	made->timer_fd = -1;
 	history_init(&made->history);
 	recorder_set_listener(options->recorder, listener);
-	recorder_set_permits(options->recorder, agent_permits, made);
+	recorder_set_permits(options->recorder, permits);
 	agent_offer_tools(made);
 	if (!agent_check_money(options, err) || !agent_checks_judge(made, err) ||
 	    !agent_open_stop(made, err) ||

@@ -215,6 +215,7 @@ struct agent {
 	size_t fixed_bytes;     /* of each request: the system prompt and the tools */
 	struct turn *turn;      /* under way; NULL: none */
 	struct value *attached; /* goes with the next text of the person; NULL: nothing */
+	enum hook_decision permission; /* of the question that is being recorded */
 	unsigned syntax_missing; /* languages whose tool is not in the cell (checks.c) */
 };
 
@@ -291,11 +292,9 @@ bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
  */
 bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err);
 
-/*
- * EVENT_APPROVAL_WANTED: ask the hooks whether the call may run. True: a hook has answered
- * the question, or nobody can, and it is not to be shown.
- */
-bool agent_calls_permit(struct agent *agent, const struct event *event);
+/* For recorder_permits, with the agent as context: hooks, or that there is nobody to ask. */
+const char *agent_calls_decide(void *context, const struct event *event);
+void agent_calls_answer_question(void *context, const struct event *event);
 
 /*
  * Take the facts for the hand-over from RESULT of TOOL: the patch of generate_patch, and

@@ -264,23 +264,36 @@ static bool calls_tell(struct agent *agent, struct turn *turn, const struct aske
 		       struct err *err)
 {
 	if (asked->running == NULL)
-		return calls_refused(agent, asked, err);
+		return true;
 	calls_settle(turn, asked);
 	return calls_after(agent, turn, asked, err);
+}
+
+/* Ask the hooks about COUNT calls, and answer those that they refuse. */
+static bool calls_ask_hooks(struct agent *agent, struct turn *turn, struct asked *asked,
+			    size_t count, struct err *err)
+{
+	bool fine = true;
+
+	for (size_t i = 0; i < count && fine; i++)
+		fine = calls_before(agent, turn, &asked[i], err);
+	for (size_t i = 0; i < count && fine && !turn->over; i++)
+		fine = asked[i].hooks.decision != HOOK_DENY ||
+		       calls_refused(agent, &asked[i], err);
+	return fine;
 }
 
 /* *RAN: the calls have their results. Else a hook has ended the turn before them. */
 static bool calls_run_batch(struct agent *agent, struct turn *turn, struct asked *asked,
 			    size_t count, bool *ran, struct err *err)
 {
-	bool fine = true;
+	bool fine;
 
 	turn->asked = asked;
 	turn->asked_count = count;
 	for (size_t i = 0; i < count; i++)
 		hook_answer_init(&asked[i].hooks);
-	for (size_t i = 0; i < count && fine; i++)
-		fine = calls_before(agent, turn, &asked[i], err);
+	fine = calls_ask_hooks(agent, turn, asked, count, err);
 	*ran = fine && !turn->over;
 	if (*ran)
 		calls_wait(agent, turn, asked, count);
@@ -335,18 +348,6 @@ static enum hook_decision calls_ask_permission(struct agent *agent,
 	return decision;
 }
 
-/* Answer the question of EVENT. */
-static void calls_answer_question(const struct agent *agent, const struct event *event,
-				  enum approval_answer answer, enum approval_by by)
-{
-	auto_value struct value *reply =
-		approval_reply(answer, by, value_text(value_member(event->data, "hash")));
-
-	/* This fails when the call has ended meanwhile: it needs no answer then. */
-	(void)session_answer(agent->options.session, event->call,
-			     value_integer(value_member(event->data, "id")), reply, NULL);
-}
-
 static void calls_notify(struct agent *agent, const struct event *event)
 {
 	struct hook_moment moment = {.kind = HOOK_NOTIFICATION, .word = "permission_prompt"};
@@ -363,28 +364,37 @@ static void calls_notify(struct agent *agent, const struct event *event)
 	hook_answer_fini(&answer);
 }
 
-bool agent_calls_permit(struct agent *agent, const struct event *event)
+const char *agent_calls_decide(void *context, const struct event *event)
 {
+	struct agent *agent = context;
 	/* A delegate's question has been put to the hooks in its own process. */
 	const bool relayed = value_member(event->data, "delegates") != NULL;
 	const struct asked *asked = relayed ? NULL : calls_find(agent->turn, event->call);
-	enum hook_decision decision = HOOK_SILENT;
 
+	agent->permission = HOOK_SILENT;
 	if (asked != NULL && agent->options.hooks != NULL)
-		decision = calls_ask_permission(agent, asked, event);
-	if (decision == HOOK_ALLOW || decision == HOOK_DENY) {
-		calls_answer_question(agent, event,
-				      decision == HOOK_ALLOW ? APPROVAL_ONCE : APPROVAL_NO,
-				      APPROVAL_BY_HOOK);
-		return true;
-	}
-	if (!agent->options.answered) {
-		calls_answer_question(agent, event, APPROVAL_NO, APPROVAL_BY_NOBODY);
-		return true;
-	}
+		agent->permission = calls_ask_permission(agent, asked, event);
+	if (agent->permission != HOOK_SILENT)
+		return "hook";
+	if (!agent->options.answered)
+		return "nobody";
 	if (agent->options.hooks != NULL)
 		calls_notify(agent, event);
-	return false;
+	return NULL;
+}
+
+void agent_calls_answer_question(void *context, const struct event *event)
+{
+	const struct agent *agent = context;
+	const bool by_hook = agent->permission != HOOK_SILENT;
+	auto_value struct value *reply =
+		approval_reply(agent->permission == HOOK_ALLOW ? APPROVAL_ONCE : APPROVAL_NO,
+			       by_hook ? APPROVAL_BY_HOOK : APPROVAL_BY_NOBODY,
+			       value_text(value_member(event->data, "hash")));
+
+	/* This fails when the call has ended meanwhile: it needs no answer then. */
+	(void)session_answer(agent->options.session, event->call,
+			     value_integer(value_member(event->data, "id")), reply, NULL);
 }
 
 static bool calls_go_beside(const struct asked *asked)

@@ -240,7 +240,8 @@ static void relay(struct delegation *delegation, const struct value *event)
 		approval_relay_over(delegation->running, call, relay.id);
 		return;
 	}
-	if (!str_is(kind, event_kind_name(EVENT_APPROVAL_WANTED)))
+	if (!str_is(kind, event_kind_name(EVENT_APPROVAL_WANTED)) ||
+	    value_member(event, "decided") != NULL)
 		return;
 	data = approval_relay_data(delegation->running, delegation->agent, event);
 	if (!delegation->asked)

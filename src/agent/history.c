@@ -887,8 +887,7 @@ bool history_line(struct history *history, struct str json, struct err *err)
 struct recorder {
 	struct journal *journal;
 	struct event_sink front, listener;
-	bool (*permits)(void *context, const struct event *event); /* or NULL */
-	void *permits_context;
+	struct recorder_permits permits;
 	char session[JOURNAL_ID + 1];
 	int64_t last_number;
 	struct buf json;
@@ -941,12 +940,9 @@ void recorder_set_listener(struct recorder *recorder, struct event_sink listener
 	recorder->listener = listener;
 }
 
-void recorder_set_permits(struct recorder *recorder,
-			  bool (*permits)(void *context, const struct event *event),
-			  void *context)
+void recorder_set_permits(struct recorder *recorder, struct recorder_permits permits)
 {
 	recorder->permits = permits;
-	recorder->permits_context = context;
 }
 
 bool recorder_begin(struct recorder *recorder, const char *workspace, const char *agent,
@@ -1071,7 +1067,8 @@ static void recorder_pass(struct event_sink sink, const struct event *event)
 		(void)sink.event(sink.context, event, NULL);
 }
 
-bool recorder_event(struct recorder *recorder, struct event *event, struct err *err)
+static bool recorder_take_event(struct recorder *recorder, struct event *event,
+				struct err *err)
 {
 	bool kept = event_is_kept(event->kind);
 
@@ -1090,9 +1087,26 @@ bool recorder_event(struct recorder *recorder, struct event *event, struct err *
 		recorder->last_number = event->number;
 		recorder_pass(recorder->listener, event);
 	}
-	if (event->kind != EVENT_APPROVAL_WANTED || recorder->permits == NULL ||
-	    !recorder->permits(recorder->permits_context, event))
-		recorder_pass(recorder->front, event);
+	recorder_pass(recorder->front, event);
+	return true;
+}
+
+bool recorder_event(struct recorder *recorder, struct event *event, struct err *err)
+{
+	const struct recorder_permits *permits = &recorder->permits;
+	auto_value struct value *data = NULL;
+	const char *by = NULL;
+
+	if (event->kind == EVENT_APPROVAL_WANTED && permits->decides != NULL)
+		by = permits->decides(permits->context, event);
+	if (by == NULL)
+		return recorder_take_event(recorder, event, err);
+	data = value_copy(event->data);
+	value_set_text(data, "decided", by);
+	event->data = data;
+	if (!recorder_take_event(recorder, event, err))
+		return false;
+	permits->answers(permits->context, event);
 	return true;
 }
 

@@ -195,13 +195,19 @@ struct event_sink recorder_sink(struct recorder *recorder);
 
 /* LISTENER (the agent's history) gets each kept event before the front does. */
 void recorder_set_listener(struct recorder *recorder, struct event_sink listener);
-/*
- * PERMITS gets each EVENT_APPROVAL_WANTED before the front does. True: the question has its
- * answer, and the front does not get it. NULL: nobody is asked before the front.
- */
-void recorder_set_permits(struct recorder *recorder,
-			  bool (*permits)(void *context, const struct event *event),
-			  void *context);
+/* Answers to questions that no front is asked. */
+struct recorder_permits {
+	/*
+	 * The word for the one who decides about EVENT, an EVENT_APPROVAL_WANTED; it becomes the
+	 * member `decided` of the event. NULL: the front asks a person.
+	 */
+	const char *(*decides)(void *context, const struct event *event);
+	/* EVENT, about which `decides` gave a word, has been shown: answer it. */
+	void (*answers)(void *context, const struct event *event);
+	void *context;
+};
+/* PERMITS is asked before a question is recorded. Both members NULL: the front is asked. */
+void recorder_set_permits(struct recorder *recorder, struct recorder_permits permits);
 
 /*
  * A new session in the journal. Without this, events are numbered and shown but not

@@ -1345,6 +1345,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	setup->undo_space = config_undo_space(config);
 	if (config_value(config, "models") != NULL)
 		setup->models = value_copy(config_value(config, "models"));
+	setup->hooks = value_ref(config_value(config, "hooks"));
 	if (!flags->shipped_only)
 		agents_files_know_names(config, setup->workspace);
 	if (flags->policy_file == NULL &&
@@ -1761,6 +1762,7 @@ void setup_fini(struct setup *setup)
 	value_free(setup->entries);
 	free(setup->own_tools);
 	value_free(setup->models);
+	value_free(setup->hooks);
 	value_free(setup->agents);
 	config_role_fini(&setup->role);
 	free(setup->workspace);

@@ -85,6 +85,7 @@ struct setup {
 	size_t credential_count;
 	struct value *agents; /* all agents: name -> the agent's own model, or null */
 	struct value *models; /* of the configuration, for the catalogue; NULL: nothing */
+	struct value *hooks;  /* of the configuration (extend/hooks.h); NULL: none */
 	/*
 	 * explain: where keys come from: key ("write", "limits.memory") -> words; an
 	 * absent key has its default

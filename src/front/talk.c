@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/agents.h"
+#include "front/extend/hook_files.h"
 #include "front/output/formats.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
@@ -223,7 +224,8 @@ static bool take(void *context, const struct event *event, struct err *err)
 
 		if (call != NULL)
 			screen_call_free(call);
-	} else if (event->kind == EVENT_APPROVAL_WANTED && asking->session != NULL) {
+	} else if (event->kind == EVENT_APPROVAL_WANTED && asking->session != NULL &&
+		   value_member(event->data, "decided") == NULL) {
 		if (!show_preview(asking, event, err))
 			return false;
 		ask(asking, event);
@@ -431,7 +433,7 @@ struct talk {
 	bool answered;                  /* questions get an answer */
 	bool relays; /* the answers come from the caller that started this run */
 	bool broken; /* an event could not be recorded */
-	struct agent_hooks front_hooks; /* of the options; `ask` NULL: none */
+	struct hook_files *hooks; /* of the configuration, and behind them of the options */
 };
 
 /* The value of the variable NAME. NULL: it is not set, or empty. */
@@ -557,7 +559,7 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.cancel_fd = interrupt_fd(talk->interrupt),
 		.steers = talk->console != NULL ? steers : NULL,
 		.steers_context = talk->console,
-		.hooks = talk->front_hooks.ask != NULL ? &talk->front_hooks : NULL,
+		.hooks = hook_files_asks(talk->hooks),
 		.answered = talk->answering || talk->asking != NULL,
 	};
 }
@@ -591,7 +593,10 @@ static int open_session(struct talk *talk, struct setup *setup,
 	struct session_options options = {
 		.ready_workers = READY_WORKERS,
 		.sink = recorder_sink(talk->recorder),
-		.answers_approvals = talk->answering || talk->asking != NULL,
+		.answers_approvals =
+			talk->answering || talk->asking != NULL ||
+			hooks_has(hook_files_hooks(talk->hooks), HOOK_BEFORE_CALL) ||
+			hooks_has(hook_files_hooks(talk->hooks), HOOK_PERMISSION),
 		.relays_approvals = talk->relays,
 		.keep_rule = setup->keeps_rules && !talk->relays ? keep_rule : NULL,
 		.keep_rule_context = setup,
@@ -673,13 +678,14 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->counts_answers = options->counts_answers;
 	talk->answering = options->answers;
 	talk->answered = options->answers || options->console != NULL;
-	if (options->hooks != NULL)
-		talk->front_hooks = *options->hooks;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
 	if (!interrupt_open(&talk->interrupt, &err) ||
 	    !open_orchestrate(talk, options->request, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (!hook_files_open(setup, interrupt_fd(talk->interrupt), options->hooks,
+			     &talk->hooks, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
 	talk->recorder = recorder_new(NULL, open_view(talk, options));
 	code = open_session(talk, setup, open_meanwhile, &opening, &talk->session);
 	if (code == CODE_DONE && opening.failed)
@@ -703,6 +709,7 @@ void talk_close(struct talk *talk)
 	screen_free(talk->screen);
 	json_events_free(talk->json);
 	journal_close(talk->journal);
+	hook_files_close(talk->hooks);
 	free(talk->asked);
 	model_close(talk->model);
 	catalogue_close(talk->catalogue);

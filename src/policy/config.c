@@ -657,6 +657,10 @@ const struct row keys_config[] = {
 		 "`{NAME: {command, args, env, start_s, timeout_s, disabled}}`: programs that speak MCP "
 		 "over standard input and output, started in a cell; their tools are called "
 		 "`NAME_tool` ([servers.md](servers.md))."},
+	{"hooks", ROW_VALUES, .home = KEY_KEPT, .initial = "none",
+	 .description = "`{MOMENT: [{matcher, hooks: [{type, command, timeout, where, required}]}]}`: "
+			"programs that are told what an agent does, and may refuse it "
+			"([hooks.md](hooks.md))."},
 	{"models", ROW_ENTRIES, .home = KEY_KEPT, .max = ENTRIES_MAX, .check = are_models,
 	 .initial = "the shipped catalogue",
 	 .description = "`{NAME: entry}`: context and prices of models ([models.md](models.md)); an entry "

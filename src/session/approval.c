@@ -1276,7 +1276,7 @@ bool approval_can_ask(const struct running *running)
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	approval_command(running, &command);
 	/* A person cannot read bytes as hexadecimal digits. */
-	fits = !command.overflowed && !running->told.quiet &&
+	fits = !command.overflowed && !running->told.quiet && !running->told.unheard &&
 	       running->session->answers_approvals &&
 	       !value_is_true(value_member(running->arguments, "hex"));
 	buf_fini(&command);
@@ -1620,8 +1620,9 @@ void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 	struct running *running = running_of(session, number);
 
 	/* The caller of a job does not listen any more. */
-	if (running == NULL || running->told.quiet || running->job != NULL ||
-	    running->cancelled || !session->answers_approvals || is_above_ceiling(target))
+	if (running == NULL || running->told.quiet || running->told.unheard ||
+	    running->job != NULL || running->cancelled || !session->answers_approvals ||
+	    is_above_ceiling(target))
 		outlet_decide(cell_outlet(session->cell), connection, false);
 	else
 		ask_host(running, connection, target, because);

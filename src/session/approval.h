@@ -22,6 +22,8 @@
  *   agent, workspace, folder (where it would run)
  *   hash      SHA-256 over all of the above but the number, as sorted JSON
  *   wait_s    after this time without an answer the answer is no
+ *   decided   only in an agent's record: a hook decides, or there is nobody to ask
+ *             (agent/history.h)
  *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
  *
  * An answer is {"action": "accept", "content": {"answer": "once" | "session" | "always",

@@ -993,6 +993,17 @@ void remotes_free(struct remotes *remotes)
 	free(remotes);
 }
 
+bool remotes_names(const struct tool *tool, const char **server, const char **remote)
+{
+	const struct remotes_tool *ours = tool->keeper;
+
+	if (tool->begin != remotes_begin)
+		return false;
+	*server = ours->server->name;
+	*remote = ours->remote_name;
+	return true;
+}
+
 const struct tool *const *remotes_tools(const struct remotes *remotes)
 {
 	return remotes->table;

@@ -61,6 +61,9 @@ struct remotes *remotes_start(const struct remotes_options *options);
 /* Call it before the session is closed, and after the users of these tools have ended. */
 void remotes_free(struct remotes *remotes);
 
+/* Is TOOL one of a server? Then its names: of the server, and of the tool there; borrowed. */
+bool remotes_names(const struct tool *tool, const char **server, const char **remote);
+
 /* The tools of the options, then those of the servers; NULL-ended. */
 const struct tool *const *remotes_tools(const struct remotes *remotes);
 /* Sentences that say which server or tool was left out, and why. The list grows. */

@@ -1,0 +1,29 @@
+/*
+ * hook_files: the hooks of a run (extend/hooks.h): those of the person's configuration. A
+ * configuration whose hooks cannot be read is refused: a guard must not fall away in silence.
+ */
+#pragma once
+
+#include "agent/hooks.h"
+#include "base/err.h"
+#include "extend/hook_run.h"
+#include "extend/hooks.h"
+#include "front/setup.h"
+
+#include <stdbool.h>
+
+struct hook_files;
+
+/*
+ * Read the hooks for runs of SETUP, which is borrowed; CANCEL_FD as in hook_options. BEHIND is
+ * copied, and asked behind them; NULL: nothing. Call hook_files_close in either case.
+ */
+bool hook_files_open(const struct setup *setup, int cancel_fd,
+		     const struct agent_hooks *behind, struct hook_files **files,
+		     struct err *err);
+void hook_files_close(struct hook_files *files); /* NULL is fine */
+
+const struct hooks *hook_files_hooks(const struct hook_files *files);
+/* For agent_options and for hook_run_play; valid as long as FILES. */
+const struct agent_hooks *hook_files_asks(const struct hook_files *files);
+const struct hook_options *hook_files_options(const struct hook_files *files);

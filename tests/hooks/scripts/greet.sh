@@ -1,0 +1,3 @@
+#!/bin/bash
+# Words for the person.
+echo '{"systemMessage": "Remember to tag the release", "suppressOutput": true}'
