@@ -319,7 +319,6 @@ static const char *wish_of(struct str effect)
 		const char *effect, *wish;
 	} wishes[] = {
 		{"command", "run a command that is not listed"},
-		{"hook", "do what a hook leaves to a person"},
 		{"network", "reach a host that is not listed"},
 		{"read", "read a folder that it was not given, and all below it"},
 		{"write", "write to a folder that it was not given, and to all below it"},
@@ -1315,8 +1314,11 @@ static void ask_command(struct running *running)
 {
 	const struct verdict *wanted = running->asking.wanted;
 	const char *effect = running->asking.by_caller ? "hook" : "command";
-	struct buf command, scope, grant;
+	struct buf command, scope, grant, wish;
 
+	buf_init(&wish, COMMAND_SHOWN_MAX);
+	if (running->asking.by_caller)
+		(void)buf_addf(&wish, "make a call. %s", wanted->because);
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	buf_init(&scope, SHOWN_MAX);
 	buf_init(&grant, SHOWN_MAX);
@@ -1324,6 +1326,7 @@ static void ask_command(struct running *running)
 	scope_command(buf_str(&command), effect, &scope, &grant);
 	auto_value struct value *always = always_of_command(running, buf_str(&command));
 	const struct question subject = {.effect = str_of(effect),
+					 .wish = buf_str(&wish),
 					 .always = always,
 					 .subject = buf_str(&command),
 					 .because = str_of(wanted->because),
@@ -1331,6 +1334,7 @@ static void ask_command(struct running *running)
 					 .scope = buf_str(&scope)};
 	if (approval_put(running, APPROVAL_COMMAND, &subject, grant.data) == NULL)
 		running_proceed(running);
+	buf_fini(&wish);
 	buf_fini(&grant);
 	buf_fini(&scope);
 	buf_fini(&command);

@@ -9,7 +9,7 @@
  *             "read" and "write": a folder outside of what the policy shows or lets be
  *             written; or the effect that a tool of the front names by its `leave`
  *             (tool.h)
- *   wish      for the last of these: what is wanted, in words
+ *   wish      for "hook" and the last of these: what is wanted, in words
  *   subject   the command's text, host:port, the folder's real path, or all that would
  *             happen
  *   command   the whole command that asks for it, or its tool and arguments

@@ -491,6 +491,25 @@ def an_answer_holds_once(place):
 
 
 @at_desk
+def a_hook_has_the_editor_asked(place):
+    asks = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
+                                              "permissionDecisionReason": "look at it"}})
+    place.write("../hooks.json", json.dumps({"hooks": {"PreToolUse": [
+        {"matcher": "Write", "hooks": [{"type": "command", "command": f"echo '{asks}'"}]},
+        {"matcher": "Bash", "hooks": [{"type": "command", "command": "echo no commands >&2; exit 2"}]}]}}))
+    left = [chosen("once"), chosen("no")]
+    client, session = place.open(
+        *[turn("", call("write_file", path=name, content="x")) for name in ("a", "b")],
+        turn("", call("bash", command="true")), turn("Done."),
+        options=["--config", os.path.join(place.folder, "hooks.json")], answers={QUESTION: lambda _params: left.pop(0)})
+    _, updates = client.prompt(session, "write")
+    assert [one["status"] for one in results(updates).values()] == ["completed", "failed", "failed"], updates
+    asked = [m["params"] for m in client.messages if m.get("method") == QUESTION]
+    assert len(asked) == 2 and "look at it" in text_of(asked[0]["toolCall"]), asked
+    client.close()
+
+
+@at_desk
 def an_answer_holds_for_the_session(place):
     client, session = outside(place, chosen("session"), reads=2)
     _, updates = client.prompt(session, "read it")

@@ -1011,6 +1011,43 @@ def what_no_rule_lists_is_asked_for():
         tty.leave()
 
 
+def hooked(moment, command):
+    return {"hooks": {moment: [{"hooks": [{"type": "command", "command": command}]}]},
+            "agents": {"default": {"write": ["."]}}}
+
+
+@tap.case
+def a_hook_leaves_a_call_to_the_person():
+    script = {"name": "hooked", "turns": [
+        {"calls": [{"tool": "write_file", "arguments": {"path": name, "content": "x"}}]} for name in ("a", "b")]}
+    script["turns"].append({"text": "Done.", "repeat": True})
+    asks = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
+                                              "permissionDecisionReason": "look at it"}})
+    with Chat(script, config=hooked("PreToolUse", f"echo '{asks}'")) as tty:
+        tty.type(b"go\r")
+        tty.shows("Allow it?")
+        assert "wants to make a call. A hook asks a person: look at it" in " ".join(tty.screen.text().split())
+        tty.type(b"o")
+        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        tty.type(b"n")
+        tty.shows("Done.")
+        tty.prompt()
+        assert made(tty, "a") and not made(tty, "b")
+        tty.leave()
+
+
+@tap.case
+def a_hook_refuses_a_prompt_and_the_next_one_is_sent():
+    with Chat(config=hooked("UserPromptSubmit", "grep -q hunter2 && { echo no passwords here >&2; exit 2; }; exit 0")) as tty:
+        tty.type(b"it is hunter2\r")
+        tty.shows("no passwords here")
+        tty.prompt()
+        tty.type(b"it is blue\r")
+        tty.says("it is blue")
+        assert "You said: it is hunter2" not in tty.screen.text()
+        tty.leave()
+
+
 @tap.case
 def what_is_answered_with_always_becomes_a_rule():
     script, config = asking("mkdir made", "env mkdir other", "mkdir made/in")
