@@ -71,20 +71,35 @@ static bool fault(const struct reading *reading, const char *why, struct err *er
 		       reading->at + 1, why);
 }
 
-static void note(const struct reading *reading, const char *why)
+static void add_note(struct hooks *hooks, const struct hook_note *note)
 {
-	struct hooks *hooks = reading->hooks;
-
 	if (hooks->note_count == NOTES_MAX)
 		return;
 	hooks->notes =
 		memory_grow(hooks->notes, hooks->note_count + 1, sizeof(*hooks->notes));
-	hooks->notes[hooks->note_count++] = (struct hook_note){
-		.source = reading->source,
-		.moment = arena_copy(&hooks->arena,
-				     str_part(str_of(reading->moment), 0, PLACE_MAX)),
-		.why = why,
-	};
+	hooks->notes[hooks->note_count++] = *note;
+}
+
+static void note(const struct reading *reading, const char *why)
+{
+	struct hooks *hooks = reading->hooks;
+
+	add_note(hooks, &(struct hook_note){
+				.source = reading->source,
+				.moment = arena_copy(&hooks->arena,
+						     str_part(str_of(reading->moment), 0,
+							      PLACE_MAX)),
+				.why = why,
+			});
+}
+
+void hooks_leave_out(struct hooks *hooks, const char *source, const char *why)
+{
+	add_note(hooks, &(struct hook_note){
+				.source = arena_copy(&hooks->arena, str_of(source)),
+				.moment = "",
+				.why = arena_copy(&hooks->arena, str_of(why)),
+			});
 }
 
 static bool is_list_of_names(const char *matcher)

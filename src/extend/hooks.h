@@ -42,7 +42,7 @@ struct hook {
 	const char *source; /* the name of the file in which it stands */
 };
 
-/* Something that is not run. */
+/* Something that is not run. MOMENT is empty where the whole file is meant. */
 struct hook_note {
 	const char *source, *moment, *why;
 };
@@ -67,6 +67,9 @@ bool hooks_add(struct hooks *hooks, const struct value *map, const char *source,
 /* The same for TEXT, a file whose member "hooks" is such a map; without it nothing is added. */
 bool hooks_parse(struct hooks *hooks, struct str text, const char *source, bool own,
 		 struct err *err);
+
+/* Note that the file SOURCE does not count, for the reason WHY. */
+void hooks_leave_out(struct hooks *hooks, const char *source, const char *why);
 
 /* Is there a hook for KIND? */
 bool hooks_has(const struct hooks *hooks, enum hook_kind kind);

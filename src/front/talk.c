@@ -683,7 +683,7 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	if (!interrupt_open(&talk->interrupt, &err) ||
 	    !open_orchestrate(talk, options->request, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	if (!hook_files_open(setup, interrupt_fd(talk->interrupt), options->hooks,
+	if (!hook_files_open(setup, interrupt_fd(talk->interrupt), options->hooks, false,
 			     &talk->hooks, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	talk->recorder = recorder_new(NULL, open_view(talk, options));

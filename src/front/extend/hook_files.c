@@ -5,12 +5,17 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/str.h"
+#include "extend/brought.h"
 #include "extend/hook_run.h"
 #include "extend/hooks.h"
+#include "extend/trust.h"
 #include "front/setup.h"
+#include "front/verb.h"
 #include "policy/policy.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct hook_files {
@@ -28,9 +33,63 @@ static const char *mode_of(void *context)
 	return files->asks_person ? "default" : "acceptEdits";
 }
 
+/* The files of the workspace. */
+
+static bool is_any_let_in(const struct trust *trust)
+{
+	for (size_t i = 0; i < trust->count; i++) {
+		if (trust->entries[i].kind == BROUGHT_HOOK &&
+		    trust->entries[i].hash[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
+/* Add the hooks of ITEM, or the reason why they do not count. */
+static void take_file(struct hooks *hooks, const struct trust *trust,
+		      const struct brought *item)
+{
+	const enum trust_state state = trust_of(trust, item);
+	char why[ERR_TEXT_MAX];
+	struct err err = {0};
+
+	if (item->problem != NULL) {
+		hooks_leave_out(hooks, item->file, item->problem);
+	} else if (state != TRUST_GIVEN) {
+		(void)snprintf(why, sizeof(why), "%s; glovebox trust add hook/%.200s",
+			       trust_state_name(state), item->name);
+		hooks_leave_out(hooks, item->file, why);
+	} else if (!hooks_parse(hooks, str_of(item->text), item->file, false, &err)) {
+		(void)verb_complain(CODE_DONE, "the hooks of %s are left out: %s",
+				    item->file, err.text);
+		hooks_leave_out(hooks, item->file, err.text);
+	}
+}
+
+static bool read_workspace(struct hooks *hooks, const struct setup *setup, bool lists,
+			   struct err *err)
+{
+	const struct policy *bounds = setup->bounds != NULL ? setup->bounds : setup->policy;
+	struct brought_list list = {0};
+	struct trust trust = {0};
+	bool fine;
+
+	if (!brought_is_any(setup->workspace))
+		return true;
+	fine = trust_read(setup->workspace, &trust, err);
+	if (fine && (lists || is_any_let_in(&trust)))
+		fine = brought_read(bounds, BROUGHT_HOOK, NULL, setup_least_level(setup),
+				    &list, err);
+	for (size_t i = 0; fine && i < list.count; i++)
+		take_file(hooks, &trust, &list.items[i]);
+	brought_fini(&list);
+	trust_fini(&trust);
+	return fine || err_while(err, "the hooks of this workspace");
+}
+
 bool hook_files_open(const struct setup *setup, int cancel_fd,
-		     const struct agent_hooks *behind, struct hook_files **opened,
-		     struct err *err)
+		     const struct agent_hooks *behind, bool lists,
+		     struct hook_files **opened, struct err *err)
 {
 	struct hook_files *files = memory_alloc(sizeof(*files));
 
@@ -52,7 +111,8 @@ bool hook_files_open(const struct setup *setup, int cancel_fd,
 	return hooks_add(files->hooks, setup->hooks,
 			 setup->config != NULL ? path_base_name(setup->config)
 					       : "config.json",
-			 true, err);
+			 true, err) &&
+	       read_workspace(files->hooks, setup, lists, err);
 }
 
 void hook_files_close(struct hook_files *files)

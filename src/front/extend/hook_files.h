@@ -1,6 +1,8 @@
 /*
- * hook_files: the hooks of a run (extend/hooks.h): those of the person's configuration. A
+ * hook_files: the hooks of a run (extend/hooks.h): those of the person's configuration, and of
+ * the files of the workspace (extend/brought.h) that the person has let in (extend/trust.h). A
  * configuration whose hooks cannot be read is refused: a guard must not fall away in silence.
+ * A file of the workspace that cannot be read is left out, and the person is told.
  */
 #pragma once
 
@@ -16,11 +18,13 @@ struct hook_files;
 
 /*
  * Read the hooks for runs of SETUP, which is borrowed; CANCEL_FD as in hook_options. BEHIND is
- * copied, and asked behind them; NULL: nothing. Call hook_files_close in either case.
+ * copied, and asked behind them; NULL: nothing. Call it before SETUP opens its session, and
+ * hook_files_close in either case. Files of the workspace are read in a cell of their own, and
+ * only where some were let in, or where the caller LISTS them all.
  */
 bool hook_files_open(const struct setup *setup, int cancel_fd,
-		     const struct agent_hooks *behind, struct hook_files **files,
-		     struct err *err);
+		     const struct agent_hooks *behind, bool lists,
+		     struct hook_files **files, struct err *err);
 void hook_files_close(struct hook_files *files); /* NULL is fine */
 
 const struct hooks *hook_files_hooks(const struct hook_files *files);

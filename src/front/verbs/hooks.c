@@ -119,9 +119,11 @@ static int list_text(const struct hooks *hooks, FILE *out)
 
 		(void)fputs(i == 0 ? "\n" : "", out);
 		verb_print_name(note->source, 0, out);
-		(void)fputs(", ", out);
+		(void)fputs(note->moment[0] != '\0' ? ", " : "", out);
 		verb_print_name(note->moment, 0, out);
-		(void)fprintf(out, ": %s.\n", note->why);
+		(void)fputs(": ", out);
+		verb_print_name(note->why, 0, out);
+		(void)fputc('\n', out);
 	}
 	return verb_printed(CODE_DONE, out);
 }
@@ -135,7 +137,7 @@ static int list_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code = setup_open(&setup, options, &flags);
 
-	if (code == CODE_DONE && !hook_files_open(&setup, -1, NULL, &files, &err))
+	if (code == CODE_DONE && !hook_files_open(&setup, -1, NULL, true, &files, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
 	if (code == CODE_DONE)
 		code = options_given(options, "json")
@@ -147,9 +149,11 @@ static int list_run(const struct options *options, FILE *out)
 }
 
 static const char list_help[] =
-	"List the hooks that a run in this workspace asks: those of your configuration. What\n"
-	"is not run is listed below them with the reason: moments that this program does not\n"
-	"know, and hooks of another type than \"command\".";
+	"List the hooks that a run in this workspace asks: those of your configuration, and\n"
+	"those of the workspace (.glovebox/hooks.json, .claude/settings.json) that you have\n"
+	"let in with glovebox trust add. What is not run is listed below them, with the\n"
+	"reason: files that you have not let in, moments that this program does not know,\n"
+	"and hooks of another type than \"command\".";
 
 const struct verb verb_hooks_list = {
 	.name = "hooks list",
@@ -264,7 +268,7 @@ static int play(struct setup *setup, enum hook_kind kind, const struct value *gi
 	int code = CODE_DONE;
 	size_t count = 0;
 
-	if (!hook_files_open(setup, -1, NULL, &files, &err))
+	if (!hook_files_open(setup, -1, NULL, false, &files, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else
 		code = setup_session_kept(setup, &session);
