@@ -719,7 +719,7 @@ struct running_times {
 struct running_asking {
 	/* the verdict about which a person is asked; NULL: it may run */
 	struct verdict *wanted;
-	bool by_caller; /* the caller wants that, and not the policy (asks_for) */
+	bool by_caller;      /* the caller wants that, and not the policy (asks_for) */
 	struct leave *leave; /* what its tool wants approved (tool.h); or NULL */
 	/* folders outside of the policy that it wants (approval.h); or NULL */
 	struct extra *extras;
