@@ -8,7 +8,7 @@ COLOURS = {30: "#1e2127", 31: "#e06c75", 32: "#98c379", 33: "#e5c07b", 34: "#61a
 TOKEN = re.compile(r"\x1b\[[0-9;?>$]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?>$]*\Z|"
                    r"\x1b\][^\x07\x1b]*\x1b?\Z|\x1b\Z|[\s\S]")
 # Questions, and modes that change nothing of what is seen.
-UNSEEN = re.compile(r"\x1b\[(\?u|>0q|\?20(26|27)\$p|c|\?(2026|1004)[hl])|\x1b\](11;\?|9;|99;|777;).*")
+UNSEEN = re.compile(r"\x1b\[(\?u|>0q|\?(1004|2026|2027)\$p|c|\?(2026|1004)[hl])|\x1b\](11;\?|9;|99;|777;).*")
 
 
 def columns_of(character):

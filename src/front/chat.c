@@ -689,6 +689,21 @@ static void run_theme(struct chat *chat, const char *argument)
 	}
 }
 
+static void run_notify(struct chat *chat, const char *argument)
+{
+	struct err err = {0};
+
+	if (argument[0] != '\0' &&
+	    !appearance_set_notify(&chat->appearance, chat->console, argument, &err))
+		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
+	else
+		(void)buf_addf(&chat->paint.out,
+			       "You are told by: %s, when a question waits or a turn of over %d s "
+			       "is over, and the window has no focus.\n",
+			       notify_name(chat->appearance.notify),
+			       NOTIFY_AFTER_MS / 1000);
+}
+
 static void run_sessions(struct chat *chat, const char *argument)
 {
 	static const char *const words[] = {"--limit", "10", NULL};
@@ -732,6 +747,8 @@ static const struct command commands[] = {
 	{"compact", "[TEXT]",
 	 "have the model summarise the conversation; TEXT: what it must keep", run_compact},
 	{"sessions", "", "the last conversations there were", run_sessions},
+	{"notify", "[WAY]", "how you are told while you look elsewhere; or be told so",
+	 run_notify},
 	{"theme", "[NAME]", "the colours; or take others", run_theme},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
 };
@@ -835,6 +852,12 @@ void chat_command(struct chat *chat, struct str text)
 	show(chat);
 }
 
+static void chat_each_way(void (*name)(void *context, const char *name), void *context)
+{
+	for (enum notify_way way = NOTIFY_AUTO; way <= NOTIFY_COMMAND; way++)
+		name(context, notify_name(way));
+}
+
 static const char *const review_next[] = {"--diff", "--stat", "drop", "land"};
 
 struct candidates {
@@ -875,6 +898,8 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 	candidates.begun = str_part(before, end, before.size);
 	if (str_is(name, "agent"))
 		chat_each_agent(chat, add_candidate, &candidates);
+	else if (str_is(name, "notify"))
+		chat_each_way(add_candidate, &candidates);
 	else if (str_is(name, "theme"))
 		appearance_each_theme(add_candidate, &candidates);
 	else if (str_is(name, "model"))

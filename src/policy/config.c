@@ -73,6 +73,7 @@ enum {
 	UNDO_SPACE_MIN = 1 << 20,
 	ENTRIES_MAX = 256, /* agents, models */
 	QUOTED_MAX = 64,   /* bytes of a wrong word quoted */
+	NOTIFY_WORDS = 32, /* as many as tui/notify.h takes */
 };
 
 /* The grammars that no kind of row has. */
@@ -177,6 +178,22 @@ static bool is_resolver(const struct row *row, const struct value *value,
 		return rows_refuse(problem, NULL, "%s", why.text);
 	return host.kind != NETWORK_NAME ||
 	       rows_refuse(problem, NULL, "must be an address, with or without :port");
+}
+
+/* The name of a way, or the words of a program (tui/notify.h). */
+static bool is_notification(const struct row *row, const struct value *value,
+			    struct rows_problem *problem)
+{
+	const size_t count = value_count(value);
+	bool are_texts =
+		value_kind(value) == VALUE_ARRAY && count > 0 && count <= NOTIFY_WORDS;
+
+	(void)row;
+	for (size_t i = 0; are_texts && i < count; i++)
+		are_texts = value_kind(value_item(value, i)) == VALUE_STRING;
+	return are_texts || str_among("auto bell off", value_str(value)) ||
+	       rows_refuse(problem, NULL,
+			   "must be \"auto\", \"bell\", \"off\", or the words of a program");
 }
 
 /* Never quote an entry: it may contain a secret, even where a name was expected. */
@@ -674,6 +691,11 @@ const struct row keys_config[] = {
 	 .description = "`{NAME: entry}`: keys of services that a cell uses and does not see; an entry "
 			"beats the shipped one key by key.",
 	 .rows = credential_rows},
+	{"notify", ROW_ANY, .home = KEY_KEPT, .check = is_notification, .initial = "auto",
+	 .description =
+		 "How a person who looks elsewhere is told that a turn of over 10 s is over, or "
+		 "that a question waits: auto, bell, off, or the words of a program "
+		 "([terminal.md](terminal.md))."},
 	{"theme", ROW_BYTES, .home = KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "auto",
 	 .description = "Colours of a conversation: auto, dark, light, plain, or NAME of a file "
 			"`themes/NAME.json` beside the configuration "

@@ -765,6 +765,36 @@ static bool make_pipe(int given, int *read_end, int *child_end, struct err *err)
 	return fd_set_blocking(ends[0], false, err);
 }
 
+/* Runs in a copy of this process, which ends when the program is there. */
+static int start_apart(void *context)
+{
+	const struct program_start *start = context;
+	struct err err;
+	pid_t pid;
+
+	(void)setsid();
+	return program_start(start, &pid, &err) ? 0 : 1;
+}
+
+bool program_start_apart(const struct program_start *start, struct err *err)
+{
+	const struct program_start copy = {.argv = start->argv,
+					   .environment = start->environment,
+					   .folder = start->folder,
+					   .fds = {-1, -1, -1},
+					   .body = start_apart,
+					   .context = (void *)(uintptr_t)start};
+	int status = 0;
+	pid_t pid;
+
+	if (!program_start(&copy, &pid, err))
+		return false;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+	       err_set(err, ENOENT, "%s cannot be started", start->argv[0]);
+}
+
 bool program_start_ahead(const struct program_start *start, struct program_ahead *ahead,
 			 struct err *err)
 {

@@ -109,6 +109,11 @@ void program_plain_signals(void);
  * before the exec), else the errno of the exec.
  */
 bool program_start(const struct program_start *start, pid_t *pid, struct err *err);
+/*
+ * Start a program that belongs to nobody here: it has no terminal, outlives this process, and
+ * nobody waits for it. Its argv, environment, folder and fds count, and nothing else of START.
+ */
+bool program_start_apart(const struct program_start *start, struct err *err);
 
 /*
  * A program that already runs, for example waiting for data from its starter; pid 0:

@@ -57,7 +57,8 @@ enum {
 	CONSOLE_STOPPED = 1 << 16, /* in `news`: the process was stopped and goes on */
 	WAITING_ROW_MAX = 256,
 	DRAW_EVERY_MS = 50, /* while input comes without a pause */
-	ANSWERS_MS = 50,    /* longer than a terminal takes, also over a network */
+	PROMPT_MAX = 512,
+	ANSWERS_MS = 50, /* longer than a terminal takes, also over a network */
 };
 
 enum mode {
@@ -88,8 +89,10 @@ struct console {
 	bool marks_pastes; /* the terminal marks pastes (bracketed paste is on) */
 	struct typing typing;
 	struct term term;
-	bool asked;             /* the terminal */
-	struct chosen *chosen;  /* the newest; NULL: none */
+	bool asked;            /* the terminal */
+	struct chosen *chosen; /* the newest; NULL: none */
+	enum notify_way notify;
+	char *notify_words[NOTIFY_WORDS_MAX + 1];
 	bool follows_ground;    /* dark or light, whatever was chosen */
 	int signals, news, end; /* descriptors; news: draw again; end: of the thread */
 	bool started;
@@ -179,6 +182,16 @@ static void terminal_guard_end(struct terminal_guard *guard)
 /* Bracketed paste: the terminal marks pasted text. */
 static const char paste_on[] = "\x1b[?2004h";
 static const char paste_off[] = "\x1b[?2004l";
+/* The terminal tells when its window gets and loses the focus. */
+static const char focus_on[] = "\x1b[?1004h";
+static const char focus_off[] = "\x1b[?1004l";
+
+/*
+ * All that we have switched on, switched off, for a terminal that we have left in the middle of
+ * anything: a string, a frame, the keyboard's and the mouse's modes, colours, a hidden cursor.
+ */
+static const char terminal_reset[] =
+	"\030\x1b\\\x1b[?2026l\x1b[?2004l\x1b[?1004l\x1b[<8u\x1b[>4m\x1b[0m\x1b[?25h";
 
 enum { ESCAPE = '\x1b' };
 
@@ -221,6 +234,8 @@ static void apply(struct console *console)
 		return;
 	console->marks_pastes = !console->marks_pastes;
 	console_write(console->marks_pastes ? paste_on : paste_off);
+	if (console->asked)
+		console_write(console->marks_pastes ? focus_on : focus_off);
 }
 
 static void console_set_mode(struct console *console, enum mode mode)
@@ -623,7 +638,8 @@ bool console_open(struct console **opened, struct err *err)
 	} else if (tcgetattr(STDIN_FILENO, &console->before) < 0) {
 		(void)err_set(err, errno, "the terminal: %s", strerror(errno));
 	} else if ((!console->look.terminal ||
-		    terminal_guard_start(&console->guard, &console->before, paste_off, err)) &&
+		    terminal_guard_start(&console->guard, &console->before,
+					 terminal_reset, err)) &&
 		   start_thread(console, err)) {
 		*opened = console;
 		console_set_mode(console, MODE_WATCHING);
@@ -645,6 +661,39 @@ void console_ask(struct console *console)
 		return;
 	console->asked = true;
 	console_write(term_questions);
+	console_write(focus_on);
+}
+
+void console_set_notify(struct console *console, enum notify_way way,
+			const char *const *words)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	console->notify = way;
+	for (size_t i = 0; i < NOTIFY_WORDS_MAX && words != NULL; i++) {
+		free(console->notify_words[i]);
+		console->notify_words[i] = words[i] != NULL ? memory_copy(words[i]) : NULL;
+		if (words[i] == NULL)
+			break;
+	}
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
+void console_notify(struct console *console, const char *text)
+{
+	struct buf out;
+
+	(void)pthread_mutex_lock(&console->lock);
+	if (console->look.terminal && notify_is_due(&console->term)) {
+		buf_init(&out, PROMPT_MAX);
+		notify_add(console->notify, &console->term, text, &out);
+		console_write(out.data);
+		buf_fini(&out);
+		/* A command that cannot be started is told when it is chosen. */
+		if (console->notify == NOTIFY_COMMAND)
+			(void)notify_start((const char *const *)console->notify_words,
+					   text, NULL);
+	}
+	(void)pthread_mutex_unlock(&console->lock);
 }
 
 void console_set_theme(struct console *console, const struct theme *theme)
@@ -707,6 +756,8 @@ void console_close(struct console *console)
 	for (size_t i = 0; i < console->waiting_count; i++)
 		free(console->waiting[i].text);
 	live_free(console->live);
+	for (size_t i = 0; i < NOTIFY_WORDS_MAX; i++)
+		free(console->notify_words[i]);
 	while (console->chosen != NULL) {
 		struct chosen *before = console->chosen->before;
 
@@ -785,10 +836,7 @@ bool console_take_waiting(struct console *console, bool steers, struct buf *text
 
 /* Reading a line and asking a question. */
 
-enum {
-	PASTE_WAIT_MS = 5000, /* after this pause, the end of a paste is lost */
-	PROMPT_MAX = 512,
-};
+enum { PASTE_WAIT_MS = 5000 }; /* after this pause, the end of a paste is lost */
 
 static void forget_frame(struct console *console)
 {
@@ -1194,6 +1242,7 @@ size_t console_choose(struct console *console, const char *question,
 	while (choices[count] != NULL)
 		count++;
 	live_hide(console->live);
+	console_notify(console, "a question waits");
 	console_set_mode(console, MODE_TYPING);
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	typing_clear(&console->typing);

@@ -16,6 +16,7 @@
 #include "process/loop.h"
 #include "process/pty.h"
 #include "tui/line.h"
+#include "tui/notify.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +41,13 @@ void console_ask(struct console *console);
  * as the terminal's ground is.
  */
 void console_set_theme(struct console *console, const struct theme *theme);
+/*
+ * Tell a person who looks elsewhere that a question waits, and what console_notify says, in this
+ * WAY (notify.h). WORDS: of the command, NULL-ended, copied; or NULL.
+ */
+void console_set_notify(struct console *console, enum notify_way way,
+			const char *const *words);
+void console_notify(struct console *console, const char *text);
 /* console_open where there is a terminal; else *CONSOLE is NULL, and that is no error. */
 bool console_open_if_any(struct console **console, struct err *err);
 void console_close(struct console *console); /* restores the terminal; NULL is fine */

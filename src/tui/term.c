@@ -23,7 +23,7 @@ enum {
 };
 
 const char term_questions[] =
-	"\x1b[?u\x1b[>0q\x1b]11;?\x1b\\\x1b[?2026$p\x1b[?2027$p\x1b[c";
+	"\x1b[?u\x1b[>0q\x1b]11;?\x1b\\\x1b[?1004$p\x1b[?2026$p\x1b[?2027$p\x1b[c";
 
 /*
  * Terminals by their names in XTVERSION, TERM or TERM_PROGRAM, in small letters; the beginning
@@ -251,7 +251,9 @@ static void take_mode(struct term *term, struct str text)
 {
 	const char state = text.size > 5 ? text.data[5] : '0';
 
-	if (str_starts(text, STR("2026;")))
+	if (str_starts(text, STR("1004;")))
+		term->has_focus = state >= '1' && state <= '3';
+	else if (str_starts(text, STR("2026;")))
 		term->has_frames = state >= '1' && state <= '3';
 	else if (str_starts(text, STR("2027;")))
 		term->joins = state == '1' || state == '3';

@@ -5,7 +5,7 @@
  * takes them out of what is typed. Pure: no descriptor, no clock.
  *
  * The questions, each of which a terminal that does not know it passes over: XTVERSION (xterm's
- * ctlseqs, "CSI > q"), the ground (OSC 11), DECRQM of modes 2026 and 2027 ("CSI ? Ps $ p"), the
+ * ctlseqs, "CSI > q"), the ground (OSC 11), DECRQM of modes 1004, 2026 and 2027 ("CSI ? Ps $ p"), the
  * keyboard protocol of kitty ("CSI ? u"), and DA1 ("CSI c"), which every terminal answers, and
  * answers last.
  */
@@ -44,6 +44,7 @@ struct term {
 	bool has_frames; /* mode 2026: what stands between its sequences appears together */
 	bool joins; /* mode 2027 is on: a cluster takes the columns that Unicode gives it */
 	bool has_keyboard; /* knows the keyboard protocol of kitty */
+	bool has_focus;    /* tells when its window gets and loses the focus */
 	bool answered;     /* all answers have come */
 	enum term_ground ground;
 	enum term_focus focus;

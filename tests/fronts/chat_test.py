@@ -383,6 +383,70 @@ def the_theme_is_chosen_by_the_configuration_and_by_a_command():
 
 
 @tap.case
+def a_question_is_told_to_a_person_who_looks_elsewhere():
+    """Not while the window has the focus, and not before the terminal has said that it lost it."""
+    known = b"\x1bP>|%s\x1b\\\x1b[?1004;2$y"
+    for name, focus, told in ((b"kitty(0.36.4)", b"\x1b[O", b"\x1b]99;;glovebox: a question waits\x1b\\"),
+                              (b"WezTerm 2024", b"\x1b[O", b"\x1b]777;notify;glovebox;a question waits\x1b\\"),
+                              (b"XTerm(390)", b"\x1b[O", b"\x07"),
+                              (b"kitty(0.36.4)", b"\x1b[O\x1b[I", None), (b"kitty(0.36.4)", b"", None)):
+        script, config = asking("uname")
+        with Chat(script, config=config, ready=False) as tty:
+            tty.knows = known % name
+            tty.prompt()
+            tty.typed(focus + b"go", "> go", 4)
+            tty.printed = b""
+            tty.type(b"\r")
+            tty.shows("Allow it?")
+            assert (told in tty.printed) if told else (b"99;" not in tty.printed and b"\x07" not in tty.printed), tty.printed
+            time.sleep(terminal.DEAF_S)
+            tty.type(b"n")
+            tty.prompt()
+            tty.leave()
+
+
+@tap.case
+def the_end_of_a_long_turn_is_told_and_that_of_a_short_one_is_not():
+    script = {"name": "long", "turns": [
+        {"calls": [{"tool": "bash", "arguments": {"command": "sleep 10.1"}}]}, {"text": "Done.", "repeat": True}]}
+    with Chat(script, ready=False) as tty:
+        tty.knows = b"\x1bP>|kitty(0.36.4)\x1b\\\x1b[?1004;2$y"
+        tty.prompt()
+        tty.type(b"\x1b[Ogo\r")
+        tty.wait_for(b"\x1b]99;;glovebox: a turn is over\x1b\\")
+        tty.prompt()
+        tty.type(b"again\r")
+        tty.wait_until(lambda: tty.screen.text().count("Done.") == 2, "answered")
+        tty.prompt()
+        assert b"99;" not in tty.printed
+        tty.leave()
+
+
+@tap.case
+def a_program_of_the_persons_tells_it():
+    script, config = asking("uname")
+    with Chat(script, config={**config, "notify": ["sh", "-c", "echo \"$0\" > $HOME/told"]}) as tty:
+        tty.type(b"\x1b[Ogo\r")
+        tty.shows("Allow it?")
+        told = os.path.join(tty.home, "told")
+        tty.wait_until(lambda: os.path.exists(told) and open(told, encoding="ascii").read() == "a question waits\n", "told")
+        time.sleep(terminal.DEAF_S)
+        tty.type(b"n")
+        tty.prompt()
+        tty.type(b"/notify loud\r")
+        tty.shows('"loud" is none of: auto bell off command')
+        tty.prompt()
+        tty.type(b"/notify off\r")
+        tty.shows("You are told by: off,")
+        tty.prompt()
+        os.unlink(told)
+        tty.type(b"again\r")
+        tty.prompt()
+        assert not os.path.exists(told)
+        tty.leave()
+
+
+@tap.case
 def what_the_terminal_answers_is_never_typed():
     """At once, late, torn, and while something runs."""
     with Chat(WAITS, ready=False) as tty:

@@ -117,19 +117,6 @@ static void browser_words(char *command, const char *address,
 	words[count] = NULL;
 }
 
-/*
- * Runs in a copy of this process, which ends immediately: the browser belongs to nobody
- * here, has no terminal, and outlives the run.
- */
-static int browser_start(void *context)
-{
-	const struct program_start *start = context;
-	pid_t pid;
-
-	(void)setsid();
-	return program_start(start, &pid, NULL) ? 0 : 1;
-}
-
 /* Open ADDRESS outside, with the environment of the person and without a shell. */
 static bool browser_open(const struct desk *desk, const char *address, struct err *err)
 {
@@ -137,8 +124,6 @@ static bool browser_open(const struct desk *desk, const char *address, struct er
 	const char *words[BROWSER_WORDS + 2];
 	const char *said = "";
 	char command[BROWSER_MAX];
-	int status = 0;
-	pid_t pid;
 
 	for (const char *const *at = environment; *at != NULL; at++) {
 		if (strncmp(*at, "BROWSER=", 8) == 0)
@@ -150,18 +135,7 @@ static bool browser_open(const struct desk *desk, const char *address, struct er
 					      .environment = environment,
 					      .folder = "/",
 					      .fds = {-1, -1, -1}};
-	const char *const name[] = {"browser", NULL};
-	const struct program_start copy = {.argv = name,
-					   .environment = environment,
-					   .folder = "/",
-					   .fds = {-1, -1, -1},
-					   .body = browser_start,
-					   .context = (void *)(uintptr_t)&browser};
-	if (!program_start(&copy, &pid, err))
-		return false;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+	return program_start_apart(&browser, err) ||
 	       err_set(err, ENOENT, "%s cannot be started; BROWSER names another program",
 		       words[0]);
 }

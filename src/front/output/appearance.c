@@ -19,21 +19,33 @@
 
 static const char automatic[] = "auto", folder_name[] = "themes", suffix[] = ".json";
 
+/* Take the key `notify`: the name of a way, or the words of a command. */
+static void load_notify(struct appearance *appearance, const struct value *said)
+{
+	const char *name = value_text(said);
+
+	if (name != NULL)
+		(void)notify_parse(name, &appearance->notify);
+	for (size_t i = 0; i < value_count(said) && i < NOTIFY_WORDS_MAX; i++)
+		appearance->words[i] = memory_copy(value_text(value_item(said, i)));
+	if (appearance->words[0] != NULL)
+		appearance->notify = NOTIFY_COMMAND;
+}
+
 void appearance_load(struct appearance *appearance, const struct options *options)
 {
 	auto_config struct config *config = NULL;
 	struct err err = {0};
 	const char *theme = NULL;
-	bool thinking = false;
 
+	*appearance = (struct appearance){0};
 	if (setup_config_load(options_text(options, "config"), &config, &err)) {
 		theme = value_text(config_value(config, "theme"));
-		thinking = str_is(value_str(config_value(config, "thinking")), "show");
+		appearance->thinking =
+			str_is(value_str(config_value(config, "thinking")), "show");
+		load_notify(appearance, config_value(config, "notify"));
 	}
-	*appearance = (struct appearance){
-		.theme = memory_copy(theme != NULL ? theme : automatic),
-		.thinking = thinking,
-	};
+	appearance->theme = memory_copy(theme != NULL ? theme : automatic);
 }
 
 struct screen_options appearance_look(const struct appearance *appearance)
@@ -47,6 +59,8 @@ struct screen_options appearance_look(const struct appearance *appearance)
 void appearance_fini(struct appearance *appearance)
 {
 	free(appearance->theme);
+	for (size_t i = 0; i < NOTIFY_WORDS_MAX; i++)
+		free(appearance->words[i]);
 	*appearance = (struct appearance){0};
 }
 
@@ -95,6 +109,8 @@ static bool use(const char *name, struct console *console, struct err *err)
 bool appearance_apply(const struct appearance *appearance, struct console *console,
 		      struct err *err)
 {
+	console_set_notify(console, appearance->notify,
+			   (const char *const *)appearance->words);
 	return use(appearance->theme, console, err) ||
 	       err_while(err, "the key \"theme\" of the configuration");
 }
@@ -106,6 +122,23 @@ bool appearance_set_theme(struct appearance *appearance, struct console *console
 		return false;
 	free(appearance->theme);
 	appearance->theme = memory_copy(name);
+	return true;
+}
+
+bool appearance_set_notify(struct appearance *appearance, struct console *console,
+			   const char *name, struct err *err)
+{
+	const bool is_command = strcmp(name, "command") == 0;
+
+	if (is_command && appearance->words[0] == NULL)
+		return err_set(err, EINVAL,
+			       "the key \"notify\" of the configuration names no command");
+	if (is_command)
+		appearance->notify = NOTIFY_COMMAND;
+	else if (!notify_parse(name, &appearance->notify))
+		return err_set(err, EINVAL, "\"%.40s\" is none of: %s command", name,
+			       NOTIFY_NAMES);
+	console_set_notify(console, appearance->notify, NULL);
 	return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "agent/history.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -427,7 +428,11 @@ static void take_text(struct chat *chat, struct str sent)
 		chat_command(chat, str_of(text));
 	} else {
 		console_work(chat->console, &chat->line);
+		const int64_t begun_ms = clock_now_ms();
+
 		(void)talk_turn(chat->talk, text, NULL, &outcome);
+		if (clock_now_ms() - begun_ms > NOTIFY_AFTER_MS)
+			console_notify(chat->console, "a turn is over");
 		if (outcome.reason == AGENT_CANCELLED || outcome.reason == AGENT_MODEL_FAILED)
 			console_take_back(chat->console);
 		console_rest(chat->console);
