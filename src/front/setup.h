@@ -250,6 +250,7 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 	OPTION_ROW_REVIEW, \
 	OPTION_ROW_NO_REVIEW, \
 	OPTION_ROW_LEVEL, \
+	{"reader", 0, OPTION_FLAG, NULL, "whole lines and words alone, for a screen reader"}, \
 	OPTION_ROW_HELP
 /* clang-format on */
 

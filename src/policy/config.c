@@ -696,6 +696,9 @@ const struct row keys_config[] = {
 		 "How a person who looks elsewhere is told that a turn of over 10 s is over, or "
 		 "that a question waits: auto, bell, off, or the words of a program "
 		 "([terminal.md](terminal.md))."},
+	{"reader", ROW_FLAG, .home = KEY_KEPT, .initial = "false",
+	 .description = "Print for a screen reader: whole lines, nothing that changes, no boxes "
+			"([terminal.md](terminal.md))."},
 	{"theme", ROW_BYTES, .home = KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "auto",
 	 .description = "Colours of a conversation: auto, dark, light, plain, or NAME of a file "
 			"`themes/NAME.json` beside the configuration "

@@ -1101,7 +1101,10 @@ static enum list_result take_list_keys(struct console *console, struct list *lis
 
 	buf_init(&typed, TYPING_MAX * 3);
 	while (result == LIST_GOES_ON && typing_next(&console->typing, &key, &typed)) {
-		result = list_take(list, key, buf_str(&typed));
+		if (key == TYPING_ANSWER)
+			answered(console, buf_str(&typed));
+		else
+			result = list_take(list, key, buf_str(&typed));
 		buf_clear(&typed);
 	}
 	buf_fini(&typed);
@@ -1167,16 +1170,22 @@ size_t console_pick(struct console *console, struct list *list, int wake_fd)
 	return pick_edited(console, list, wake_fd) ? list_choice(list) : SIZE_MAX;
 }
 
-static void ask(const char *question, const char *const *choices)
+static void ask(const char *question, const char *const *choices, bool numbered)
 {
 	struct buf text, lines;
 
 	buf_init(&lines, 2 * PROMPT_MAX);
 	buf_init(&text, PROMPT_MAX);
 	(void)buf_adds(&text, question);
-	for (size_t i = 0; choices[i] != NULL; i++)
-		(void)buf_addf(&text, "%s[%c]%s", i == 0 ? " " : ", ", choices[i][0],
-			       choices[i] + 1);
+	for (size_t i = 0; choices[i] != NULL; i++) {
+		const char *before = i == 0 ? " " : ", ";
+
+		if (numbered)
+			(void)buf_addf(&text, "%s%zu %s", before, i + 1, choices[i]);
+		else
+			(void)buf_addf(&text, "%s[%c]%s", before, choices[i][0],
+				       choices[i] + 1);
+	}
 	(void)buf_adds(&text, "? ");
 	paint_fold_for(STDOUT_FILENO, buf_str(&text), &lines);
 	console_write(lines.data);
@@ -1186,7 +1195,7 @@ static void ask(const char *question, const char *const *choices)
 
 /* The index of the choice that KEY means; COUNT when KEY means none. */
 static size_t choice_of(enum typing_key key, struct str typed, const char *const *choices,
-			size_t count)
+			size_t count, bool numbered)
 {
 	switch (key) {
 	case TYPING_ENTER:
@@ -1197,7 +1206,8 @@ static size_t choice_of(enum typing_key key, struct str typed, const char *const
 		return count - 1;
 	case TYPING_TEXT:
 		for (size_t i = 0; i < count && typed.size > 0; i++) {
-			if ((typed.data[0] | 0x20) == choices[i][0])
+			if ((typed.data[0] | 0x20) == choices[i][0] ||
+			    (numbered && typed.data[0] == (char)('1' + i)))
 				return i;
 		}
 		return count;
@@ -1226,7 +1236,8 @@ static size_t wait_for_choice(struct console *console, const char *const *choice
 			if (key == TYPING_ANSWER)
 				answered(console, buf_str(&typed));
 			else
-				choice = choice_of(key, buf_str(&typed), choices, count);
+				choice = choice_of(key, buf_str(&typed), choices, count,
+						   console->look.reader);
 			buf_clear(&typed);
 		}
 	}
@@ -1246,7 +1257,7 @@ size_t console_choose(struct console *console, const char *question,
 	console_set_mode(console, MODE_TYPING);
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	typing_clear(&console->typing);
-	ask(question, choices);
+	ask(question, choices, console->look.reader);
 	choice = wait_for_choice(console, choices, count, wake_fd);
 	typing_clear(&console->typing);
 	console_write(choices[choice]);

@@ -169,8 +169,21 @@ void paint_one_line(struct paint *paint, enum paint_style style, struct str text
 	buf_fini(&clean);
 }
 
+/* The head of a block, for one who listens: its words and nothing around them. */
+static void add_head(struct paint *paint, const char *title)
+{
+	if (title == NULL)
+		return;
+	paint_one_line(paint, PAINT_PLAIN, str_of(title), PAINT_LINE_COLUMNS);
+	buf_addc(&paint->out, '\n');
+}
+
 void paint_rule(struct paint *paint, const char *title)
 {
+	if (paint->reader) {
+		add_head(paint, title);
+		return;
+	}
 	const char *line = paint->unicode ? "─" : "-";
 	size_t most = PAINT_RULE_COLUMNS - paint->indent;
 	size_t columns = paint->columns < most ? paint->columns : most;
@@ -199,6 +212,8 @@ void paint_rule(struct paint *paint, const char *title)
 
 void paint_bar(struct paint *paint)
 {
+	if (paint->reader)
+		return;
 	paint_text(paint, PAINT_DIM, str_of(paint->unicode ? "│" : "|"));
 	buf_addc(&paint->out, ' ');
 }
@@ -417,7 +432,7 @@ static void call_status(struct paint *paint, const struct value *result)
 		    (!ran || value_integer(exit_code) == 0);
 
 	paint_bar(paint);
-	if (paint->unicode)
+	if (paint->unicode && !paint->reader)
 		buf_adds(&paint->out, good ? "✅ " : "❌ ");
 	else
 		paint_text(paint, good ? PAINT_GOOD : PAINT_ERROR,
@@ -496,8 +511,10 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 	};
 
 	call_head(paint, tool, arguments);
-	paint_text(paint, PAINT_DIM, str_of(paint->unicode ? "│" : "|"));
-	buf_addc(&paint->out, '\n');
+	if (!paint->reader) {
+		paint_text(paint, PAINT_DIM, str_of(paint->unicode ? "│" : "|"));
+		buf_addc(&paint->out, '\n');
+	}
 	call_status(paint, result);
 	if (value_member(details, "patch")) {
 		/* This call hands the patch over: the end of the turn shows the patch. */

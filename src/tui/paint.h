@@ -24,6 +24,7 @@ struct paint {
 	struct buf out;
 	bool colour, unicode;
 	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
+	bool reader; /* for one who listens: no bars, no rules, words in place of marks */
 	bool wraps; /* break lines between words, except those for copying */
 	bool talks; /* the person has the keys and commands of a conversation */
 	bool links; /* the terminal makes links of PAINT_LINK_BEGIN */

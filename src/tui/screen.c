@@ -255,13 +255,17 @@ struct screen_options screen_options_of(int fd)
 {
 	const char *no_colour = getenv("NO_COLOR");
 	const char *term = getenv("TERM");
-	bool able = isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
+	bool dumb = term && strcmp(term, "dumb") == 0;
+	bool able = isatty(fd) && term && *term && !dumb;
+	bool reader =
+		is_on("GLOVEBOX_READER") || is_on("ACCESSIBLE") || (dumb && isatty(fd));
 	bool forced = is_on("CLICOLOR_FORCE") || is_on("FORCE_COLOR");
 	struct term known;
 
 	term_init(&known);
 	return (struct screen_options){
-		.terminal = able,
+		.terminal = able && !reader,
+		.reader = reader,
 		.colour = (able || forced) && !(no_colour && *no_colour),
 		.unicode = environment_says_utf8(),
 		.links = able && known.links,
@@ -271,7 +275,7 @@ struct screen_options screen_options_of(int fd)
 }
 
 /*
- * A thread that calls TICK eight times a second, for the line that shows that
+ * A thread that calls TICK every TICK_MS, for the line that shows that
  * something is under way while the front waits elsewhere (for the model's socket, for a
  * call). The thread takes no signals. It starts with the first screen_spinner_start.
  */
@@ -279,6 +283,7 @@ struct screen_options screen_options_of(int fd)
 struct screen_spinner {
 	void (*tick)(void *context);
 	void *context;
+	int tick_ms;
 	int end_fd; /* readable: the thread must end */
 	pthread_t thread;
 };
@@ -288,12 +293,13 @@ static void *spinner_run(void *argument)
 	struct screen_spinner *spinner = argument;
 	struct pollfd end = {.fd = spinner->end_fd, .events = POLLIN};
 
-	while (poll(&end, 1, PAINT_SPINNER_MS) == 0)
+	while (poll(&end, 1, spinner->tick_ms) == 0)
 		spinner->tick(spinner->context);
 	return NULL;
 }
 
-static struct screen_spinner *screen_spinner_start(void (*tick)(void *context), void *context)
+static struct screen_spinner *screen_spinner_start(void (*tick)(void *context),
+						   void *context, int tick_ms)
 {
 	struct screen_spinner *spinner = memory_alloc(sizeof(*spinner));
 	sigset_t all, before;
@@ -301,6 +307,7 @@ static struct screen_spinner *screen_spinner_start(void (*tick)(void *context), 
 
 	spinner->tick = tick;
 	spinner->context = context;
+	spinner->tick_ms = tick_ms;
 	spinner->end_fd = eventfd(0, EFD_CLOEXEC);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -528,7 +535,8 @@ static void paint_turn_end(struct paint *paint, const struct value *data)
 		buf_addc(&paint->out, '\n');
 	}
 	buf_init(&line, PAINT_MAX);
-	buf_addf(&line, "%s ", paint->unicode ? "──" : "--");
+	if (!paint->reader)
+		buf_addf(&line, "%s ", paint->unicode ? "──" : "--");
 	turn_reason(&line, reason);
 	buf_adds(&line, dot);
 	text_add_count(&line, (size_t)value_integer(value_member(data, "iterations")),
@@ -812,6 +820,7 @@ void screen_child_paint(struct screen_child *child, struct paint *paint,
 	paint_init(&inner);
 	inner.colour = paint->colour;
 	inner.theme = paint->theme;
+	inner.reader = paint->reader;
 	inner.unicode = paint->unicode;
 	inner.wraps = paint->wraps;
 	inner.columns = paint->columns > COLUMNS_LEAST + BAR_COLUMNS
@@ -839,6 +848,7 @@ void screen_child_paint(struct screen_child *child, struct paint *paint,
 enum {
 	SCREEN_SPINNER_AFTER_MS = 300, /* quicker calls need no spinner */
 	SCREEN_LABEL_COLUMNS = 60,
+	SCREEN_WORKING_MS = 30 * 1000, /* one who listens is not disturbed more often */
 };
 
 struct screen {
@@ -866,6 +876,7 @@ struct screen {
 	struct screen_spinner *spinner;
 	bool spinner_drawn;
 	int64_t waiting_since_ms; /* begin of the wait for the model; 0: no wait */
+	int64_t began_ms;         /* of the turn */
 };
 
 static size_t screen_columns(const struct screen *screen)
@@ -893,12 +904,28 @@ static void screen_write(struct screen *screen, const char *bytes, size_t size)
 	}
 }
 
+/* Write the whole lines that are composed. The last one waits for its end. */
+static void screen_flush_lines(struct screen *screen)
+{
+	struct buf *out = &screen->paint.out;
+	const char *last = out->size > 0 ? memrchr(out->data, '\n', out->size) : NULL;
+	const size_t size = last != NULL ? (size_t)(last - out->data) + 1 : 0;
+
+	if (size > 0)
+		screen_write(screen, out->data, size);
+	buf_remove(out, 0, size);
+}
+
 /* Write the composed bytes over the spinner's line. */
 static void screen_flush(struct screen *screen)
 {
 	static const char clear[] = "\r\x1b[K";
 	struct buf *out = &screen->paint.out;
 
+	if (screen->options.reader) {
+		screen_flush_lines(screen);
+		return;
+	}
 	if (screen->gone == 0 && screen->spinner_drawn && out->size > 0) {
 		screen_write(screen, clear, sizeof(clear) - 1);
 		screen->spinner_drawn = false;
@@ -1338,12 +1365,27 @@ static void screen_show_activity(struct screen *screen)
 	buf_fini(&label);
 }
 
+/* For one who listens: a line now and then, in place of a row that changes. */
+static void screen_say_working(struct screen *screen)
+{
+	struct buf line;
+
+	buf_init(&line, SCREEN_COLUMNS);
+	(void)buf_addf(&line, "working, %" PRId64 " s\n",
+		       (clock_now_ms() - screen->began_ms + 500) / 1000);
+	screen_write(screen, line.data, line.size);
+	buf_fini(&line);
+}
+
 static void screen_tick(void *context)
 {
 	struct screen *screen = context;
 
 	(void)pthread_mutex_lock(&screen->lock);
-	screen_show_activity(screen);
+	if (screen->options.reader)
+		screen_say_working(screen);
+	else
+		screen_show_activity(screen);
 	(void)pthread_mutex_unlock(&screen->lock);
 }
 
@@ -1353,11 +1395,16 @@ static void screen_note_waiting(struct screen *screen, enum event_kind kind)
 	if (kind == EVENT_TURN_BEGAN || kind == EVENT_TOOL_ENDED ||
 	    kind == EVENT_NOTICE || kind == EVENT_STEERED)
 		screen->waiting_since_ms = clock_now_ms();
+	if (kind == EVENT_TURN_BEGAN)
+		screen->began_ms = clock_now_ms();
 	/* A question has stopped it; where it has a row of its own, it goes on. */
 	if ((kind == EVENT_TURN_BEGAN || (kind == EVENT_TOOL_ENDED && screen->live != NULL &&
 					  live_is_on(screen->live))) &&
-	    screen->options.terminal && !screen->spinner)
-		screen->spinner = screen_spinner_start(screen_tick, screen);
+	    (screen->options.terminal || screen->options.reader) && !screen->spinner)
+		screen->spinner =
+			screen_spinner_start(screen_tick, screen,
+					     screen->options.reader ? SCREEN_WORKING_MS
+								    : PAINT_SPINNER_MS);
 }
 
 /*
@@ -1472,6 +1519,7 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	paint_init(&screen->paint);
 	screen->paint.colour = screen->options.colour;
 	screen->paint.theme = screen->options.theme;
+	screen->paint.reader = screen->options.reader;
 	screen->paint.unicode = screen->options.unicode;
 	screen->paint.wraps = screen->options.terminal;
 	screen->paint.links = screen->options.links;

@@ -26,6 +26,11 @@ struct screen;
 /* The abilities of the descriptor. */
 struct screen_options {
 	bool terminal; /* a spinner may be drawn and cleared */
+	/*
+	 * For one who listens: whole lines, without spinner, boxes and marks. It is no `terminal`
+	 * then.
+	 */
+	bool reader;
 	bool colour;
 	bool unicode;  /* false: boxes and marks are ASCII */
 	bool links;    /* it is known to make links of texts with an address (OSC 8) */
@@ -45,8 +50,9 @@ struct screen_options {
  * Find the options from the descriptor FD and the environment. NO_COLOR, TERM=dumb or no
  * terminal mean no colours, but CLICOLOR_FORCE and FORCE_COLOR turn colours on (NO_COLOR
  * beats them). LC_ALL, LC_CTYPE and LANG mean ASCII unless they name UTF-8. COLUMNS is
- * used where there is no terminal. A terminal rewraps, and makes links, when it is known to: by
- * TERM, TERM_PROGRAM, or a variable of its own.
+ * used where there is no terminal. GLOVEBOX_READER, ACCESSIBLE and TERM=dumb mean a reader.
+ * What a terminal does with long rows, and whether it makes links, is known by TERM, TERM_PROGRAM, or
+ * a variable of its own.
  */
 struct screen_options screen_options_of(int fd);
 enum { SCREEN_DIFF_MAX = 80 << 20 }; /* room for the largest diff that is shown */

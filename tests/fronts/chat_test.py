@@ -1041,6 +1041,40 @@ def a_terminal_without_cursor_movement_is_read_by_lines():
         assert tty.is_as_before()
 
 
+@tap.case
+def a_reader_gets_whole_lines_and_numbered_questions():
+    script, config = asking("echo heard")
+    for options, variables, more in ((("--reader",), {}, {}), ((), {"ACCESSIBLE": "1"}, {}), ((), {}, {"reader": True})):
+        with Chat(script, config={**config, **more}, options=options, environment=variables, ready=False) as tty:
+            tty.wait_for(b"\n> ")
+            tty.type(b"go\n")
+            tty.wait_for(b"Allow it? 1 once, 2 session, 3 always, 4 no? ")
+            time.sleep(terminal.DEAF_S)
+            tty.type(b"1\n")
+            tty.wait_for(b"Done.")
+            tty.wait_for(b"\n> ")
+            text = tty.screen.text()
+            assert re.search(r"\nbash\necho heard\n\[ok\] exit 0 · [\d.]+ s\nheard\n\nDone\.\n\ndone · 2 answers", text), text
+            assert not re.search("[│┌└─✅\u2800-\u28ff]", text), text
+            tty.type(b"\x04")
+            assert tty.end() == 0
+            assert tty.is_as_before()
+
+
+@tap.case
+def a_reader_hears_every_half_minute_that_it_works():
+    script = {"name": "long", "turns": [
+        {"calls": [{"tool": "bash", "arguments": {"command": "sleep 30.5"}}]}, {"text": "Done.", "repeat": True}]}
+    with Chat(script, environment={"GLOVEBOX_READER": "1"}, ready=False) as tty:
+        tty.wait_for(b"\n> ")
+        tty.type(b"go\n")
+        tty.wait_for(b"\nworking, 30 s\r\n")
+        tty.wait_for(b"Done.")
+        tty.wait_for(b"\n> ")
+        tty.type(b"\x04")
+        assert tty.end() == 0
+
+
 def asking(*commands):
     """A replay that runs COMMANDS, and the configuration that asks for each."""
     script = {"name": "asking", "turns": [

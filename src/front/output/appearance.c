@@ -56,6 +56,18 @@ struct screen_options appearance_look(const struct appearance *appearance)
 	return look;
 }
 
+void appearance_prepare(const struct options *options)
+{
+	auto_config struct config *config = NULL;
+	bool reader = options_given(options, "reader");
+	struct err err = {0};
+
+	if (!reader && setup_config_load(options_text(options, "config"), &config, &err))
+		reader = value_is_true(config_value(config, "reader"));
+	if (reader)
+		(void)setenv("GLOVEBOX_READER", "1", 1);
+}
+
 void appearance_fini(struct appearance *appearance)
 {
 	free(appearance->theme);

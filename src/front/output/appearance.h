@@ -1,6 +1,6 @@
 /*
  * appearance: how a conversation looks, as the person's configuration has it: the keys
- * `theme` and `notify`.
+ * `theme`, `notify` and `reader`.
  * The name of a theme is that of the program's own one (tui/theme.h), of a file themes/NAME.json
  * beside the configuration, or `auto`: dark or light, as the terminal's ground is. The key
  * `thinking` says what is shown of the model's thinking.
@@ -28,6 +28,11 @@ struct appearance {
  * none: the set-up of the agent complains of it.
  */
 void appearance_load(struct appearance *appearance, const struct options *options);
+/*
+ * Print for a reader (tui/screen.h) where --reader or the key says so: GLOVEBOX_READER is set. Call it
+ * before a console or a screen is made.
+ */
+void appearance_prepare(const struct options *options);
 void appearance_fini(struct appearance *appearance);
 
 /* The options of a screen on standard output. */

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "front/chat.h"
+#include "front/output/appearance.h"
 #include "front/output/formats.h"
 #include "front/review/decided.h"
 #include "front/review/layered.h"
@@ -141,6 +142,7 @@ static int run_with(const struct run *run, struct setup *setup)
 	if (!talk_model(options_text(options, "model"), &setup->role, &talk_options.model,
 			&err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
+	appearance_prepare(options);
 	/* Open the console even where nothing is asked: Escape ends the run. */
 	if (!talk_options.json && run->formats == NULL &&
 	    !console_open_if_any(&console, &err))
@@ -531,9 +533,11 @@ static int open_talk(struct chat *chat, const char *resume)
 
 static int converse(const struct options *options, const char *resume)
 {
-	struct screen_options look = screen_options_of(STDOUT_FILENO);
 	struct chat chat = {.options = options};
 	struct err err = {0};
+
+	appearance_prepare(options);
+	const struct screen_options look = screen_options_of(STDOUT_FILENO);
 
 	/*
 	 * Open the console first: it starts a process, and its thread must be the first
@@ -554,6 +558,7 @@ static int converse(const struct options *options, const char *resume)
 	paint_init(&chat.paint);
 	chat.paint.colour = look.colour;
 	chat.paint.unicode = look.unicode;
+	chat.paint.reader = look.reader;
 	chat.code = open_talk(&chat, resume);
 	if (chat.code == CODE_DONE) {
 		greet(&chat);
