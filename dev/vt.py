@@ -5,10 +5,10 @@ import unicodedata
 
 COLOURS = {30: "#1e2127", 31: "#e06c75", 32: "#98c379", 33: "#e5c07b", 34: "#61afef",
            35: "#c678dd", 36: "#56b6c2", 37: "#dcdfe4", 90: "#7f848e"}
-TOKEN = re.compile(r"\x1b\[[0-9;?>$]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?>$]*\Z|"
+TOKEN = re.compile(r"\x1b\[[0-9;?<>$]*[A-Za-z]|\x1b\\|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?<>$]*\Z|"
                    r"\x1b\][^\x07\x1b]*\x1b?\Z|\x1b\Z|[\s\S]")
 # Questions, and modes that change nothing of what is seen.
-UNSEEN = re.compile(r"\x1b\[(\?u|>0q|\?(1004|2026|2027)\$p|c|\?(2026|1004)[hl])|\x1b\](11;\?|9;|99;|777;).*")
+UNSEEN = re.compile(r"\x1b\\|\x1b\[(\?u|>0q|<8u|>4m|\?(1004|2026|2027)\$p|c|\?(2026|1004|25)[hl])|\x1b\](11;\?|9;|99;|777;).*")
 
 
 def columns_of(character):
@@ -27,6 +27,7 @@ class Screen:
         self.wrapped = set()  # rows that go on in the next one
         self.colour, self.bold, self.dim = None, False, False
         self.pastes_marked = False
+        self.modes = set()  # that are on: "\x1b[?2004"
         self.torn = ""
 
     def style(self, numbers):
@@ -89,6 +90,8 @@ class Screen:
             self.wrapped = {row for row in self.wrapped if row < self.row}
 
     def obey(self, token):
+        if token[-1] in "hl":
+            self.modes = (self.modes | {token[:-1]}) if token[-1] == "h" else self.modes - {token[:-1]}
         if UNSEEN.fullmatch(token):
             return
         numbers = [int(number) for number in re.findall(r"\d+", token)]
@@ -126,7 +129,7 @@ class Screen:
         text, self.torn = self.torn + text, ""
         for token in TOKEN.findall(text):
             if token.startswith("\x1b"):
-                if len(token) > 2 and (token[-1].isalpha() and token[1] == "[" or
+                if token == "\x1b\\" or len(token) > 2 and (token[-1].isalpha() and token[1] == "[" or
                                        token[1] == "]" and token[-1] in "\x07\\"):
                     self.obey(token)
                 else:
@@ -138,7 +141,7 @@ class Screen:
             elif token == "\t":
                 for _ in range(8 - self.column % 8):
                     self.put(" ")
-            elif token == "\a":
+            elif token in "\a\x18":
                 pass
             elif token < " " or "\x7f" <= token < "\xa0":
                 raise ValueError(f"vt: a control byte came through: {token!r}")

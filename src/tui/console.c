@@ -212,6 +212,22 @@ static bool in_foreground(void)
 	return group < 0 || group == getpgrp();
 }
 
+/* Switch on what the terminal is to mark and to tell, or off, in one write. */
+static void mark(struct console *console, bool on)
+{
+	struct buf out;
+
+	if (on == console->marks_pastes)
+		return;
+	console->marks_pastes = on;
+	buf_init(&out, PROMPT_MAX);
+	(void)buf_adds(&out, on ? paste_on : paste_off);
+	if (console->asked)
+		(void)buf_adds(&out, on ? focus_on : focus_off);
+	console_write(out.data);
+	buf_fini(&out);
+}
+
 /* Set the terminal to the mode of CONSOLE. The caller holds the lock. */
 static void apply(struct console *console)
 {
@@ -229,13 +245,12 @@ static void apply(struct console *console)
 	}
 	if (console->mode == MODE_TYPING)
 		settings.c_lflag &= ~(tcflag_t)ISIG;
+	/* Keys are signals again from here on, and one of them may end us. */
+	if (console->mode == MODE_BEFORE)
+		mark(console, false);
 	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);
-	if ((console->mode != MODE_BEFORE) == console->marks_pastes)
-		return;
-	console->marks_pastes = !console->marks_pastes;
-	console_write(console->marks_pastes ? paste_on : paste_off);
-	if (console->asked)
-		console_write(console->marks_pastes ? focus_on : focus_off);
+	if (console->mode != MODE_BEFORE)
+		mark(console, true);
 }
 
 static void console_set_mode(struct console *console, enum mode mode)
