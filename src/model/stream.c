@@ -26,12 +26,18 @@ enum { SSE_EVENT_MAX = 16 << 20 };
  */
 enum { NAME_MAX_BYTES = 256 };
 
+/* The longest id that is kept, which goes into a header; the most digits of a time. */
+enum { ID_MAX_BYTES = 1024, RETRY_DIGITS = 9 };
+
 struct sse {
 	bool (*event)(void *context, struct str name, struct str data, struct err *err);
 	void *context;
 	struct buf line; /* the start of a line whose end has not come */
 	struct buf data, name;
+	struct buf id, next_id; /* of the last event, and of the one that is being read */
+	int64_t retry_ms;
 	bool has_data;
+	bool has_id;
 	bool after_cr;   /* an LF here belongs to the line end before it */
 	bool in_comment; /* the rest of this line is not kept */
 	bool past_first_line;
@@ -48,6 +54,9 @@ struct sse *sse_new(bool (*event)(void *context, struct str name, struct str dat
 	buf_init(&sse->line, SSE_EVENT_MAX);
 	buf_init(&sse->data, SSE_EVENT_MAX);
 	buf_init(&sse->name, NAME_MAX_BYTES);
+	buf_init(&sse->id, ID_MAX_BYTES);
+	buf_init(&sse->next_id, ID_MAX_BYTES);
+	sse->retry_ms = -1;
 	return sse;
 }
 
@@ -58,6 +67,8 @@ void sse_free(struct sse *sse)
 	buf_fini(&sse->line);
 	buf_fini(&sse->data);
 	buf_fini(&sse->name);
+	buf_fini(&sse->id);
+	buf_fini(&sse->next_id);
 	free(sse);
 }
 
@@ -71,6 +82,9 @@ static bool sse_dispatch(struct sse *sse, struct err *err)
 {
 	bool ok = true;
 
+	if (sse->has_id)
+		buf_swap(&sse->id, &sse->next_id);
+	sse->has_id = false;
 	if (sse->has_data)
 		ok = sse->event(sse->context, buf_str(&sse->name), buf_str(&sse->data), err);
 	buf_clear(&sse->data);
@@ -87,6 +101,30 @@ static bool sse_add_data(struct sse *sse, struct str value, struct err *err)
 		return sse_too_long(err);
 	sse->has_data = true;
 	return true;
+}
+
+/* An id with a NUL, and an id or a time that is too long, are ignored. */
+static void sse_take_id(struct sse *sse, struct str value)
+{
+	if (value.size > ID_MAX_BYTES || memchr(value.data, '\0', value.size))
+		return;
+	buf_clear(&sse->next_id);
+	(void)buf_addstr(&sse->next_id, value);
+	sse->has_id = true;
+}
+
+static void sse_take_retry(struct sse *sse, struct str value)
+{
+	int64_t ms = 0;
+
+	if (value.size == 0 || value.size > RETRY_DIGITS)
+		return;
+	for (size_t i = 0; i < value.size; i++) {
+		if (value.data[i] < '0' || value.data[i] > '9')
+			return;
+		ms = 10 * ms + (value.data[i] - '0');
+	}
+	sse->retry_ms = ms;
 }
 
 static bool sse_take_line(struct sse *sse, struct str line, struct err *err)
@@ -114,6 +152,10 @@ static bool sse_take_line(struct sse *sse, struct str line, struct err *err)
 	if (str_is(field, "event")) {
 		buf_clear(&sse->name);
 		(void)buf_addstr(&sse->name, value);
+	} else if (str_is(field, "id")) {
+		sse_take_id(sse, value);
+	} else if (str_is(field, "retry")) {
+		sse_take_retry(sse, value);
 	}
 	return true;
 }
@@ -187,6 +229,16 @@ bool sse_end(struct sse *sse, struct err *err)
 	if (str_is(str_trim(data), "[DONE]") || value_parse(data, 0, &whole, NULL))
 		return sse_dispatch(sse, err);
 	return true;
+}
+
+const char *sse_last_id(const struct sse *sse)
+{
+	return sse->id.data;
+}
+
+int64_t sse_retry_ms(const struct sse *sse)
+{
+	return sse->retry_ms;
 }
 
 /*

@@ -11,6 +11,7 @@
 #include "model/provider.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct reader;
 struct sse;
@@ -46,3 +47,7 @@ bool sse_feed(struct sse *sse, struct str bytes, struct err *err);
  * line.
  */
 bool sse_end(struct sse *sse, struct err *err);
+/* The id of the last event that had one, which a later request names; "": none had. */
+const char *sse_last_id(const struct sse *sse);
+/* The time after which the server wants to be asked again; -1: it named none. */
+int64_t sse_retry_ms(const struct sse *sse);

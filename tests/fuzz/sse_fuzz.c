@@ -30,6 +30,7 @@ static bool feed(struct str stream, size_t step, struct buf *log)
 	for (size_t at = 0; ok && at < stream.size; at += step)
 		ok = sse_feed(sse, str_part(stream, at, step), NULL);
 	ok = ok && sse_end(sse, NULL);
+	(void)buf_addf(log, " %s %lld", sse_last_id(sse), (long long)sse_retry_ms(sse));
 	sse_free(sse);
 	return ok;
 }

@@ -145,6 +145,29 @@ static void too_long_an_event_is_refused_and_a_long_comment_is_not(void **state)
 	free((void *)(uintptr_t)piece.data);
 }
 
+static void an_event_has_an_id_when_it_is_whole(void **state)
+{
+	struct log log = {0};
+	struct sse *sse = sse_new(note, &log);
+
+	(void)state;
+	buf_init(&log.text, 100);
+	assert_int_equal(sse_retry_ms(sse), -1);
+	assert_true(sse_feed(sse, STR("id: a\nretry: 250\ndata: x\n"), NULL));
+	assert_string_equal(sse_last_id(sse), "");
+	assert_true(sse_feed(sse, STR("\ndata: y\n\nretry: soon\n"), NULL));
+	assert_string_equal(sse_last_id(sse), "a");
+	assert_int_equal(sse_retry_ms(sse), 250);
+	assert_true(sse_feed(sse, (struct str){"id: b\0c\n\nid: d", 15}, NULL));
+	assert_string_equal(sse_last_id(sse), "a");
+	assert_true(sse_feed(sse, STR("\n\n"), NULL));
+	assert_string_equal(sse_last_id(sse), "d");
+	assert_true(sse_feed(sse, STR("id:\n\n"), NULL));
+	assert_string_equal(sse_last_id(sse), "");
+	buf_fini(&log.text);
+	sse_free(sse);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +178,7 @@ int main(void)
 		cmocka_unit_test(a_bom_is_skipped_once),
 		cmocka_unit_test(the_last_blank_line_may_be_missing_after_whole_json),
 		cmocka_unit_test(a_refusal_ends_it),
+		cmocka_unit_test(an_event_has_an_id_when_it_is_whole),
 		cmocka_unit_test(too_long_an_event_is_refused_and_a_long_comment_is_not),
 	};
 
