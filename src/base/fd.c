@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -385,6 +386,34 @@ DIR *fd_open_names(int folder)
 	if (names == NULL)
 		fd_close(&fd);
 	return names;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void fd_names_read(struct fd_names *names, int folder, size_t max, bool hidden)
+{
+	DIR *dir = fd_open_names(folder);
+	struct dirent *entry;
+
+	*names = (struct fd_names){.items = memory_array(max, sizeof(char *))};
+	while (dir != NULL && names->count < max && (entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+		    (hidden || entry->d_name[0] != '.'))
+			names->items[names->count++] = memory_copy(entry->d_name);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	qsort(names->items, names->count, sizeof(names->items[0]), compare_names);
+}
+
+void fd_names_fini(struct fd_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->items[i]);
+	free(names->items);
 }
 
 int fd_open_beneath(int folder, const char *name, int flags)

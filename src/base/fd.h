@@ -60,6 +60,18 @@ int fd_open_beneath(int folder, const char *name, int flags);
  */
 DIR *fd_open_names(int folder);
 
+/* Names of a folder, in the order of their bytes. */
+struct fd_names {
+	char **items;
+	size_t count;
+};
+/*
+ * Read at most MAX names of FOLDER; those that begin with a dot only with HIDDEN. A folder that
+ * cannot be read has none. Call fd_names_fini.
+ */
+void fd_names_read(struct fd_names *names, int folder, size_t max, bool hidden);
+void fd_names_fini(struct fd_names *names);
+
 /*
  * Read to the end of FD into BUF. False with EFBIG when BUF's ceiling is
  * reached before the end. WHAT names the source in the sentence.

@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
+#include "front/extend/invoke.h"
+#include "front/extend/trusting.h"
 #include "front/review/decided.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
@@ -101,7 +103,8 @@ static void chat_change_agent(struct chat *chat, const char *name)
 {
 	struct setup *setup = memory_alloc(sizeof(*setup));
 	struct model_options model = {0}, now = {0};
-	const struct setup_flags flags = {.agent = name, .serves = true};
+	auto_free char *agent = memory_copy(name); /* it may be that of the setup that goes */
+	const struct setup_flags flags = {.agent = agent, .serves = true};
 	bool same_model;
 
 	if ((chat->setup->review != NULL &&
@@ -132,7 +135,7 @@ static void chat_change_agent(struct chat *chat, const char *name)
 	tell(chat, true,
 	     "The person goes on with the agent %: from here on its tools and its rights hold, in "
 	     "a new cell; what ran in the old one has ended.",
-	     name);
+	     agent);
 }
 
 /*
@@ -726,6 +729,28 @@ static void run_compact(struct chat *chat, const char *argument)
 	(void)talk_compact(chat->talk, argument[0] != '\0' ? argument : NULL);
 }
 
+static void run_skills(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	invoke_list_skills(chat->setup, &chat->paint.out);
+}
+
+/* What was let in counts in a new cell, in which the same agent goes on. */
+static void run_trust(struct chat *chat, const char *argument)
+{
+	const char *const words[] = {"-C", chat->setup->workspace, NULL};
+	struct err err = {0};
+	bool let_in;
+
+	(void)argument;
+	run_verb(&verb_trust_list, words);
+	if (!trusting_decide(chat->setup, session_policy(talk_session(chat->talk)),
+			     chat->console, talk_interrupt_fd(chat->talk), &let_in, &err))
+		(void)verb_complain(CODE_FAILED, "%s", err.text);
+	else if (let_in)
+		chat_change_agent(chat, chat->setup->agent);
+}
+
 static void run_quit(struct chat *chat, const char *argument)
 {
 	(void)argument;
@@ -749,6 +774,8 @@ static const struct command commands[] = {
 	{"sessions", "", "the last conversations there were", run_sessions},
 	{"notify", "[WAY]", "how you are told while you look elsewhere; or be told so",
 	 run_notify},
+	{"skills", "", "the skills there are; /skill:NAME TEXT calls one", run_skills},
+	{"trust", "", "what the workspace brings along, and what of it counts", run_trust},
 	{"theme", "[NAME]", "the colours; or take others", run_theme},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
 };
@@ -796,6 +823,16 @@ bool chat_is_command(struct str text)
 			return false;
 	}
 	return true;
+}
+
+bool chat_has_command(struct str text)
+{
+	size_t i = 0, end;
+
+	while (i < COMMANDS && text.size > 0 && text.data[0] == '/' &&
+	       !str_is(command_name(text, &end), commands[i].name))
+		i++;
+	return i < COMMANDS && text.size > 0 && text.data[0] == '/';
 }
 
 static void refuse(struct chat *chat, const char *name)
@@ -874,6 +911,12 @@ static void add_candidate(void *context, const char *name)
 		(void)buf_addf(candidates->words, "%s%s\n", candidates->prefix, name);
 }
 
+static void add_invoked(void *context, const char *name, const char *description)
+{
+	(void)description;
+	add_candidate(context, name);
+}
+
 void chat_complete(void *context, struct str before, size_t *from, struct buf *words)
 {
 	const struct chat *chat = context;
@@ -890,6 +933,7 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 		candidates.prefix = "/";
 		for (size_t i = 0; i < COMMANDS; i++)
 			add_candidate(&candidates, commands[i].name);
+		invoke_each(chat->setup, add_invoked, &candidates);
 		return;
 	}
 	while (end < before.size && before.data[end] == ' ')

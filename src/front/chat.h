@@ -36,6 +36,9 @@ struct chat {
 /* Is TEXT a command ("/name …"), and not a prompt that begins with a slash? */
 bool chat_is_command(struct str text);
 
+/* Does TEXT name one of the program's own commands? They go before those of a person. */
+bool chat_has_command(struct str text);
+
 /* Carry out the command TEXT and print its answer. */
 void chat_command(struct chat *chat, struct str text);
 

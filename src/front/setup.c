@@ -17,6 +17,7 @@
 #include "base/value.h"
 #include "broker/source.h"
 #include "cell/publish.h"
+#include "extend/extension.h"
 #include "front/agents.h"
 #include "front/extensions.h"
 #include "front/review/layered.h"
@@ -566,6 +567,8 @@ const struct tool *const *setup_tools(const struct setup *setup)
 
 	if (setup->servers.remotes != NULL)
 		tools = remotes_tools(setup->servers.remotes);
+	if (setup->extension != NULL)
+		tools = extension_tools(setup->extension, tools);
 	return setup->orchestra != NULL ? orchestra_tools(setup->orchestra, tools) : tools;
 }
 
@@ -592,6 +595,8 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->shown = setup->shown;
 	if (options->shown == NULL && setup->plugins.loaded != NULL)
 		options->shown = setup->plugins.loaded->shown;
+	if (setup->extension != NULL)
+		options->shown = extension_shown(setup->extension);
 	options->home = setup->home;
 	options->undo_folder = setup->undo_folder;
 	options->marks_key = setup->marks_key;
@@ -1753,6 +1758,7 @@ void setup_fini(struct setup *setup)
 	free(setup->ssh);
 	front_servers_fini(&setup->servers);
 	front_plugins_fini(&setup->plugins);
+	extension_close(setup->extension);
 	below_close(&setup->below);
 	value_free(setup->asked);
 	policy_free(setup->policy);
@@ -1818,18 +1824,21 @@ void setup_each_model(const struct setup *setup,
 
 const struct tool **setup_tools_new(void)
 {
+	const struct tool *const *const lists[] = {builtin_tools, orchestra_rows,
+						   extension_rows};
 	const struct tool **tools;
-	size_t count = 0, more = 0;
+	size_t count = 0;
 
-	while (builtin_tools[count] != NULL)
-		count++;
-	while (orchestra_rows[more] != NULL)
-		more++;
-	tools = memory_array(count + more + 1, sizeof(const struct tool *));
-	for (size_t i = 0; i < count; i++)
-		tools[i] = builtin_tools[i];
-	for (size_t i = 0; i < more; i++)
-		tools[count + i] = orchestra_rows[i];
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (const struct tool *const *at = lists[i]; *at != NULL; at++)
+			count++;
+	}
+	tools = memory_array(count + 1, sizeof(const struct tool *));
+	count = 0;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (const struct tool *const *at = lists[i]; *at != NULL; at++)
+			tools[count++] = *at;
+	}
 	return tools;
 }
 

@@ -24,6 +24,7 @@
 
 struct credential;
 struct interrupt;
+struct extension;
 struct orchestra;
 struct shape_home;
 struct shape_shown;
@@ -110,8 +111,9 @@ struct setup {
 	struct front_plugins plugins;
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; the setup keeps them */
-	struct orchestra *orchestra;     /* runs the orchestra's tools; or NULL */
-	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
+	struct extension *extension; /* skills and commands (front/extend/trusting.h); or NULL */
+	struct orchestra *orchestra; /* runs the orchestra's tools; or NULL */
+	const struct undo_aim *undoes; /* the steps to undo; NULL: none */
 	struct review *review; /* of --review; for its sessions (layered.h). NULL: none */
 	struct below below; /* the layers over which its sessions work (view/below.h) */
 	bool tells_review;  /* the person is told where a new review lies (layered.h) */

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "extend/extension.h"
 #include "front/agents.h"
 #include "front/extend/hook_files.h"
 #include "front/output/formats.h"
@@ -17,6 +18,7 @@
 #include "front/review/writer.h"
 #include "front/rules.h"
 #include "front/setup.h"
+#include "front/extend/trusting.h"
 #include "front/verb.h"
 #include "model/model.h"
 #include "model/provider.h"
@@ -553,7 +555,9 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.model = talk->model,
 		.recorder = talk->recorder,
 		.name = talk->setup->agent,
-		.prompt = orchestrate_prompt(talk->orchestrate, talk->setup->role.prompt),
+		.prompt = extension_prompt(talk->setup->extension,
+					   orchestrate_prompt(talk->orchestrate,
+							      talk->setup->role.prompt)),
 		.parent = talk->parent,
 		.checks = talk->setup->role.checks,
 		.cancel_fd = interrupt_fd(talk->interrupt),
@@ -681,6 +685,8 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
 	if (!interrupt_open(&talk->interrupt, &err) ||
+	    !trusting_open(setup, options->console, interrupt_fd(talk->interrupt),
+			   options->request != NULL, &err) ||
 	    !open_orchestrate(talk, options->request, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!hook_files_open(setup, interrupt_fd(talk->interrupt), options->hooks, false,
@@ -813,7 +819,8 @@ static int change_hands(struct talk *with, struct setup *setup)
 	with->setup = setup;
 	with->session = NULL;
 	with->orchestrate = NULL;
-	if (!open_orchestrate(with, NULL, &err))
+	if (!trusting_open(setup, with->console, interrupt_fd(with->interrupt), true, &err) ||
+	    !open_orchestrate(with, NULL, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	return open_session(with, setup, NULL, NULL, &with->session);
 }

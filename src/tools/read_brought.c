@@ -12,13 +12,11 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/text/text.h"
 #include "files/files.h"
 #include "tool/call.h"
 #include "tools/tools.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -55,42 +53,6 @@ struct reading {
 	size_t total;          /* bytes of all texts */
 	size_t left_out;       /* items over ITEMS_MAX */
 };
-
-/* Reads the names of a folder in their order. */
-
-struct names {
-	char **items;
-	size_t count;
-};
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Names that begin with a dot are read with HIDDEN only. */
-static void names_read(struct names *names, int folder_fd, bool hidden)
-{
-	DIR *dir = fd_open_names(folder_fd);
-	struct dirent *entry;
-
-	*names = (struct names){.items = memory_array(NAMES_MAX, sizeof(char *))};
-	while (dir != NULL && names->count < NAMES_MAX && (entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-		    (hidden || entry->d_name[0] != '.'))
-			names->items[names->count++] = memory_copy(entry->d_name);
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
-	qsort(names->items, names->count, sizeof(names->items[0]), compare_names);
-}
-
-static void names_fini(struct names *names)
-{
-	for (size_t i = 0; i < names->count; i++)
-		free(names->items[i]);
-	free(names->items);
-}
 
 /* Makes the items. */
 
@@ -239,9 +201,9 @@ static bool reach_folder(struct reading *reading, const char *path, struct file 
 static void take_markdown(struct reading *reading, const char *kind, int folder_fd,
 			  const char *path, const char *prefix, unsigned depth)
 {
-	struct names names;
+	struct fd_names names;
 
-	names_read(&names, folder_fd, false);
+	fd_names_read(&names, folder_fd, NAMES_MAX, false);
 	for (size_t i = 0; i < names.count && !call_stopped(reading->call); i++) {
 		const struct str file = str_of(names.items[i]);
 		const bool is_markdown = str_ends(file, STR(".md"));
@@ -264,7 +226,7 @@ static void take_markdown(struct reading *reading, const char *kind, int folder_
 		buf_fini(&below);
 		buf_fini(&name);
 	}
-	names_fini(&names);
+	fd_names_fini(&names);
 }
 
 static void read_markdown(struct reading *reading, const char *kind, const char *path,
@@ -342,9 +304,9 @@ static void skill_add_file(struct skill *skill, int folder_fd, const char *file,
 static void skill_add_folder(struct skill *skill, struct call *call, int folder_fd,
 			     const char *prefix, unsigned depth)
 {
-	struct names names;
+	struct fd_names names;
 
-	names_read(&names, folder_fd, true);
+	fd_names_read(&names, folder_fd, NAMES_MAX, true);
 	for (size_t i = 0; i < names.count && skill->problem.size == 0; i++) {
 		const char *file = names.items[i];
 		struct stat st;
@@ -365,7 +327,7 @@ static void skill_add_folder(struct skill *skill, struct call *call, int folder_
 			skill_add_file(skill, folder_fd, file, name.data);
 		buf_fini(&name);
 	}
-	names_fini(&names);
+	fd_names_fini(&names);
 }
 
 /* Read FOLDER as a skill into ROW. */
@@ -407,11 +369,11 @@ static void read_skill(struct reading *reading, struct value *row, int folder_fd
 static void read_skills(struct reading *reading, const char *path)
 {
 	struct file folder, below;
-	struct names names;
+	struct fd_names names;
 
 	if (!reach_folder(reading, path, &folder))
 		return;
-	names_read(&names, folder.fd, false);
+	fd_names_read(&names, folder.fd, NAMES_MAX, false);
 	for (size_t i = 0; i < names.count && !call_stopped(reading->call); i++) {
 		struct value *row;
 		struct buf name;
@@ -427,7 +389,7 @@ static void read_skills(struct reading *reading, const char *path)
 		}
 		buf_fini(&name);
 	}
-	names_fini(&names);
+	fd_names_fini(&names);
 	file_fini(&folder);
 }
 

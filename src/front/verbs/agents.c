@@ -11,7 +11,7 @@
 #include "extend/trust.h"
 #include "front/setup.h"
 #include "front/talk.h"
-#include "front/trusting.h"
+#include "front/extend/trusting.h"
 #include "front/verb.h"
 #include "policy/commands.h"
 #include "policy/config.h"

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "front/chat.h"
+#include "front/extend/invoke.h"
 #include "front/output/appearance.h"
 #include "front/output/formats.h"
 #include "front/review/decided.h"
@@ -110,6 +111,22 @@ struct run {
 	struct formats *formats; /* of --output-format, or NULL */
 };
 
+/* One turn with the prompt, or with what it calls. */
+static int send(struct talk *talk, const struct run *run, struct agent_outcome *outcome)
+{
+	int code = CODE_FAILED;
+	struct buf made;
+
+	buf_init(&made, PROMPT_MAX);
+	const enum invoked invoked = invoke(talk, run->prompt, &made);
+	if (invoked != INVOKED_FAILED)
+		code = talk_told(talk,
+				 talk_turn(talk, invoked == INVOKED ? made.data : run->prompt,
+					   run->pictures, outcome));
+	buf_fini(&made);
+	return code;
+}
+
 static int run_with(const struct run *run, struct setup *setup)
 {
 	const struct options *options = run->options;
@@ -151,8 +168,7 @@ static int run_with(const struct run *run, struct setup *setup)
 		talk_options.console = console;
 	code = talk_open(&talk_options, setup, &talk);
 	if (code == CODE_DONE)
-		code = talk_told(talk,
-				 talk_turn(talk, run->prompt, run->pictures, &outcome));
+		code = send(talk, run, &outcome);
 	/* Fail, so that a script does not take a recording for an agent's work. */
 	if (code == CODE_DONE && talk_options.model.name == NULL)
 		code = verb_complain(CODE_FAILED,
@@ -421,24 +437,31 @@ static void take_text(struct chat *chat, struct str sent)
 {
 	auto_free char *text = memory_copy_str(str_trim(sent));
 	struct agent_outcome outcome;
+	struct buf made;
 
 	/* A text that begins with a blank is not kept. */
 	if (!str_starts(sent, STR(" ")))
 		line_history_add(chat->history, str_of(text));
 	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
-	if (chat_is_command(str_of(text))) {
+	buf_init(&made, PROMPT_MAX);
+	const enum invoked invoked = chat_has_command(str_of(text))
+					     ? INVOKED_NOTHING
+					     : invoke(chat->talk, text, &made);
+	if (invoked == INVOKED_NOTHING && chat_is_command(str_of(text))) {
 		chat_command(chat, str_of(text));
-	} else {
+	} else if (invoked != INVOKED_FAILED) {
 		console_work(chat->console, &chat->line);
 		const int64_t begun_ms = clock_now_ms();
 
-		(void)talk_turn(chat->talk, text, NULL, &outcome);
+		(void)talk_turn(chat->talk, invoked == INVOKED ? made.data : text, NULL,
+				&outcome);
 		if (clock_now_ms() - begun_ms > NOTIFY_AFTER_MS)
 			console_notify(chat->console, "a turn is over");
 		if (outcome.reason == AGENT_CANCELLED || outcome.reason == AGENT_MODEL_FAILED)
 			console_take_back(chat->console);
 		console_rest(chat->console);
 	}
+	buf_fini(&made);
 	talk_break(chat->talk);
 }
 

@@ -12,7 +12,7 @@
 #include "extend/brought.h"
 #include "front/setup.h"
 #include "front/talk.h"
-#include "front/trusting.h"
+#include "front/extend/trusting.h"
 #include "front/verb.h"
 
 #include <errno.h>

@@ -1,0 +1,168 @@
+/* extension: collects skills and commands, and hands them to the parts of a session. */
+
+#include "extend/extension.h"
+
+#include "base/memory.h"
+#include "extend/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TOOLS = 1, PROMPT_MAX = 1 << 20 };
+
+const struct tool *const extension_rows[TOOLS + 1] = {
+	&skill_tool,
+	NULL,
+};
+
+struct extension {
+	struct skills skills;
+	struct commands commands;
+	struct tool tools[TOOLS];
+	const struct tool **table, **table_before; /* a session may still use the last one */
+	struct shape_shown *shown;
+	char *prompt;
+};
+
+static void add(struct extension *extension, const struct brought *item,
+		const char *workspace)
+{
+	if (item->kind == BROUGHT_SKILL)
+		skills_add(&extension->skills, item, workspace);
+	else if (item->kind == BROUGHT_COMMAND)
+		commands_add(&extension->commands, item, workspace == NULL);
+}
+
+static void add_all(struct extension *extension, const struct extension_options *options)
+{
+	const struct brought_list *brought = options->brought;
+	struct brought_list own;
+
+	own_read(options->config, options->home, &own);
+	for (size_t i = 0; i < own.count; i++)
+		add(extension, &own.items[i], NULL);
+	brought_fini(&own);
+	for (size_t i = 0; brought != NULL && i < brought->count; i++) {
+		/* An item that cannot count is kept, so that the person learns why. */
+		if (brought->items[i].problem != NULL ||
+		    trust_of(options->trust, &brought->items[i]) == TRUST_GIVEN)
+			add(extension, &brought->items[i], options->workspace);
+	}
+}
+
+/* Show the folder of each skill at its own path, unless it has gone meanwhile. */
+static void make_shown(struct extension *extension, const struct shape_shown *shown)
+{
+	size_t count = 0;
+	struct stat st;
+
+	while (shown != NULL && shown[count].source != NULL)
+		count++;
+	extension->shown = memory_array(count + extension->skills.count + 1,
+					sizeof(extension->shown[0]));
+	if (count > 0)
+		memcpy(extension->shown, shown, count * sizeof(shown[0]));
+	for (size_t i = 0; i < extension->skills.count; i++) {
+		const struct skill *skill = &extension->skills.items[i];
+
+		if (skill->problem == NULL && lstat(skill->folder, &st) == 0 &&
+		    S_ISDIR(st.st_mode))
+			extension->shown[count++] = (struct shape_shown){
+				.source = skill->folder,
+				.path = skill->folder,
+				.why = "skill",
+			};
+	}
+}
+
+struct extension *extension_open(const struct extension_options *options)
+{
+	struct extension *extension = memory_alloc(sizeof(*extension));
+
+	add_all(extension, options);
+	make_shown(extension, options->shown);
+	for (size_t i = 0; i < TOOLS; i++)
+		extension->tools[i] = *extension_rows[i];
+	extension->tools[0].keeper = &extension->skills;
+	return extension;
+}
+
+void extension_close(struct extension *extension)
+{
+	if (extension == NULL)
+		return;
+	skills_fini(&extension->skills);
+	commands_fini(&extension->commands);
+	free(extension->table);
+	free(extension->table_before);
+	free(extension->shown);
+	free(extension->prompt);
+	free(extension);
+}
+
+const struct skills *extension_skills(const struct extension *extension)
+{
+	return &extension->skills;
+}
+
+const struct commands *extension_commands(const struct extension *extension)
+{
+	return &extension->commands;
+}
+
+/* Can the tool NUMBER of the rows do anything here? */
+static bool serves(const struct extension *extension, size_t number)
+{
+	struct buf text;
+
+	buf_init(&text, PROMPT_MAX);
+	skills_prompt(&extension->skills, &text);
+	const bool any = text.size > 0;
+	buf_fini(&text);
+	return number == 0 && any;
+}
+
+const struct tool *const *extension_tools(struct extension *extension,
+					  const struct tool *const *tools)
+{
+	size_t count = 0;
+
+	while (tools[count] != NULL)
+		count++;
+	free(extension->table_before);
+	extension->table_before = extension->table;
+	extension->table = memory_array(count + 1, sizeof(const struct tool *));
+	for (size_t i = 0; i < count; i++) {
+		extension->table[i] = tools[i];
+		for (size_t j = 0; j < TOOLS; j++) {
+			if (tools[i] == extension_rows[j] && serves(extension, j))
+				extension->table[i] = &extension->tools[j];
+		}
+	}
+	return extension->table;
+}
+
+const struct shape_shown *extension_shown(const struct extension *extension)
+{
+	return extension->shown;
+}
+
+const char *extension_prompt(struct extension *extension, const char *prompt)
+{
+	struct buf text;
+
+	if (extension == NULL)
+		return prompt;
+	buf_init(&text, PROMPT_MAX);
+	if (prompt != NULL)
+		(void)buf_adds(&text, prompt);
+	(void)buf_end_line(&text);
+	skills_prompt(&extension->skills, &text);
+	while (text.size > 0 && text.data[text.size - 1] == '\n')
+		buf_truncate(&text, text.size - 1);
+	free(extension->prompt);
+	extension->prompt = memory_copy(text.data);
+	buf_fini(&text);
+	return extension->prompt;
+}

@@ -1,0 +1,14 @@
+/*
+ * own: the skills and commands of the person: files in the folder of the configuration, and the
+ * skills in ~/.agents/skills and ~/.claude/skills, which other agents read as well. They need no
+ * trust, but a file that another user may write is left out.
+ */
+#pragma once
+
+#include "extend/brought.h"
+
+/*
+ * Read them into LIST, whose items have absolute names of files and no hashes. CONFIG: the folder
+ * of the configuration; HOME: that of the person. Either may be NULL. Call brought_fini.
+ */
+void own_read(const char *config, const char *home, struct brought_list *list);
