@@ -375,7 +375,7 @@ static void apply_theme(struct console *console)
 static void take_answer(struct console *console, struct str answer)
 {
 	term_take(&console->term, answer);
-	console->look.rewraps = console->term.rewraps;
+	console->look.reflow = console->term.reflow;
 	live_set_terminal(console->live, &console->term);
 	apply_theme(console);
 }
@@ -900,8 +900,7 @@ static void erase(struct console *console)
 	if (console->shown.rows.size == 0)
 		return;
 	buf_init(&out, PAINT_MAX);
-	line_frame_erase(&console->shown,
-			 console->look.rewraps ? terminal_size().columns : LINE_ROWS_STAY,
+	line_frame_erase(&console->shown, terminal_size().columns, console->look.reflow,
 			 &out);
 	(void)fd_write_all(STDOUT_FILENO, out.data, out.size, NULL);
 	buf_fini(&out);

@@ -641,11 +641,14 @@ static bool is_blank_row(struct str row)
 	return true;
 }
 
-void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf *out)
+void line_frame_erase(const struct line_frame *shown, size_t columns,
+		      enum term_reflow reflow, struct buf *out)
 {
 	struct str rest = buf_str(&shown->rows), row;
 	size_t above = 0;
 
+	if (reflow == TERM_CUTS)
+		columns = SIZE_MAX;
 	if (columns == 0)
 		columns = 1;
 	for (size_t i = 0; i < shown->row && str_next_line(&rest, &row); i++) {
@@ -655,8 +658,9 @@ void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf
 	}
 	if (!str_next_line(&rest, &row))
 		row = STR("");
-	above += rows_before_cursor(shown->column, row, columns);
-	if (columns != LINE_ROWS_STAY && above > 0 && is_blank_row(row))
+	if (reflow == TERM_REFLOWS)
+		above += rows_before_cursor(shown->column, row, columns);
+	if (reflow == TERM_REFLOWS && above > 0 && is_blank_row(row))
 		above--;
 	move(out, above, 0);
 	(void)buf_adds(out, "\r\x1b[J");

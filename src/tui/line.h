@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "tui/choose/menu.h"
+#include "tui/term.h"
 #include "tui/typing.h"
 
 #include <stdbool.h>
@@ -168,9 +169,8 @@ void line_frame_change(const struct line_frame *shown, const struct line_frame *
 
 /*
  * Append to OUT the bytes that erase SHOWN. The terminal may have had another width when the
- * rows were written. COLUMNS is its present width when it breaks such rows anew, and
- * LINE_ROWS_STAY when it keeps each row in one row of the screen. Afterwards the cursor stands
- * where the first row began.
+ * rows were written: it has COLUMNS now, and REFLOW says what has become of longer rows. Afterwards
+ * the cursor stands where the first row began.
  */
-#define LINE_ROWS_STAY SIZE_MAX
-void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf *out);
+void line_frame_erase(const struct line_frame *shown, size_t columns,
+		      enum term_reflow reflow, struct buf *out);

@@ -313,9 +313,7 @@ static bool is_shown(const struct live *live)
 static void erase(struct live *live, struct buf *out)
 {
 	if (live->shown.rows.size > 0)
-		line_frame_erase(&live->shown,
-				 live->look.rewraps ? window().columns : LINE_ROWS_STAY,
-				 out);
+		line_frame_erase(&live->shown, window().columns, live->look.reflow, out);
 	forget(live);
 }
 
@@ -702,7 +700,7 @@ void live_set_theme(struct live *live, const struct theme *theme)
 void live_set_terminal(struct live *live, const struct term *term)
 {
 	(void)pthread_mutex_lock(&live->lock);
-	live->look.rewraps = term->rewraps;
+	live->look.reflow = term->reflow;
 	live->has_frames = term->has_frames;
 	(void)pthread_mutex_unlock(&live->lock);
 }

@@ -269,7 +269,7 @@ struct screen_options screen_options_of(int fd)
 		.colour = (able || forced) && !(no_colour && *no_colour),
 		.unicode = environment_says_utf8(),
 		.links = able && known.links,
-		.rewraps = able && known.rewraps,
+		.reflow = known.reflow,
 		.columns = columns_said(fd),
 	};
 }

@@ -15,6 +15,7 @@
 #include "base/value.h"
 #include "tool/event.h"
 #include "tui/paint.h"
+#include "tui/term.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,11 +37,7 @@ struct screen_options {
 	bool links;    /* it is known to make links of texts with an address (OSC 8) */
 	bool talks;    /* the person has the keys and commands of a conversation */
 	bool thinking; /* show the model's thinking, and not only how long it took */
-	/*
-	 * Of another width, it breaks anew the rows that are longer; false: it keeps each in
-	 * one row, or nobody knows.
-	 */
-	bool rewraps;
+	enum term_reflow reflow;
 	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
 	/* 0: ask the descriptor before each use; SCREEN_COLUMNS when it does not say */
 	size_t columns;

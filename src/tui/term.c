@@ -31,40 +31,49 @@ const char term_questions[] =
  */
 static const struct {
 	const char *name;
-	bool rewraps, links;
+	enum term_reflow reflow;
+	bool links;
 	enum term_notice notice;
 } terminals[] = {
-	{"alacritty", true, true, TERM_NOTICE_BELL},
-	{"apple_terminal", true, false, TERM_NOTICE_BELL},
-	{"contour", true, true, TERM_NOTICE_777},
-	{"foot", true, true, TERM_NOTICE_777},
-	{"ghostty", true, true, TERM_NOTICE_777},
-	{"hyper", true, false, TERM_NOTICE_BELL},
-	{"iterm", true, true, TERM_NOTICE_9},
-	{"kitty", true, true, TERM_NOTICE_99},
-	{"konsole", true, true, TERM_NOTICE_BELL},
-	{"linux", false, false, TERM_NOTICE_BELL},
-	{"mintty", true, false, TERM_NOTICE_BELL},
-	{"rio", true, true, TERM_NOTICE_BELL},
-	{"rxvt", false, false, TERM_NOTICE_777},
-	{"screen", false, false, TERM_NOTICE_BELL},
-	{"tmux", true, false, TERM_NOTICE_BELL},
-	{"vscode", true, true, TERM_NOTICE_BELL},
-	{"vte", true, true, TERM_NOTICE_BELL},
-	{"warpterminal", true, false, TERM_NOTICE_BELL},
-	{"wezterm", true, true, TERM_NOTICE_777},
-	{"windows terminal", true, true, TERM_NOTICE_BELL},
-	{"xterm-ghostty", true, true, TERM_NOTICE_777},
-	{"xterm-kitty", true, true, TERM_NOTICE_99},
-	{"xterm.js", true, true, TERM_NOTICE_BELL},
-	{"xterm(", false, false,
+	{"alacritty", TERM_REFLOWS, true, TERM_NOTICE_BELL},
+	{"apple_terminal", TERM_REFLOWS_OTHERS, false, TERM_NOTICE_BELL},
+	{"contour", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_777},
+	{"foot", TERM_REFLOWS, true, TERM_NOTICE_777},
+	{"ghostty", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_777},
+	{"hyper", TERM_REFLOWS_OTHERS, false, TERM_NOTICE_BELL},
+	{"iterm", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_9},
+	{"kitty", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_99},
+	{"konsole", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_BELL},
+	{"linux", TERM_CUTS, false, TERM_NOTICE_BELL},
+	{"mintty", TERM_REFLOWS_OTHERS, false, TERM_NOTICE_BELL},
+	{"rio", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_BELL},
+	{"rxvt", TERM_CUTS, false, TERM_NOTICE_777},
+	{"screen", TERM_CUTS, false, TERM_NOTICE_BELL},
+	{"tmux", TERM_REFLOWS, false, TERM_NOTICE_BELL},
+	{"vscode", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_BELL},
+	{"vte", TERM_REFLOWS, true, TERM_NOTICE_BELL},
+	{"warpterminal", TERM_REFLOWS_OTHERS, false, TERM_NOTICE_BELL},
+	{"wezterm", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_777},
+	{"windows terminal", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_BELL},
+	{"xterm-ghostty", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_777},
+	{"xterm-kitty", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_99},
+	{"xterm.js", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_BELL},
+	{"xterm(", TERM_CUTS, false,
 	 TERM_NOTICE_BELL}, /* TERM=xterm says nothing: many call themselves so */
-	{"zellij", true, false, TERM_NOTICE_BELL},
+	{"zellij", TERM_REFLOWS, false, TERM_NOTICE_BELL},
 };
 
-/* Variables that only terminals which break rows anew set. */
-static const char *const own_variables[] = {"ZELLIJ", "VTE_VERSION", "KONSOLE_VERSION",
-					    "WT_SESSION", "ALACRITTY_WINDOW_ID"};
+/* Variables of one terminal each, and what it does with long rows. */
+static const struct {
+	const char *name;
+	enum term_reflow reflow;
+} own_variables[] = {
+	{"ALACRITTY_WINDOW_ID", TERM_REFLOWS},
+	{"KONSOLE_VERSION", TERM_REFLOWS_OTHERS},
+	{"VTE_VERSION", TERM_REFLOWS},
+	{"WT_SESSION", TERM_REFLOWS_OTHERS},
+	{"ZELLIJ", TERM_REFLOWS},
+};
 
 /* Is the variable NAME set, and neither empty nor "0"? */
 static bool is_on(const char *name)
@@ -80,7 +89,7 @@ static bool learn_name(struct term *term, const char *name)
 	for (size_t i = 0; i < sizeof(terminals) / sizeof(terminals[0]); i++) {
 		if (strncasecmp(name, terminals[i].name, strlen(terminals[i].name)) != 0)
 			continue;
-		term->rewraps = terminals[i].rewraps;
+		term->reflow = terminals[i].reflow;
 		term->links = terminals[i].links;
 		term->notice = terminals[i].notice;
 		return true;
@@ -118,8 +127,10 @@ void term_init(struct term *term)
 	if ((type != NULL && learn_name(term, type)) ||
 	    (program != NULL && learn_name(term, program)))
 		return;
-	for (size_t i = 0; i < sizeof(own_variables) / sizeof(own_variables[0]); i++)
-		term->rewraps = term->rewraps || is_on(own_variables[i]);
+	for (size_t i = 0; i < sizeof(own_variables) / sizeof(own_variables[0]); i++) {
+		if (is_on(own_variables[i].name))
+			term->reflow = own_variables[i].reflow;
+	}
 }
 
 bool term_may_ask(void)

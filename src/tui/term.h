@@ -29,13 +29,19 @@ enum term_notice {
 	TERM_NOTICE_777, /* OSC 777 ; notify ; TITLE ; TEXT, of rxvt */
 };
 
+/*
+ * What becomes of long rows when the window has another width. In doubt the smaller one holds: with
+ * too few rows erased a ghost of ours stays, with too many something that was printed goes.
+ */
+enum term_reflow {
+	TERM_CUTS, /* each stays one row */
+	/* they are broken anew, but for the row of the cursor: xterm.js leaves it to the program */
+	TERM_REFLOWS_OTHERS,
+	TERM_REFLOWS, /* all are broken anew */
+};
+
 struct term {
-	/*
-	 * Of another width, it breaks anew the rows that are longer. A terminal that nobody
-	 * knows counts as one that cuts them: too few rows erased leave a ghost of ours, too
-	 * many take what was printed.
-	 */
-	bool rewraps;
+	enum term_reflow reflow;
 	/*
 	 * It makes links of texts (OSC 8). Most terminals pass over what they do not know, but
 	 * a multiplexer may eat the text: such a one, and an unknown one, count as one without.

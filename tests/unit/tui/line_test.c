@@ -398,10 +398,10 @@ static void an_erased_frame_counts_the_rows_of_a_narrower_terminal(void **state)
 	buf_init(&out, 4096);
 	type(&desk, "123456789012345678901234567890\x1b\rtwo");
 	line_frame_compose(&shown, &desk.line, &look);
-	line_frame_erase(&shown, 20, &out);
+	line_frame_erase(&shown, 20, TERM_REFLOWS, &out);
 	assert_string_equal(out.data, "\x1b[2A\r\x1b[J");
 	buf_clear(&out);
-	line_frame_erase(&shown, LINE_ROWS_STAY, &out);
+	line_frame_erase(&shown, 20, TERM_CUTS, &out);
 	assert_string_equal(out.data, "\x1b[1A\r\x1b[J");
 	line_frame_fini(&shown);
 	buf_fini(&out);

@@ -86,19 +86,21 @@ static void each_answer_is_learnt(void **state)
 	buf_init(&seen, 1000);
 	term_init(&term);
 	answer(kitty, SIZE_MAX, false, &term, &seen);
-	assert_true(term.answered && term.has_frames && term.has_keyboard && term.rewraps);
+	assert_true(term.answered && term.has_frames && term.has_keyboard);
 	assert_false(term.joins);
+	assert_int_equal(term.reflow, TERM_REFLOWS_OTHERS);
 	assert_int_equal(term.ground, TERM_GROUND_DARK);
 	assert_int_equal(term.notice, TERM_NOTICE_99);
 	assert_string_equal(term.name, "kitty(0.36.4)");
 	term_init(&term);
 	answer(xterm, SIZE_MAX, false, &term, &seen);
 	assert_true(term.answered);
-	assert_false(term.has_frames || term.has_keyboard || term.rewraps || term.joins);
+	assert_false(term.has_frames || term.has_keyboard || term.joins);
+	assert_int_equal(term.reflow, TERM_CUTS);
 	assert_int_equal(term.ground, TERM_GROUND_LIGHT);
 	term_init(&term);
 	answer(ghostty, SIZE_MAX, false, &term, &seen);
-	assert_true(term.answered && term.joins && term.rewraps);
+	assert_true(term.answered && term.joins);
 	assert_int_equal(term.ground, TERM_GROUND_LIGHT);
 	assert_string_equal(seen.data, "");
 	buf_fini(&seen);
@@ -194,18 +196,18 @@ static void the_environment_is_believed_until_the_terminal_speaks(void **state)
 {
 	static const struct {
 		const char *name, *value;
-		bool rewraps;
+		enum term_reflow reflow;
 	} rows[] = {
-		{"TERM", "xterm-256color", false},
-		{"TERM", "xterm-kitty", true},
-		{"TERM", "tmux-256color", true},
-		{"TERM", "screen-256color", false},
-		{"TERM", "linux", false},
-		{"TERM", "rxvt-unicode", false},
-		{"TMUX", "/tmp/tmux-0/default,1,0", true},
-		{"VTE_VERSION", "7000", true},
-		{"TERM_PROGRAM", "iTerm.app", true},
-		{"TERM_PROGRAM", "strange", false},
+		{"TERM", "xterm-256color", TERM_CUTS},
+		{"TERM", "xterm-kitty", TERM_REFLOWS_OTHERS},
+		{"TERM", "tmux-256color", TERM_REFLOWS},
+		{"TERM", "screen-256color", TERM_CUTS},
+		{"TERM", "linux", TERM_CUTS},
+		{"TERM", "rxvt-unicode", TERM_CUTS},
+		{"TMUX", "/tmp/tmux-0/default,1,0", TERM_REFLOWS},
+		{"VTE_VERSION", "7000", TERM_REFLOWS},
+		{"TERM_PROGRAM", "iTerm.app", TERM_REFLOWS_OTHERS},
+		{"TERM_PROGRAM", "strange", TERM_CUTS},
 	};
 	struct term term;
 
@@ -214,17 +216,17 @@ static void the_environment_is_believed_until_the_terminal_speaks(void **state)
 		forget_environment();
 		(void)setenv(rows[i].name, rows[i].value, 1);
 		term_init(&term);
-		assert_int_equal(term.rewraps, rows[i].rewraps);
+		assert_int_equal(term.reflow, rows[i].reflow);
 	}
 	(void)setenv("VTE_VERSION", "7000", 1);
 	(void)setenv("STY", "1.pts-0", 1);
 	term_init(&term);
-	assert_false(term.rewraps);
+	assert_int_equal(term.reflow, TERM_CUTS);
 	(void)unsetenv("STY");
 	term_init(&term);
-	assert_true(term.rewraps);
+	assert_int_equal(term.reflow, TERM_REFLOWS);
 	term_take(&term, STR("\x1bP>|XTerm(390)\x1b\\"));
-	assert_false(term.rewraps);
+	assert_int_equal(term.reflow, TERM_CUTS);
 	forget_environment();
 }
 
