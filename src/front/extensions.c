@@ -17,6 +17,7 @@
 #include "policy/config.h"
 #include "policy/policy.h"
 #include "process/loop.h"
+#include "sandbox/sandbox.h"
 #include "session/session.h"
 #include "store/database.h"
 #include "tools/tools.h"
@@ -51,6 +52,8 @@ struct plugin_fetch_terms {
  * store does not know.
  */
 #define AUTHORITY "GIT_SSL_CAINFO"
+/* The same for bridges. */
+#define CERTIFICATES "SSL_CERT_FILE"
 
 enum { SAID_MAX = 64 << 10, SAID_SHOWN = 400, URL_HOST_MAX = 4096 };
 
@@ -78,32 +81,45 @@ static const char script[] =
 	"git rev-parse --verify \"$at^{commit}\"\n"
 	"git checkout -q --detach \"$at\" --\n";
 
-static struct policy *policy_of(const char *folder, const struct value *hosts,
-				const char *authority, struct err *err)
+/*
+ * The policy of a cell for a network task in FOLDER, which may be written to when WRITES. The
+ * variable NAME of the cell is FILE, unless FILE is NULL. WHERE names HOSTS in sentences.
+ */
+struct task {
+	const char *agent, *folder;
+	bool writes;
+	const char *variable, *file;
+	const struct value *hosts;
+	const char *where;
+};
+
+static struct policy *policy_of(const struct task *task, struct err *err)
 {
-	auto_policy struct policy *policy = policy_new("plugin-fetch", folder);
+	auto_policy struct policy *policy = policy_new(task->agent, task->folder);
 	struct policy *made;
 
-	policy->write.items = memory_array(1, sizeof(struct policy_path));
-	policy->write.items[0].text = memory_copy(".");
-	policy->write.count = 1;
 	policy->write.given = true;
-	if (authority != NULL) {
+	if (task->writes) {
+		policy->write.items = memory_array(1, sizeof(struct policy_path));
+		policy->write.items[0].text = memory_copy(".");
+		policy->write.count = 1;
+	}
+	if (task->file != NULL) {
 		struct buf variable;
 
 		buf_init(&variable, SAID_MAX);
-		(void)buf_addf(&variable, "%s=%s", AUTHORITY, authority);
+		(void)buf_addf(&variable, "%s=%s", task->variable, task->file);
 		policy->environment.items = memory_array(1, sizeof(char *));
 		policy->environment.items[0] = buf_take(&variable);
 		policy->environment.count = 1;
 		policy->environment.given = true;
 	}
-	for (size_t i = 0; i < value_count(hosts); i++) {
-		if (!policy_add_network(policy, value_text(value_item(hosts, i)),
-					"plugin_policy.allowed_git_hosts", err))
+	for (size_t i = 0; i < value_count(task->hosts); i++) {
+		if (!policy_add_network(policy, value_text(value_item(task->hosts, i)),
+					task->where, err))
 			return NULL;
 	}
-	if (!policy_paths_normal(policy, folder, err))
+	if (!policy_paths_normal(policy, task->folder, err))
 		return NULL;
 	made = policy;
 	policy = NULL;
@@ -233,7 +249,14 @@ static bool plugin_fetch(const struct plugin_source *source,
 			       "plugin_policy.allowed_git_hosts, or leave that key out");
 	if (authority != NULL && authority[0] != '/')
 		authority = NULL;
-	struct policy *policy = policy_of(folder, hosts, authority, err);
+	const struct task task = {.agent = "plugin-fetch",
+				  .folder = folder,
+				  .writes = true,
+				  .variable = AUTHORITY,
+				  .file = authority,
+				  .hosts = hosts,
+				  .where = "plugin_policy.allowed_git_hosts"};
+	struct policy *policy = policy_of(&task, err);
 	if (policy == NULL)
 		return false;
 	if (is_local) {
@@ -493,13 +516,74 @@ static bool changed(void *context)
 	return servers->changed != NULL && servers->changed(servers->context);
 }
 
+/* Our own program, as the cell of SESSION shows it. */
+static bool program_in(const struct session *session, struct buf *program, struct err *err)
+{
+	auto_free char *real = NULL;
+
+	if (session_strength(session).level == SANDBOX_SEALED)
+		return buf_adds(program, SHAPE_PROGRAM);
+	real = realpath("/proc/self/exe", NULL);
+	return real != NULL ? buf_adds(program, real)
+			    : err_set(err, errno, "/proc/self/exe: %s", strerror(errno));
+}
+
+bool front_servers_open_cell(void *cells, const struct value *hosts,
+			     struct session **session, struct buf *program, struct err *err)
+{
+	struct front_servers *servers = cells;
+	const char *certificates = getenv(CERTIFICATES);
+	struct shape_shown shown[2] = {{0}};
+	struct buf folder;
+
+	if (servers->empty == NULL) {
+		buf_init(&folder, PATH_MAX);
+		if (!verb_temp_folder("bridge", &folder, err)) {
+			buf_fini(&folder);
+			return err_while(err, "has no cell");
+		}
+		servers->empty = buf_take(&folder);
+	}
+	if (certificates != NULL && certificates[0] != '/')
+		certificates = NULL;
+	if (certificates != NULL)
+		shown[0] = (struct shape_shown){certificates, certificates, CERTIFICATES};
+	const struct task task = {.agent = "mcp-bridge",
+				  .folder = servers->empty,
+				  .variable = CERTIFICATES,
+				  .file = certificates,
+				  .hosts = hosts,
+				  .where = "mcpServers"};
+	const struct session_options options = {
+		.workspace = servers->empty,
+		.take_policy = policy_of(&task, err),
+		.tools = builtin_tools,
+		.loop = servers->loop,
+		.shown = shown,
+		.resolver = servers->resolver,
+		.minimum_level = servers->minimum_level,
+		.cancel_fd = -1,
+	};
+	if (options.take_policy == NULL || !session_open(&options, session, err))
+		return err_while(err, "has no cell");
+	return program_in(*session, program, err);
+}
+
 bool front_servers_start(struct front_servers *servers,
 			 const struct session_options *options,
 			 const struct tool *const *tools, struct err *err)
 {
 	struct session_options own = *options;
+	struct buf folder;
 
 	servers->loop = loop_new();
+	servers->minimum_level = options->minimum_level;
+	servers->resolver =
+		options->resolver != NULL ? memory_copy(options->resolver) : NULL;
+	buf_init(&folder, PATH_MAX);
+	if (database_state_path("servers", &folder, NULL))
+		servers->tokens_folder = buf_take(&folder);
+	buf_fini(&folder);
 	own.take_policy = servers->take_policy;
 	own.tools = builtin_tools;
 	own.loop = servers->loop;
@@ -517,6 +601,9 @@ bool front_servers_start(struct front_servers *servers,
 		.tools = tools,
 		.wait_ms = servers->wait_ms,
 		.asks = servers->asks,
+		.open_cell = front_servers_open_cell,
+		.cells = servers,
+		.tokens_folder = servers->tokens_folder,
 		.changed = changed,
 		.context = servers,
 	});
@@ -531,6 +618,10 @@ void front_servers_fini(struct front_servers *servers)
 	if (servers->loop != NULL)
 		loop_free(servers->loop);
 	policy_free(servers->take_policy);
+	fd_folder_remove(servers->empty);
+	free(servers->empty);
+	free(servers->tokens_folder);
+	free(servers->resolver);
 	value_free(servers->settings);
 	memset(servers, 0, sizeof(*servers));
 }

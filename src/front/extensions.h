@@ -4,10 +4,12 @@
  * sources are fetched.
  *
  * All MCP servers of a configuration run in the cell of one session that this module
- * opens for them.
+ * opens for them. Each server over HTTP has a cell of its own, which reaches its host and
+ * shows the system and its certificates only.
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "mcp/client/remotes.h"
 #include "plugins/plugin.h"
@@ -65,6 +67,10 @@ struct front_servers {
 	struct loop *loop; /* of the servers, and of each session that uses them */
 	struct session *session;
 	struct remotes *remotes;
+	/* the workspace of bridges' cells, an empty folder; NULL: not made yet */
+	char *empty;
+	char *tokens_folder, *resolver; /* or NULL */
+	int minimum_level;
 	size_t told; /* the number of problems that have been printed */
 	/*
 	 * A verb that serves the tools for long sets these before the start. WAIT_MS: the
@@ -96,5 +102,12 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 bool front_servers_start(struct front_servers *servers,
 			 const struct session_options *options,
 			 const struct tool *const *tools, struct err *err);
+/*
+ * Open a cell for a bridge, as in mcp/client/bridged.h; CELLS is a struct front_servers. A
+ * caller that uses no front_servers_start has set `loop`, `resolver` and `minimum_level`.
+ */
+bool front_servers_open_cell(void *cells, const struct value *hosts,
+			     struct session **session, struct buf *program,
+			     struct err *err);
 /* Call it after the end of the session that used the tools. */
 void front_servers_fini(struct front_servers *servers);

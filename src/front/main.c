@@ -22,6 +22,7 @@
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
+#include "mcp/bridge/bridge.h"
 #include "proxy/proxy.h"
 #include "session/session.h"
 #include "ssh/door.h"
@@ -90,6 +91,8 @@ int main(int argc, char **argv)
 		return shim_run(argc, argv);
 	if (git_credential_program(argc, argv, &code))
 		return verb_printed(code, stdout);
+	if (bridge_program(argc, argv, &code))
+		return code;
 	if (!setup_take_ceiling())
 		return CODE_USAGE;
 	if (!patches_program(argc, argv, &code) && !opener_program(argc, argv, &code) &&

@@ -503,8 +503,7 @@ def wrong_settings_are_named(here):
     for settings, words in [
             ({"command": "x", "arg": []}, 'mcpServers.s: no key "arg"; did you mean args'),
             ({"args": []}, 'mcpServers.s: a "command" is needed'),
-            ({"url": "http://x"}, "mcpServers.s.url: servers are programs here"),
-            ({"command": "x", "type": "sse"}, 'only "stdio" is served here'),
+            ({"command": "x", "type": "sse"}, 'only "stdio" and "http" are served here'),
             ({"command": "x", "env": {"A": 1}}, "mcpServers.s.env: must be an object of texts"),
             ({"command": "x", "args": "y"}, "mcpServers.s.args: must be a list of texts"),
             ({"command": "x", "timeout_s": 0}, "mcpServers.s.timeout_s: must be seconds"),

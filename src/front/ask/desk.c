@@ -117,10 +117,8 @@ static void browser_words(char *command, const char *address,
 	words[count] = NULL;
 }
 
-/* Open ADDRESS outside, with the environment of the person and without a shell. */
-static bool browser_open(const struct desk *desk, const char *address, struct err *err)
+bool desk_open_browser(const char *const *environment, const char *address, struct err *err)
 {
-	const char *const *environment = desk->options.environment;
 	const char *words[BROWSER_WORDS + 2];
 	const char *said = "";
 	char command[BROWSER_MAX];
@@ -206,7 +204,8 @@ static bool carry_out(struct caller *caller, struct err *err)
 		if (!callback_open(desk->options.loop, address->back, &desk->callback, err))
 			return false;
 	}
-	if (!caller->is_listed || browser_open(desk, address->text, err))
+	if (!caller->is_listed ||
+	    desk_open_browser(desk->options.environment, address->text, err))
 		return true;
 	if (address->back != 0) {
 		callback_close(desk->callback);

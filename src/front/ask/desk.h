@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "process/loop.h"
 
 #include <stdbool.h>
@@ -37,5 +38,10 @@ struct desk_options {
 
 /* Hear what comes at *TAKE_LISTENER. The texts of OPTIONS outlive the desk. */
 struct desk *desk_open(const struct desk_options *options, int *take_listener);
+/*
+ * Open ADDRESS, which was parsed, in the person's browser: by BROWSER of ENVIRONMENT, or
+ * xdg-open. No shell reads it.
+ */
+bool desk_open_browser(const char *const *environment, const char *address, struct err *err);
 /* Drops all connections and their questions. NULL is fine. */
 void desk_close(struct desk *desk);

@@ -52,6 +52,7 @@ static const struct {
 	{"plugins", "copies of plugins, and the record of those let in", false},
 	{"trust", "what was let in of what workspaces bring along", false},
 	{"wrap", "what profiles needed when they were accepted", false},
+	{"servers", "logins at MCP servers", false},
 	{"facts.db", "facts that agents share", false},
 	{"schedules.db", "schedules", false},
 	{"history", "lines that were typed", false},

@@ -75,6 +75,7 @@ struct remote {
 	char *name;
 	enum remote_state state;
 	bool modern, served;
+	bool refused_once; /* the server refused the version that it said to support */
 	int64_t last_id;
 	/*
 	 * the id of the request that must be answered before the server is ready; 0: none
@@ -876,9 +877,32 @@ static void greeted(struct remote *remote, const struct value *result)
 	list_if_it_can(remote, result);
 }
 
+static void probe(struct remote *remote)
+{
+	wait_for(remote, remote_request(remote, MCP_DISCOVER, NULL),
+		 remote->options.answers ? -1 : PROBE_MS);
+}
+
+/* A server may refuse the first request, and name our version as one that it speaks. */
+static bool wants_same_again(struct remote *remote, const struct value *error)
+{
+	const struct value *supported =
+		value_member(value_member(error, "data"), "supported");
+
+	if (remote->refused_once ||
+	    value_integer(value_member(error, "code")) != MCP_CODE_VERSION ||
+	    !value_has_text(supported, mcp_version_name(MCP_2026_07_28)))
+		return false;
+	remote->refused_once = true;
+	return true;
+}
+
 static void settle_step(struct remote *remote, const struct mcp_message *message)
 {
-	if (message->error && remote->state == REMOTE_PROBES)
+	if (message->error && remote->state == REMOTE_PROBES &&
+	    wants_same_again(remote, message->error))
+		probe(remote);
+	else if (message->error && remote->state == REMOTE_PROBES)
 		greet(remote);
 	else if (message->error)
 		remote_give_up(remote, "refuses",
@@ -1008,7 +1032,8 @@ void remote_begin(struct remote *remote)
 	remote->state = REMOTE_PROBES;
 	remote->modern = true;
 	remote->start_ms = clock_deadline(start_s(remote));
-	wait_for(remote, remote_request(remote, MCP_DISCOVER, NULL), PROBE_MS);
+	remote->refused_once = false;
+	probe(remote);
 }
 
 void remote_reset(struct remote *remote)
@@ -1059,6 +1084,11 @@ bool remote_is_ready(const struct remote *remote)
 bool remote_has_served(const struct remote *remote)
 {
 	return remote->served;
+}
+
+bool remote_is_modern(const struct remote *remote)
+{
+	return remote->modern;
 }
 
 const struct value *remote_tools(const struct remote *remote)

@@ -34,6 +34,11 @@ struct remote_options {
 	/* Seconds from the server's start to its list of tools; 0: REMOTE_START_S. */
 	double start_s;
 	/*
+	 * The server, or a bridge to it, answers each request, so the first question waits
+	 * for its answer. Else a server that is silent is taken for one of the older era.
+	 */
+	bool answers;
+	/*
 	 * Offer the server to ask the caller of a call (forms and addresses), by
 	 * running_ask.
 	 */
@@ -61,6 +66,8 @@ void remote_reset(struct remote *remote);
 bool remote_is_ready(const struct remote *remote);
 /* Has the server answered a call since remote_begin? */
 bool remote_has_served(const struct remote *remote);
+/* Does the server speak the newer era? Only when ready. */
+bool remote_is_modern(const struct remote *remote);
 /*
  * The tools as the server listed them: an array of objects, each with a name. Only when
  * ready.

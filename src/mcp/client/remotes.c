@@ -9,7 +9,10 @@
 #include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "mcp/client/bridged.h"
 #include "mcp/client/remote.h"
+#include "policy/address.h"
+#include "policy/network.h"
 #include "process/loop.h"
 #include "session/session.h"
 #include "tool/tool.h"
@@ -21,6 +24,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum {
@@ -52,6 +56,8 @@ struct remotes_server {
 	char *name;
 	const struct value *settings;
 	struct remote *remote;
+	struct bridged *bridged; /* of a server over HTTP; NULL: it is a program */
+	struct session *session; /* in whose cell the program runs */
 	struct tool exec; /* runs the server: `exec`, with the server's environment */
 	struct value *carried, *no_schema;
 	struct running *running; /* the call that runs the program; NULL: none */
@@ -65,6 +71,7 @@ struct remotes_server {
 	unsigned restarts_left;
 	size_t made; /* how many tools it has had */
 	bool settled, down;
+	bool needs_cell; /* its bridge is to be started again in another cell */
 };
 
 struct remotes {
@@ -79,6 +86,10 @@ struct remotes {
 	const struct tool **first_table, **table;
 	struct value *problems;
 	bool asks;
+	bool (*open_cell)(void *cells, const struct value *hosts,
+			  struct session **session, struct buf *program, struct err *err);
+	void *cells;
+	char *tokens_folder; /* or NULL */
 	bool (*changed)(void *context);
 	void *context;
 	bool started, ending;
@@ -86,7 +97,16 @@ struct remotes {
 
 /* The check of a configuration's `mcpServers`. */
 
-enum { SERVERS_MAX = 16, ARGUMENTS_MAX = 1000 };
+enum {
+	SERVERS_MAX = 16,
+	ARGUMENTS_MAX = 1000,
+	HEADERS_COUNT_MAX = 32,
+	HEADER_NAME_MAX = 128,
+	HEADER_VALUE_MAX = 8 << 10,
+	OAUTH_TEXT_MAX = 2048,
+	PORT_MIN = 1024, /* of a login that comes back; lower ones belong to services */
+	PORT_MAX = 65535,
+};
 
 #define TIMEOUT_MAX_S 3600.0
 #define START_MAX_S   120.0
@@ -115,11 +135,56 @@ static bool are_variables(const struct row *row, const struct value *value,
 	return fits || rows_refuse(problem, NULL, "%s", row->description);
 }
 
+/* Can NAME be that of a header which the configuration gives? */
+static bool is_header(const char *name)
+{
+	static const char ours[] = "accept content-type content-length host connection "
+				   "transfer-encoding last-event-id expect";
+	struct str words = STR(ours), word;
+
+	if (!remotes_is_name(name, HEADER_NAME_MAX) || strncasecmp(name, "mcp-", 4) == 0)
+		return false;
+	while (str_next_word(&words, &word)) {
+		if (strlen(name) == word.size &&
+		    strncasecmp(name, word.data, word.size) == 0)
+			return false;
+	}
+	return true;
+}
+
+static bool are_headers(const struct row *row, const struct value *value,
+			struct rows_problem *problem)
+{
+	bool fits = value_count(value) <= HEADERS_COUNT_MAX;
+
+	for (void *at = value_first(value); at && fits; at = value_next(value, at)) {
+		const struct str text = value_str(value_at(at));
+
+		fits = is_header(value_key(at)) &&
+		       value_kind(value_at(at)) == VALUE_STRING && text.size > 0 &&
+		       text.size <= HEADER_VALUE_MAX;
+		for (size_t i = 0; i < text.size && fits; i++)
+			fits = text.data[i] >= ' ' && text.data[i] <= '~';
+	}
+	return fits || rows_refuse(problem, NULL, "%s", row->description);
+}
+
+/* An address that a bridge may reach: https, or http on the loopback. */
 static bool is_address(const struct row *row, const struct value *value,
 		       struct rows_problem *problem)
 {
-	(void)value;
-	return rows_refuse(problem, NULL, "%s", row->description);
+	struct address address;
+	struct err err = {0};
+
+	(void)row;
+	if (!address_parse(value_str(value), &address, &err))
+		return rows_refuse(problem, NULL, "%s", err.text);
+	if (address.plain && !network_is_loopback(&address.host))
+		return rows_refuse(problem, NULL,
+				   "http is for this machine only (localhost, 127.0.0.1, [::1]): "
+				   "other hosts need https");
+	return strchr(address.text, '#') == NULL ||
+	       rows_refuse(problem, NULL, "an address of a server has no part behind \"#\"");
 }
 
 static bool are_names(const struct row *row, const struct value *value,
@@ -136,19 +201,38 @@ static bool are_names(const struct row *row, const struct value *value,
 	return true;
 }
 
+/* The keys of `oauth`. */
+static const struct row oauth_rows[] = {
+	{"client_id", ROW_BYTES, false, "must be a text", .max = OAUTH_TEXT_MAX},
+	{"client_secret", ROW_BYTES, false, "must be a text", .max = OAUTH_TEXT_MAX},
+	{"client_metadata_url", ROW_BYTES, false, "must be an address",
+	 .max = OAUTH_TEXT_MAX, .check = is_address},
+	{"scope", ROW_BYTES, false, "must be words between blanks", .max = OAUTH_TEXT_MAX},
+	{"grant", ROW_CHOICE, false, "only \"client_credentials\" needs to be named",
+	 .choices = "client_credentials"},
+	{"port", ROW_COUNT, false, "must be a port from 1024 to 65535", .min = PORT_MIN,
+	 .max = PORT_MAX},
+	{0},
+};
+
 /* The keys of a server. A description says what the value must be. */
 static const struct row server_rows[] = {
-	{"command", ROW_PATH, true, "must be a program"},
+	{"command", ROW_PATH, false, "must be a program"},
 	{"args", ROW_TEXTS, false, "must be a list of texts", .max = ARGUMENTS_MAX},
 	{"env", ROW_VALUES, false, "must be an object of texts by the names of variables",
 	 .check = are_variables},
-	{"type", ROW_CHOICE, false, "only \"stdio\" is served here", .choices = "stdio"},
+	{"type", ROW_CHOICE, false, "only \"stdio\" and \"http\" are served here",
+	 .choices = "stdio http"},
+	{"url", ROW_BYTES, false, "must be an address", .max = ADDRESS_MAX,
+	 .check = is_address},
+	{"headers", ROW_VALUES, false,
+	 "must be an object of texts by the names of headers, which are not those of MCP or "
+	 "of the transport",
+	 .check = are_headers},
+	{"oauth", ROW_OBJECT, false, "must be an object", .rows = oauth_rows},
 	{"start_s", ROW_SECONDS, false, "must be seconds", .max = START_MAX_S},
 	{"timeout_s", ROW_SECONDS, false, "must be seconds", .max = TIMEOUT_MAX_S},
 	{"disabled", ROW_FLAG, false, "must be true or false"},
-	{"url", ROW_ANY, false,
-	 "servers are programs here, started in a cell: give a command",
-	 .check = is_address},
 	{0},
 };
 
@@ -162,35 +246,94 @@ static const struct row servers = {
 	.check = are_names,
 };
 
-bool remotes_check(const struct value *value, struct err *err)
+/* A sentence about the first key that does not fit. */
+static bool refuse(const struct rows_problem *problem, struct err *err)
 {
-	struct rows_problem problem;
-	const char *server = problem.pointer, *name = server;
+	const char *server = problem->pointer, *name = server;
 	size_t size;
 
-	if (rows_check(&servers, value, &problem))
-		return true;
 	/* The pointer is /SERVER/KEY, perhaps with an item of a list behind. */
 	server += *server == '/';
 	size = strcspn(server, "/");
-	if (problem.fault == ROWS_UNKNOWN)
+	if (problem->fault == ROWS_UNKNOWN)
 		return err_set(err, 0, "mcpServers.%s: no key \"%.100s\"%s%s", server,
-			       problem.key, problem.nearest ? "; did you mean " : "",
-			       problem.nearest ? problem.nearest : "");
-	if (problem.fault == ROWS_MISSING || (server != name && server[size] == '\0'))
+			       problem->key, problem->nearest ? "; did you mean " : "",
+			       problem->nearest ? problem->nearest : "");
+	if (server != name && server[size] == '\0')
 		return err_set(err, 0, "mcpServers.%s: a \"command\" is needed", server);
-	if (problem.row == &servers && problem.fault == ROWS_ABOVE)
+	if (problem->row == &servers && problem->fault == ROWS_ABOVE)
 		return err_set(err, 0, "mcpServers: there may be %d", SERVERS_MAX);
-	if (problem.row == &servers)
+	if (problem->row == &servers)
 		return err_set(err, 0, "mcpServers: %s",
-			       problem.fault == ROWS_OTHER ? problem.why.text
-							   : servers.description);
-	if (problem.row->kind == ROW_SECONDS)
+			       problem->fault == ROWS_OTHER ? problem->why.text
+							    : servers.description);
+	if (problem->row->kind == ROW_SECONDS)
 		return err_set(err, 0, "mcpServers.%.*s.%s: %s up to %.0f", (int)size,
-			       server, problem.row->name, problem.row->description,
-			       problem.row->max);
+			       server, problem->row->name, problem->row->description,
+			       problem->row->max);
 	return err_set(err, 0, "mcpServers.%.*s.%s: %s", (int)size, server,
-		       problem.row->name, problem.row->description);
+		       problem->row->name,
+		       problem->fault == ROWS_OTHER ? problem->why.text
+						    : problem->row->description);
+}
+
+static bool is_over_http(const struct value *settings)
+{
+	return value_member(settings, "url");
+}
+
+/* Do the keys of the server NAME fit together? */
+static bool keys_fit(const char *name, const struct value *settings, struct err *err)
+{
+	static const char *const programs[] = {"command", "args", "env"};
+	static const char *const https[] = {"headers", "oauth"};
+	const struct str type = value_str(value_member(settings, "type"));
+	const struct value *oauth = value_member(settings, "oauth");
+	const struct value *headers = value_member(settings, "headers");
+	const bool over_http = is_over_http(settings);
+	const char *const *wrong = over_http ? programs : https;
+	const size_t count = over_http ? 3 : 2;
+
+	if (str_is(type, "http") && !over_http)
+		return err_set(err, 0, "mcpServers.%s: a \"url\" is needed", name);
+	if (str_is(type, "stdio") && over_http)
+		return err_set(err, 0,
+			       "mcpServers.%s.url: a server of the type stdio is a program: "
+			       "give a command",
+			       name);
+	for (size_t i = 0; i < count; i++) {
+		if (value_member(settings, wrong[i]))
+			return err_set(err, 0, "mcpServers.%s.%s: a server %s has none",
+				       name, wrong[i],
+				       over_http ? "over HTTP" : "that is a program");
+	}
+	if (!over_http && !value_member(settings, "command"))
+		return err_set(err, 0, "mcpServers.%s: a \"command\" is needed", name);
+	for (void *at = oauth ? value_first(headers) : NULL; at;
+	     at = value_next(headers, at)) {
+		if (strcasecmp(value_key(at), "authorization") == 0)
+			return err_set(err, 0,
+				       "mcpServers.%s.headers: with \"oauth\" the header "
+				       "%s comes from the login",
+				       name, value_key(at));
+	}
+	return !value_member(oauth, "grant") || value_member(oauth, "client_secret") ||
+	       err_set(err, 0,
+		       "mcpServers.%s.oauth.grant: a client_id and a client_secret are needed",
+		       name);
+}
+
+bool remotes_check(const struct value *value, struct err *err)
+{
+	struct rows_problem problem;
+
+	if (!rows_check(&servers, value, &problem))
+		return refuse(&problem, err);
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		if (!keys_fit(value_key(at), value_at(at), err))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -210,6 +353,7 @@ enum {
 	 * exit code says more.
 	 */
 	GOODBYE_MS = 500,
+	BRIDGE_END_MS = 1000, /* for the end of a session at a server over HTTP */
 };
 
 static void close_pipes(struct remotes_server *server)
@@ -239,7 +383,8 @@ static void give_away(struct remotes_server *server)
 /* The server is lost. WHY, and the end of its standard error, become the reason. */
 static void lost(struct remotes_server *server, const char *why)
 {
-	struct str words = str_trim(buf_str(&server->words));
+	struct str words = server->bridged ? bridged_words(server->bridged)
+					   : str_trim(buf_str(&server->words));
 	struct buf text;
 
 	if (server->down)
@@ -414,6 +559,10 @@ static void program_ended(void *context, struct running *running)
 		fd_close(&server->given[i]);
 	if (!drain(server))
 		return;
+	if (server->bridged)
+		bridged_hear(server->bridged);
+	if (server->down)
+		return;
 	/* The text goes into the middle of a sentence. */
 	if (str_ends(said, STR(".")))
 		said.size--;
@@ -442,21 +591,28 @@ static bool open_pipes(struct remotes_server *server, struct err *err)
 		return false;
 	server->output.fd = out[0];
 	server->given[1] = out[1];
+	if (!fd_set_blocking(server->input.fd, false, err) ||
+	    !fd_set_blocking(server->output.fd, false, err))
+		return false;
+	/* The standard error of a bridge is the socket that bridged_open has made. */
+	if (server->bridged)
+		return true;
 	if (!fd_pipe(error, err))
 		return false;
 	server->error.fd = error[0];
 	server->given[2] = error[1];
-	return fd_set_blocking(server->input.fd, false, err) &&
-	       fd_set_blocking(server->output.fd, false, err) &&
-	       fd_set_blocking(server->error.fd, false, err);
+	return fd_set_blocking(server->error.fd, false, err);
 }
 
 static struct value *argv_of(const struct remotes_server *server)
 {
 	const struct value *args = value_member(server->settings, "args");
-	struct value *arguments = value_new_object();
-	struct value *argv = value_new_array();
+	struct value *arguments, *argv;
 
+	if (server->bridged)
+		return bridged_arguments(server->bridged);
+	arguments = value_new_object();
+	argv = value_new_array();
 	value_append(argv, value_ref(value_member(server->settings, "command")));
 	for (size_t i = 0; i < value_count(args); i++)
 		value_append(argv, value_ref(value_item(args, i)));
@@ -464,12 +620,20 @@ static struct value *argv_of(const struct remotes_server *server)
 	return arguments;
 }
 
+/* Open the cell of a bridge, another one than before. */
+static bool open_bridge(struct remotes_server *server, struct err *err)
+{
+	if (!server->bridged)
+		return true;
+	bridged_close(server->bridged);
+	return bridged_open(server->bridged, &server->session, &server->given[2], err);
+}
+
 static void remotes_server_start(struct remotes_server *server)
 {
-	auto_value struct value *arguments = argv_of(server);
+	auto_value struct value *arguments = NULL;
 	struct request request = {.tool = server->exec.name,
 				  .made = &server->exec,
-				  .arguments = arguments,
 				  .fd_count = 3,
 				  .by_front = true,
 				  .quiet = true,
@@ -479,16 +643,20 @@ static void remotes_server_start(struct remotes_server *server)
 
 	server->generation++;
 	server->down = false;
+	server->needs_cell = false;
 	buf_clear(&server->words);
-	if (!open_pipes(server, &err)) {
+	if (!open_bridge(server, &err) || !open_pipes(server, &err)) {
 		lost(server, err.text);
 		return;
 	}
+	arguments = argv_of(server);
+	request.arguments = arguments;
 	loop_add(server->remotes->loop, &server->output);
-	loop_add(server->remotes->loop, &server->error);
+	if (server->error.fd >= 0)
+		loop_add(server->remotes->loop, &server->error);
 	memcpy(request.fds, server->given, sizeof(request.fds));
 	remote_begin(server->remote);
-	running = session_start(server->remotes->session, &request, program_ended, server);
+	running = session_start(server->session, &request, program_ended, server);
 	server->running = running;
 	/* When the call has ended already, the program could not be started. */
 	if (running_is_done(running) && !server->down)
@@ -505,6 +673,35 @@ static void restart_due(struct timer *timer)
 	remotes_server_start(server);
 }
 
+/* What a bridge tells: OWNER is a struct remotes_server. */
+
+static void bridge_fails(void *owner, const char *phrase)
+{
+	lost(owner, phrase);
+}
+
+/* The bridge starts again, in a later turn, in a cell that reaches more hosts. */
+static void bridge_moves(void *owner)
+{
+	struct remotes_server *server = owner;
+
+	if (server->down || server->needs_cell)
+		return;
+	if (remote_is_ready(server->remote)) {
+		lost(server, "gets its tokens from another host now");
+		return;
+	}
+	server->down = server->needs_cell = true;
+	close_pipes(server);
+	remote_reset(server->remote);
+	if (server->running)
+		running_cancel(server->running);
+	server->restart.due_ms = clock_now_ms();
+	loop_add_timer(server->remotes->loop, &server->restart);
+}
+
+static void bridge_tells(void *owner, const struct value *line);
+
 /* For struct tool: KEEPER is a struct remotes_tool. */
 static void remotes_begin(void *keeper, struct running *running)
 {
@@ -520,6 +717,10 @@ static void remotes_begin(void *keeper, struct running *running)
 		return;
 	}
 	if (!server->down) {
+		remote_call(server->remote, tool->remote_name, running);
+		return;
+	}
+	if (server->needs_cell) {
 		remote_call(server->remote, tool->remote_name, running);
 		return;
 	}
@@ -622,11 +823,26 @@ static struct remotes_server *remotes_server_new(struct remotes *remotes, const 
 					       .may_call = may_call,
 					       .context = server,
 					       .start_s = start ? value_number(start) : 0,
+					       .answers = is_over_http(settings),
 					       .asks = remotes->asks};
+	const struct bridged_options bridge = {.loop = remotes->loop,
+					       .name = name,
+					       .settings = settings,
+					       .tokens_folder = remotes->tokens_folder,
+					       .task = "serve",
+					       .open_cell = remotes->open_cell,
+					       .cells = remotes->cells,
+					       .fails = bridge_fails,
+					       .moves = bridge_moves,
+					       .tells = bridge_tells,
+					       .owner = server};
 
 	server->remotes = remotes;
 	server->name = memory_copy(name);
 	server->settings = settings;
+	server->session = remotes->session;
+	if (is_over_http(settings))
+		server->bridged = bridged_new(&bridge);
 	server->remote = remote_new(&options, name);
 	server->carried = value_new_object();
 	value_set(server->carried, "env", environment_of(settings));
@@ -669,6 +885,7 @@ static void remotes_server_free(struct remotes_server *server)
 	close_pipes(server);
 	server->down = true;
 	running_free(server->running);
+	bridged_free(server->bridged);
 	remote_free(server->remote);
 	value_free(server->carried);
 	value_free(server->no_schema);
@@ -765,6 +982,32 @@ static void note_tool(const struct remotes_tool *tool, const char *what, const c
 	text_add_name(&text, str_part(str_of(tool->remote_name), 0, REMOTES_TOOL_NAME_MAX));
 	(void)buf_addf(&text, ", which is %s: %s.", what, why);
 	note(tool->server, text.data);
+	buf_fini(&text);
+}
+
+/* A bridge leaves a tool out, or asks for what nobody can do here. */
+static void bridge_tells(void *owner, const struct value *line)
+{
+	struct remotes_server *server = owner;
+	const char *tool = value_text(value_member(line, "leaves"));
+	const char *why = value_text(value_member(line, "why"));
+	struct value *answer;
+	struct buf text;
+
+	if (!tool || !why) {
+		answer = value_new_object();
+		value_set_text(answer, "error", "nobody can log in here");
+		bridged_answer(server->bridged, answer);
+		return;
+	}
+	if (server->made == REMOTES_MADE_MAX)
+		return;
+	server->made++;
+	buf_init(&text, WHAT_MAX);
+	(void)buf_adds(&text, "offers the tool ");
+	text_add_name(&text, str_part(str_of(tool), 0, REMOTES_TOOL_NAME_MAX));
+	(void)buf_addf(&text, ", which is left out: %.200s.", why);
+	note(server, text.data);
 	buf_fini(&text);
 }
 
@@ -949,6 +1192,10 @@ struct remotes *remotes_start(const struct remotes_options *options)
 	remotes->problems = value_new_array();
 	remotes->own = options->tools;
 	remotes->asks = options->asks;
+	remotes->open_cell = options->open_cell;
+	remotes->cells = options->cells;
+	remotes->tokens_folder =
+		options->tokens_folder ? memory_copy(options->tokens_folder) : NULL;
 	remotes->changed = options->changed;
 	remotes->context = options->context;
 	start_all(remotes, options->wait_ms);
@@ -962,11 +1209,31 @@ struct remotes *remotes_start(const struct remotes_options *options)
 	return remotes;
 }
 
+/* A bridge may have a session to end at its server: its input ends first. */
+static void end_bridges(struct remotes *remotes)
+{
+	const int64_t deadline_ms = clock_now_ms() + BRIDGE_END_MS;
+
+	for (struct remotes_server *at = remotes->first; at; at = at->next) {
+		if (!at->bridged || !at->running || at->down)
+			continue;
+		at->down = true;
+		loop_remove(&at->input);
+		fd_close(&at->input.fd);
+	}
+	for (struct remotes_server *at = remotes->first; at; at = at->next) {
+		while (at->bridged && at->running && !running_is_done(at->running) &&
+		       clock_now_ms() < deadline_ms)
+			loop_turn(remotes->loop, deadline_ms);
+	}
+}
+
 void remotes_free(struct remotes *remotes)
 {
 	if (!remotes)
 		return;
 	remotes->ending = true;
+	end_bridges(remotes);
 	/* Cancel all at the same time, because each may take a moment to end. */
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
 		at->down = true;
@@ -989,7 +1256,9 @@ void remotes_free(struct remotes *remotes)
 		free(remotes->table);
 	free(remotes->first_table);
 	value_free(remotes->problems);
+	value_wipe(remotes->servers);
 	value_free(remotes->servers);
+	free(remotes->tokens_folder);
 	free(remotes);
 }
 
@@ -1012,4 +1281,21 @@ const struct tool *const *remotes_tools(const struct remotes *remotes)
 const struct value *remotes_problems(const struct remotes *remotes)
 {
 	return remotes->problems;
+}
+
+bool remotes_row(const struct remotes *remotes, size_t index, struct remotes_row *row)
+{
+	const struct remotes_server *server = remotes->first;
+
+	while (server && index-- > 0)
+		server = server->next;
+	if (!server)
+		return false;
+	*row = (struct remotes_row){.name = server->name,
+				    .over_http = server->bridged,
+				    .ready = remote_is_ready(server->remote),
+				    .modern = remote_is_modern(server->remote)};
+	for (const struct remotes_tool *at = remotes->tools; at; at = at->next)
+		row->tools += at->server == server && at->listed;
+	return true;
 }

@@ -1,6 +1,7 @@
 /*
  * remotes: the MCP servers of a configuration (`mcpServers`), each a program in the cell of one
- * session, and their tools as ours, named SERVER_tool. A server that ends is started once more by
+ * session, and their tools as ours, named SERVER_tool. A server over HTTP is a program as well:
+ * our own bridge (bridge/bridge.h), in a cell of its own (client/bridged.h). A server that ends is started once more by
  * the next call, and again after each call that it has answered.
  *
  * The internal tool `exec` runs a server on pipes of the front, in a worker that
@@ -15,6 +16,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
 #include "session/session.h"
@@ -25,9 +27,8 @@
 struct remotes;
 
 /*
- * Is VALUE the `mcpServers` of a configuration: {NAME: {command, args, env, start_s, timeout_s,
- * disabled}}?
- * ERR names the server and the key.
+ * Is VALUE the `mcpServers` of a configuration: {NAME: {command, args, env} or {type, url,
+ * headers, oauth}, each with start_s, timeout_s and disabled}? ERR names the server and the key.
  */
 bool remotes_check(const struct value *value, struct err *err);
 
@@ -43,6 +44,11 @@ struct remotes_options {
 	 */
 	int64_t wait_ms;
 	bool asks; /* the user of these tools answers EVENT_QUESTION */
+	/* for servers over HTTP, as in bridged.h */
+	bool (*open_cell)(void *cells, const struct value *hosts,
+			  struct session **session, struct buf *program, struct err *err);
+	void *cells;
+	const char *tokens_folder;
 	/*
 	 * Called after the start when remotes_tools has a new table or remotes_problems
 	 * has grown. The table before stays valid until this callback returns; the first
@@ -66,5 +72,13 @@ bool remotes_names(const struct tool *tool, const char **server, const char **re
 
 /* The tools of the options, then those of the servers; NULL-ended. */
 const struct tool *const *remotes_tools(const struct remotes *remotes);
+/* One server, for a list. */
+struct remotes_row {
+	const char *name;
+	bool over_http, ready, modern;
+	size_t tools; /* that are ours now */
+};
+/* The server after INDEX others, in the order of the configuration. False: there is none. */
+bool remotes_row(const struct remotes *remotes, size_t index, struct remotes_row *row);
 /* Sentences that say which server or tool was left out, and why. The list grows. */
 const struct value *remotes_problems(const struct remotes *remotes);
