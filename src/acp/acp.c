@@ -814,7 +814,7 @@ static struct value *capabilities_now(void)
 	value_set_boolean(prompts, "image", true);
 	value_set_boolean(prompts, "audio", false);
 	value_set_boolean(prompts, "embeddedContext", true);
-	value_set_boolean(servers, "http", false);
+	value_set_boolean(servers, "http", true);
 	value_set_boolean(servers, "sse", false);
 	for (size_t i = 0; i < sizeof(of_sessions) / sizeof(of_sessions[0]); i++)
 		value_set(sessions, of_sessions[i], value_new_object());

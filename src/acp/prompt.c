@@ -180,6 +180,31 @@ static struct value *variables_of(const struct value *variables)
 	return made;
 }
 
+/* GIVEN, a server of the editor, as a configuration has it; NULL: it is of another kind. */
+static struct value *server_of(const struct value *given)
+{
+	const struct value *command = value_member(given, "command");
+	const struct value *arguments = value_member(given, "args");
+	const struct value *url = value_member(given, "url");
+	const struct str type = value_str(value_member(given, "type"));
+	struct value *server = value_new_object();
+
+	if (str_is(type, "http") && value_text(url) != NULL) {
+		value_set_text(server, "type", "http");
+		value_set(server, "url", value_copy(url));
+		value_set(server, "headers", variables_of(value_member(given, "headers")));
+	} else if (value_text(command) != NULL) {
+		value_set(server, "command", value_copy(command));
+		if (value_kind(arguments) == VALUE_ARRAY)
+			value_set(server, "args", value_copy(arguments));
+		value_set(server, "env", variables_of(value_member(given, "env")));
+	} else {
+		value_free(server);
+		server = NULL;
+	}
+	return server;
+}
+
 bool acp_prompt_servers(const struct value *list, struct value **servers, struct err *err)
 {
 	auto_value struct value *made = value_new_object();
@@ -188,26 +213,20 @@ bool acp_prompt_servers(const struct value *list, struct value **servers, struct
 		const struct value *given = value_item(list, i);
 		const char *name = value_text(value_member(given, "name"));
 		const char *type = value_text(value_member(given, "type"));
-		const struct value *command = value_member(given, "command");
-		const struct value *arguments = value_member(given, "args");
 		struct value *server;
 
 		if (name == NULL || name[0] == '\0')
 			return err_set(err, EINVAL, "An MCP server needs a name.");
-		if (value_text(command) == NULL)
-			return err_set(err, EINVAL,
-				       "The MCP server %.64s%s%.16s is no program: servers run "
-				       "in a cell here, give one with a command.",
-				       name, type != NULL ? " of the type " : "",
-				       type != NULL ? type : "");
 		if (value_member(made, name) != NULL)
 			return err_set(err, EINVAL, "Two MCP servers are called %.64s.",
 				       name);
-		server = value_new_object();
-		value_set(server, "command", value_copy(command));
-		if (value_kind(arguments) == VALUE_ARRAY)
-			value_set(server, "args", value_copy(arguments));
-		value_set(server, "env", variables_of(value_member(given, "env")));
+		server = server_of(given);
+		if (server == NULL)
+			return err_set(err, EINVAL,
+				       "The MCP server %.64s%s%.16s is no program and has no "
+				       "address of the type http: give one of these.",
+				       name, type != NULL ? " of the type " : "",
+				       type != NULL ? type : "");
 		value_set(made, name, server);
 	}
 	*servers = value_count(made) > 0 ? value_ref(made) : NULL;

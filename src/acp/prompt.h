@@ -31,6 +31,6 @@ bool acp_prompt_read(const struct value *blocks, struct buf *text, struct value 
 
 /*
  * Set *SERVERS to the servers of LIST by their names, NULL when there are none; the caller
- * frees it. ERR: a server that is no program, or two of one name.
+ * frees it. ERR: a server that is no program and not over HTTP, or two of one name.
  */
 bool acp_prompt_servers(const struct value *list, struct value **servers, struct err *err);

@@ -398,7 +398,7 @@ def a_folder_must_be_a_projects(place):
                    additionalDirectories=[place.home])
     client.refuses(-32602, "session/new", "absolute", cwd=place.work, mcpServers=[], additionalDirectories=["x"])
     for servers, word in (([{"type": "sse", "name": "far", "url": "https://x.example/", "headers": []}], "far"),
-                          ([{"type": "http", "name": "far", "url": "https://x.example/", "headers": []}], "far"),
+                          ([{"type": "http", "name": "far", "headers": []}], "far"),
                           ([{"command": "x", "args": [], "env": []}], "name"),
                           ([{"name": "a", "command": "x", "args": [], "env": []}] * 2, "called a")):
         client.refuses(-32602, "session/new", word, cwd=place.work, mcpServers=servers)
