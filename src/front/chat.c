@@ -19,6 +19,7 @@
 #include "session/session.h"
 #include "tools/patches/patch.h"
 #include "tui/console.h"
+#include "tui/keys.h"
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/paint.h"
@@ -751,6 +752,15 @@ static void run_trust(struct chat *chat, const char *argument)
 		chat_change_agent(chat, chat->setup->agent);
 }
 
+static void run_keys(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	keys_print(console_keys(chat->console), &chat->paint.out);
+	(void)buf_adds(&chat->paint.out,
+		       "~/.config/glovebox/keys.json gives actions other keys: "
+		       "{\"viewer\": \"ctrl+y\"}\n");
+}
+
 static void run_quit(struct chat *chat, const char *argument)
 {
 	(void)argument;
@@ -777,6 +787,7 @@ static const struct command commands[] = {
 	{"skills", "", "the skills there are; /skill:NAME TEXT calls one", run_skills},
 	{"trust", "", "what the workspace brings along, and what of it counts", run_trust},
 	{"theme", "[NAME]", "the colours; or take others", run_theme},
+	{"keys", "", "which key does what", run_keys},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
 };
 
@@ -797,7 +808,8 @@ static void run_help(struct chat *chat, const char *argument)
 	(void)buf_adds(out,
 		       "\nA backslash at the end of a line, or Alt+Enter, begins another one. "
 		       "Tab completes a command, Ctrl+R searches what was typed before. While the "
-		       "agent works, Ctrl+C or Escape stops it, Ctrl+C again quits.\n");
+		       "agent works, Ctrl+C or Escape stops it, Ctrl+C again quits. /keys lists all "
+		       "keys.\n");
 }
 
 /* The name in "/name …", and where its argument begins. */
@@ -887,6 +899,36 @@ void chat_command(struct chat *chat, struct str text)
 	else
 		commands[i].run(chat, argument);
 	show(chat);
+}
+
+/* The keys that are commands as well. */
+static const struct {
+	enum line_result action;
+	const char *name;
+} key_commands[] = {
+	{LINE_REWIND, "rewind"},
+	{LINE_VIEWER, "view"},
+	{LINE_TASKS, "tasks"},
+};
+
+bool chat_act(void *context, enum line_result action, bool runs)
+{
+	struct chat *chat = context;
+	const char *name = NULL;
+	size_t i = 0;
+
+	for (size_t at = 0; at < sizeof(key_commands) / sizeof(key_commands[0]); at++) {
+		if (key_commands[at].action == action)
+			name = key_commands[at].name;
+	}
+	while (name != NULL && i < COMMANDS && strcmp(commands[i].name, name) != 0)
+		i++;
+	if (name == NULL || i == COMMANDS || runs)
+		return false;
+	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
+	commands[i].run(chat, "");
+	show(chat);
+	return true;
 }
 
 static void chat_each_way(void (*name)(void *context, const char *name), void *context)

@@ -42,6 +42,9 @@ bool chat_has_command(struct str text);
 /* Carry out the command TEXT and print its answer. */
 void chat_command(struct chat *chat, struct str text);
 
+/* Carry out ACTION of a key (struct console_actor). CONTEXT: the chat. */
+bool chat_act(void *context, enum line_result action, bool runs);
+
 /*
  * The completer of a line (struct line_completer): commands, agents, models. CONTEXT: the
  * chat.

@@ -545,7 +545,11 @@ static struct event_sink open_view(struct talk *talk, const struct talk_options 
 /* The next text that the person has sent to the turn under way. */
 static bool steers(void *context, struct buf *text)
 {
-	return console_take_waiting(context, true, text);
+	struct value *pictures;
+	const bool taken = console_take_waiting(context, true, text, &pictures);
+
+	value_free(pictures);
+	return taken;
 }
 
 static struct agent_options agent_options_of(const struct talk *talk)

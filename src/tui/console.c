@@ -48,12 +48,7 @@ struct terminal_guard {
 };
 
 enum {
-	CONSOLE_READ_MAX = 4096, /* a terminal gives no more in one read */
-	/*
-	 * How long to wait for the rest of an escape sequence, which may come over a
-	 * network.
-	 */
-	CONSOLE_ESCAPE_WAIT_MS = 50,
+	CONSOLE_READ_MAX = 4096,   /* a terminal gives no more in one read */
 	CONSOLE_STOPPED = 1 << 16, /* in `news`: the process was stopped and goes on */
 	WAITING_ROW_MAX = 256,
 	DRAW_EVERY_MS = 50, /* while input comes without a pause */
@@ -75,8 +70,9 @@ struct chosen {
 
 /* A text that the person has sent while something runs. */
 struct waiting {
-	char *text;
-	bool steers; /* for what runs; else for the time after it */
+	struct buf text;
+	struct insets insets; /* in the text */
+	bool steers;          /* for what runs; else for the time after it */
 };
 
 struct console {
@@ -87,13 +83,15 @@ struct console {
 	enum mode mode;
 	bool interrupted;  /* Escape has interrupted the present run */
 	bool marks_pastes; /* the terminal marks pastes (bracketed paste is on) */
+	bool early; /* what is there to be read was typed before the terminal was raw */
 	struct typing typing;
 	struct term term;
 	bool asked;            /* the terminal */
 	struct chosen *chosen; /* the newest; NULL: none */
 	enum notify_way notify;
 	char *notify_words[NOTIFY_WORDS_MAX + 1];
-	bool follows_ground;    /* dark or light, whatever was chosen */
+	bool follows_ground; /* dark or light, whatever was chosen */
+	struct console_actor actor;
 	int signals, news, end; /* descriptors; news: draw again; end: of the thread */
 	bool started;
 	/* While something runs, the thread lets the person edit `line` below it (NULL: no). */
@@ -215,11 +213,13 @@ static bool in_foreground(void)
 /* Switch on what the terminal is to mark and to tell, or off, in one write. */
 static void mark(struct console *console, bool on)
 {
+	struct pollfd there = {.fd = STDIN_FILENO, .events = POLLIN};
 	struct buf out;
 
 	if (on == console->marks_pastes)
 		return;
 	console->marks_pastes = on;
+	console->early = on && poll(&there, 1, 0) > 0;
 	buf_init(&out, PROMPT_MAX);
 	(void)buf_adds(&out, on ? paste_on : paste_off);
 	if (console->asked)
@@ -253,18 +253,24 @@ static void apply(struct console *console)
 		mark(console, true);
 }
 
-static void console_set_mode(struct console *console, enum mode mode)
+/* The thread looks again at what it has to wait for. */
+static void wake_thread(struct console *console)
 {
 	const uint64_t one = 1;
 
+	(void)fd_write_all(console->end, &one, sizeof(one), NULL);
+}
+
+static void console_set_mode(struct console *console, enum mode mode)
+{
 	(void)pthread_mutex_lock(&console->lock);
 	console->mode = mode;
 	console->interrupted = false;
 	apply(console);
 	(void)pthread_mutex_unlock(&console->lock);
-	/* Wake the thread: it begins or stops to read keys. */
+	/* It begins to read keys. */
 	if (mode == MODE_WATCHING)
-		(void)fd_write_all(console->end, &one, sizeof(one), NULL);
+		wake_thread(console);
 }
 
 /*
@@ -335,7 +341,7 @@ static void take_signal(struct console *console)
 
 /*
  * Remove the Escape at the end of BYTES when it is the key and does not begin a sequence:
- * no byte follows for CONSOLE_ESCAPE_WAIT_MS, or a second Escape follows (the key is held
+ * no byte follows for TYPING_SEQUENCE_MS, or a second Escape follows (the key is held
  * or pressed again). True when an Escape was removed.
  */
 static bool take_escape(char bytes[CONSOLE_READ_MAX], size_t *size)
@@ -346,7 +352,7 @@ static bool take_escape(char bytes[CONSOLE_READ_MAX], size_t *size)
 		ssize_t got;
 
 		if ((*size > 1 && bytes[*size - 2] == ESCAPE) ||
-		    poll(&more, 1, CONSOLE_ESCAPE_WAIT_MS) == 0) {
+		    poll(&more, 1, TYPING_SEQUENCE_MS) == 0) {
 			while (*size > 0 && bytes[*size - 1] == ESCAPE)
 				--*size;
 			return true;
@@ -380,25 +386,33 @@ static void take_answer(struct console *console, struct str answer)
 	apply_theme(console);
 }
 
+/* Append the first line of WAITING, as it is shown. */
+static void add_waiting(const struct waiting *waiting, struct buf *rows)
+{
+	struct str text = str_trim(buf_str(&waiting->text));
+	struct buf shown, clean;
+
+	buf_init(&shown, WAITING_ROW_MAX + INSETS_MAX * INSETS_LABEL_MAX);
+	buf_init(&clean, PAINT_MAX);
+	text = str_part(text, 0, str_find(text, STR("\n"), 0));
+	insets_add_shown(&waiting->insets,
+			 str_part(text, 0, text_character_border(text, WAITING_ROW_MAX)),
+			 &shown);
+	text = buf_str(&shown);
+	paint_clean(str_part(text, 0, text_character_border(text, WAITING_ROW_MAX)), &clean);
+	(void)buf_addf(rows, "%s: %s\n", waiting->steers ? "soon" : "then", clean.data);
+	buf_fini(&clean);
+	buf_fini(&shown);
+}
+
 static void show_waiting(struct console *console)
 {
 	struct buf rows;
 	size_t named = 0;
 
 	buf_init(&rows, LIVE_WAITING_MAX * 2 * WAITING_ROW_MAX);
-	for (; named < console->waiting_count && named < LIVE_WAITING_MAX; named++) {
-		const struct waiting *waiting = &console->waiting[named];
-		struct str text = str_trim(str_of(waiting->text));
-		struct buf clean;
-
-		text = str_part(text, 0, str_find(text, STR("\n"), 0));
-		buf_init(&clean, PAINT_MAX);
-		paint_clean(str_part(text, 0, text_character_border(text, WAITING_ROW_MAX)),
-			    &clean);
-		(void)buf_addf(&rows, "%s: %s\n", waiting->steers ? "soon" : "then",
-			       clean.data);
-		buf_fini(&clean);
-	}
+	for (; named < console->waiting_count && named < LIVE_WAITING_MAX; named++)
+		add_waiting(&console->waiting[named], &rows);
 	if (named < console->waiting_count)
 		(void)buf_addf(&rows, "and %zu more\n", console->waiting_count - named);
 	if (console->quitting)
@@ -407,45 +421,53 @@ static void show_waiting(struct console *console)
 	buf_fini(&rows);
 }
 
+static void waiting_fini(struct waiting *waiting)
+{
+	buf_fini(&waiting->text);
+	insets_clear(&waiting->insets);
+}
+
 /* The texts that wait come back into the line, before its own: nothing is sent unasked. */
 static void take_back(struct console *console, size_t first)
 {
 	struct line *line = console->line;
 	size_t behind, sum;
-	struct buf whole;
 
 	if (first >= console->waiting_count)
 		return;
 	line_to_draft(line);
 	behind = line->text.size - line->cursor;
-	sum = line->text.size;
-	for (size_t i = first; i < console->waiting_count; i++)
-		sum += strlen(console->waiting[i].text) + 1;
+	sum = insets_whole_size(&line->insets, buf_str(&line->text));
+	for (size_t i = first; i < console->waiting_count; i++) {
+		const struct waiting *waiting = &console->waiting[i];
+
+		sum += insets_whole_size(&waiting->insets, buf_str(&waiting->text)) + 1;
+	}
 	if (sum > LINE_BYTES_MAX) {
-		buf_clear(&line->hint);
-		(void)buf_adds(&line->hint,
-			       "too long for one line: Alt+Up takes the last one back");
+		line_set_hint(line, "too long for one line: Alt+Up takes the last one back");
 		return;
 	}
-	buf_init(&whole, LINE_BYTES_MAX);
+	const bool had = line->text.size > 0;
+	line->cursor = 0;
+	line_insert(line, STR(""));
 	for (size_t i = first; i < console->waiting_count; i++) {
-		(void)buf_adds(&whole, console->waiting[i].text);
-		free(console->waiting[i].text);
-		if (i + 1 < console->waiting_count || line->text.size > 0)
-			(void)buf_addc(&whole, '\n');
+		struct waiting *waiting = &console->waiting[i];
+
+		line_insert_with(line, &waiting->insets, buf_str(&waiting->text));
+		if (i + 1 < console->waiting_count || had)
+			line_insert(line, STR("\n"));
+		waiting_fini(waiting);
 	}
 	console->waiting_count = first;
-	line->cursor = 0;
-	line_insert(line, buf_str(&whole));
 	line->cursor = line->text.size - behind;
-	buf_fini(&whole);
 }
 
 /* The line is sent: it waits. False: so many wait already that the person has to wait. */
 static bool send_line(struct console *console, bool steers)
 {
 	struct line *line = console->line;
-	const struct str text = str_trim(buf_str(&line->text));
+	const struct str text = buf_str(&line->text);
+	struct waiting *waiting = &console->waiting[console->waiting_count];
 
 	if (console->waiting_count == CONSOLE_WAITING_MAX) {
 		buf_clear(&line->hint);
@@ -454,13 +476,17 @@ static bool send_line(struct console *console, bool steers)
 			       CONSOLE_WAITING_MAX);
 		return false;
 	}
-	/* A command is for us, and its time is between two turns. */
-	if (str_starts(text, STR("/")))
-		steers = false;
-	console->waiting[console->waiting_count++] = (struct waiting){
-		.text = memory_copy_str(buf_str(&line->text)),
-		.steers = steers,
-	};
+	auto_value struct value *pictures = line_pictures(line);
+	/*
+	 * A command is for us, and its time is between two turns. A picture goes with the prompt
+	 * of a turn.
+	 */
+	waiting->steers =
+		steers && pictures == NULL && !str_starts(str_trim(text), STR("/"));
+	buf_init(&waiting->text, LINE_BYTES_MAX);
+	insets_init(&waiting->insets);
+	insets_move(&line->insets, text, &waiting->insets, &waiting->text);
+	console->waiting_count++;
 	line_start(line);
 	return true;
 }
@@ -470,57 +496,6 @@ static bool completes_nothing(const struct line *line, size_t before)
 {
 	return line->text.size == before && line->hint.size == 0 &&
 	       str_trim(buf_str(&line->text)).size > 0;
-}
-
-/* Take the keys that have come, while something runs. The caller holds the lock. */
-static void type_meanwhile(struct console *console)
-{
-	struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
-	struct line *line = console->line;
-	struct buf typed;
-	enum typing_key key;
-
-	buf_init(&typed, TYPING_MAX * 3);
-	while (typing_next(&console->typing, &key, &typed)) {
-		const size_t before = line->text.size;
-
-		if (key == TYPING_ANSWER) {
-			take_answer(console, buf_str(&typed));
-			buf_clear(&typed);
-			continue;
-		}
-		if (key == TYPING_TAKE_BACK) {
-			take_back(console, console->waiting_count > 0
-						   ? console->waiting_count - 1
-						   : 0);
-			continue;
-		}
-		switch (line_take(line, key, buf_str(&typed))) {
-		case LINE_GOES_ON:
-			if (key == TYPING_TAB && completes_nothing(line, before))
-				(void)send_line(console, false);
-			break;
-		case LINE_DONE:
-			(void)send_line(console, true);
-			break;
-		case LINE_QUIT:
-			console->quitting = !console->quitting;
-			break;
-		case LINE_CLEARED:
-			live_clear(console->live, 0);
-			break;
-		case LINE_SUSPENDED: /* the terminal sends a signal for this key */
-			break;
-		}
-		buf_clear(&typed);
-	}
-	buf_fini(&typed);
-	/* A paste comes in thousands of pieces: do not draw after each of them. */
-	if (poll(&more, 1, 0) > 0 && clock_now_ms() - console->drawn_ms < DRAW_EVERY_MS)
-		return;
-	show_waiting(console);
-	show_meanwhile(console);
-	console->drawn_ms = clock_now_ms();
 }
 
 /*
@@ -538,6 +513,106 @@ static void interrupt_by_key(struct console *console)
 	take_back(console, 0);
 	show_waiting(console);
 	show_meanwhile(console);
+}
+
+static const char no_effect[] = "this key has no effect here";
+
+/* Do what RESULT, the outcome of KEY while something runs, asks for. */
+static void obey_meanwhile(struct console *console, enum typing_key key, size_t before,
+			   enum line_result result)
+{
+	struct line *line = console->line;
+
+	switch (result) {
+	case LINE_GOES_ON:
+		if (key == TYPING_TAB && completes_nothing(line, before))
+			(void)send_line(console, false);
+		break;
+	case LINE_DONE:
+		(void)send_line(console, key != TYPING_QUEUE);
+		break;
+	case LINE_QUIT:
+		console->quitting = !console->quitting;
+		break;
+	case LINE_CLEARED:
+		live_clear(console->live, 0);
+		break;
+	case LINE_SUSPENDED:
+	case LINE_EDITOR:
+		break;
+	case LINE_REWIND:
+	case LINE_VIEWER:
+	case LINE_TASKS:
+	case LINE_MODE:
+		if (console->actor.act == NULL ||
+		    !console->actor.act(console->actor.context, result, true))
+			line_set_hint(line, no_effect);
+		break;
+	}
+}
+
+/*
+ * Handle the keys that are not the line's while something runs. Those for which the terminal
+ * sends a signal come here from one that sends a sequence for each key. False: KEY is another.
+ */
+static bool take_run_key(struct console *console, enum typing_key key, struct str typed)
+{
+	switch (key) {
+	case TYPING_ANSWER:
+		take_answer(console, typed);
+		return true;
+	case TYPING_TAKE_BACK:
+		take_back(console,
+			  console->waiting_count > 0 ? console->waiting_count - 1 : 0);
+		return true;
+	case TYPING_ESCAPE:
+		interrupt_by_key(console);
+		return true;
+	case TYPING_INTERRUPT:
+		(void)kill(0, SIGINT);
+		return true;
+	case TYPING_SUSPEND:
+		(void)kill(0, SIGTSTP);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Take the keys that have come, while something runs. The caller holds the lock. */
+static void type_meanwhile(struct console *console)
+{
+	struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
+	struct line *line = console->line;
+	struct buf typed;
+	enum typing_key key;
+
+	buf_init(&typed, TYPING_MAX * 3);
+	while (typing_next(&console->typing, &key, &typed)) {
+		const size_t before = line->text.size;
+
+		if (!take_run_key(console, key, buf_str(&typed)))
+			obey_meanwhile(console, key, before,
+				       line_take(line, key, buf_str(&typed)));
+		buf_clear(&typed);
+	}
+	buf_fini(&typed);
+	/* A paste comes in thousands of pieces: do not draw after each of them. */
+	if (poll(&more, 1, 0) > 0 && clock_now_ms() - console->drawn_ms < DRAW_EVERY_MS)
+		return;
+	show_waiting(console);
+	show_meanwhile(console);
+	console->drawn_ms = clock_now_ms();
+}
+
+static void add_bytes(struct console *console, struct str bytes)
+{
+	/* Where the kernel edits the lines, all of them come as those typed early. */
+	if (console->early || !console->look.terminal)
+		(void)typing_add_early(&console->typing, bytes);
+	else
+		(void)typing_add(&console->typing, bytes);
+	console->early = false;
 }
 
 /*
@@ -562,7 +637,7 @@ static void keep_keys(struct console *console)
 	const bool escaped = take_escape(bytes, &size);
 
 	if (size > 0)
-		(void)typing_add(&console->typing, (struct str){bytes, size});
+		add_bytes(console, (struct str){bytes, size});
 	if (size > 0 && console->line != NULL)
 		type_meanwhile(console);
 	else if (got < 0 || (got == 0 && (here.revents & POLLHUP) != 0))
@@ -572,12 +647,27 @@ static void keep_keys(struct console *console)
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
-static bool is_watching(struct console *console)
+/* No more bytes have come for the keys that wait for some. */
+static void settle_keys(struct console *console)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	if (console->mode == MODE_WATCHING && console->line != NULL) {
+		typing_settle(&console->typing);
+		type_meanwhile(console);
+	}
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
+/* Does the thread take the keys? PATIENCE_MS gets how long those that have come can wait. */
+static bool is_watching(struct console *console, int *patience_ms)
 {
 	bool watching;
 
 	(void)pthread_mutex_lock(&console->lock);
 	watching = console->look.terminal && console->mode == MODE_WATCHING;
+	*patience_ms = watching && console->line != NULL
+			       ? typing_patience_ms(&console->typing)
+			       : -1;
 	(void)pthread_mutex_unlock(&console->lock);
 	return watching;
 }
@@ -594,10 +684,14 @@ static void *console_run(void *argument)
 		{.fd = STDIN_FILENO, .events = POLLIN},
 	};
 	uint64_t count = 0;
+	int patience_ms, ready;
 
 	for (;;) {
-		fds[2].fd = is_watching(console) ? STDIN_FILENO : -1;
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
+		fds[2].fd = is_watching(console, &patience_ms) ? STDIN_FILENO : -1;
+		ready = poll(fds, sizeof(fds) / sizeof(fds[0]), patience_ms);
+		if (ready == 0)
+			settle_keys(console);
+		if (ready <= 0)
 			continue;
 		if (fds[0].revents != 0 &&
 		    read(console->end, &count, sizeof(count)) > 0 && count >= END_COUNT)
@@ -769,7 +863,7 @@ void console_close(struct console *console)
 	fd_close(&console->news);
 	fd_close(&console->end);
 	for (size_t i = 0; i < console->waiting_count; i++)
-		free(console->waiting[i].text);
+		waiting_fini(&console->waiting[i]);
 	live_free(console->live);
 	for (size_t i = 0; i < NOTIFY_WORDS_MAX; i++)
 		free(console->notify_words[i]);
@@ -791,6 +885,18 @@ struct live *console_live(struct console *console)
 	return console->live;
 }
 
+struct keys *console_keys(struct console *console)
+{
+	return &console->typing.keys;
+}
+
+void console_set_actor(struct console *console, const struct console_actor *actor)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	console->actor = *actor;
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
 void console_work(struct console *console, struct line *line)
 {
 	if (!console->look.terminal)
@@ -801,9 +907,10 @@ void console_work(struct console *console, struct line *line)
 	live_start(console->live);
 	show_waiting(console);
 	show_meanwhile(console);
-	/* Keys that have come already are the line's. */
+	/* Keys that have come already are the line's. Some may wait for more. */
 	type_meanwhile(console);
 	(void)pthread_mutex_unlock(&console->lock);
+	wake_thread(console);
 }
 
 void console_rest(struct console *console)
@@ -827,18 +934,23 @@ void console_take_back(struct console *console)
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
-bool console_take_waiting(struct console *console, bool steers, struct buf *text)
+bool console_take_waiting(struct console *console, bool steers, struct buf *text,
+			  struct value **pictures)
 {
 	size_t at = 0;
 	bool found;
 
+	*pictures = NULL;
 	(void)pthread_mutex_lock(&console->lock);
 	while (steers && at < console->waiting_count && !console->waiting[at].steers)
 		at++;
 	found = at < console->waiting_count;
 	if (found) {
-		(void)buf_adds(text, console->waiting[at].text);
-		free(console->waiting[at].text);
+		struct waiting *waiting = &console->waiting[at];
+
+		(void)insets_add_whole(&waiting->insets, buf_str(&waiting->text), text);
+		*pictures = insets_pictures(&waiting->insets, buf_str(&waiting->text));
+		waiting_fini(waiting);
 		console->waiting_count--;
 		memmove(console->waiting + at, console->waiting + at + 1,
 			(console->waiting_count - at) * sizeof(console->waiting[0]));
@@ -850,8 +962,6 @@ bool console_take_waiting(struct console *console, bool steers, struct buf *text
 }
 
 /* Reading a line and asking a question. */
-
-enum { PASTE_WAIT_MS = 5000 }; /* after this pause, the end of a paste is lost */
 
 static void forget_frame(struct console *console)
 {
@@ -952,7 +1062,7 @@ static enum wait wait_for_keys(struct console *console, int wake_fd, int timeout
 		return WAIT_RESIZED;
 	if (size <= 0)
 		return WAIT_GONE;
-	(void)typing_add(&console->typing, (struct str){bytes, (size_t)size});
+	add_bytes(console, (struct str){bytes, (size_t)size});
 	return WAIT_KEYS;
 }
 
@@ -983,13 +1093,6 @@ static enum line_result take_keys(struct console *console, struct line *line)
 	return result;
 }
 
-static int patience(const struct console *console)
-{
-	if (console->typing.pasting)
-		return PASTE_WAIT_MS;
-	return typing_waits(&console->typing) ? CONSOLE_ESCAPE_WAIT_MS : -1;
-}
-
 /*
  * Do what RESULT, the outcome of a key, asks for. False: the line is over, and *ANSWER
  * says how.
@@ -1017,14 +1120,35 @@ static bool obey(struct console *console, enum line_result result,
 		 */
 		(void)kill(0, SIGTSTP);
 		break;
+	case LINE_EDITOR:
+	case LINE_REWIND:
+	case LINE_VIEWER:
+	case LINE_TASKS:
+	case LINE_MODE:
+		break;
 	}
 	return true;
+}
+
+/* Let others carry out ACTION, between turns. The typed rows are off the screen meanwhile. */
+static void act(struct console *console, struct line *line, enum line_result action)
+{
+	bool taken = false;
+
+	if (console->actor.act != NULL) {
+		erase(console);
+		console_set_mode(console, MODE_WATCHING);
+		taken = console->actor.act(console->actor.context, action, false);
+		console_set_mode(console, MODE_TYPING);
+	}
+	if (!taken)
+		line_set_hint(line, no_effect);
 }
 
 /* Wait once and act on the result. False: the line is over, and *ANSWER says how. */
 static bool edit(struct console *console, int wake_fd, enum console_answer *answer)
 {
-	switch (wait_for_keys(console, wake_fd, patience(console))) {
+	switch (wait_for_keys(console, wake_fd, typing_patience_ms(&console->typing))) {
 	case WAIT_KEYS:
 		return true;
 	case WAIT_NOTHING:
@@ -1062,6 +1186,8 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 			break;
 		if (result == LINE_SUSPENDED)
 			continue;
+		if (result >= LINE_EDITOR)
+			act(console, line, result);
 		/*
 		 * A paste comes in thousands of pieces: do not draw after each of them.
 		 */
@@ -1213,6 +1339,7 @@ static size_t choice_of(enum typing_key key, struct str typed, const char *const
 {
 	switch (key) {
 	case TYPING_ENTER:
+	case TYPING_NEW_LINE:
 	case TYPING_ESCAPE:
 	case TYPING_INTERRUPT:
 	case TYPING_CANCEL:
@@ -1240,7 +1367,8 @@ static size_t wait_for_choice(struct console *console, const char *const *choice
 
 	buf_init(&typed, TYPING_MAX * 3);
 	while (choice == count) {
-		enum wait came = wait_for_keys(console, wake_fd, patience(console));
+		enum wait came = wait_for_keys(console, wake_fd,
+					       typing_patience_ms(&console->typing));
 
 		if (came == WAIT_NOTHING)
 			typing_settle(&console->typing);

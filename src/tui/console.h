@@ -22,9 +22,11 @@
 #include <stddef.h>
 
 struct console;
+struct keys;
 struct live;
 struct terminal;
 struct theme;
+struct value;
 
 /*
  * Open the console. Fails, with *CONSOLE NULL, when standard input or output is no
@@ -59,6 +61,21 @@ enum console_answer {
 	CONSOLE_WOKEN /* the descriptor became readable */
 };
 
+/* The keys of the person's file; what is typed from now on obeys them. */
+struct keys *console_keys(struct console *console);
+
+/*
+ * The actions of keys that others carry out: LINE_REWIND and those behind it. Between turns ACT
+ * is called by console_read, with the typed rows off the screen, and may use the console. While
+ * something runs (RUNS) the console's own thread calls it: it then must return soon, and may use
+ * console_live, but not the console. False: nothing takes ACTION here, and a hint says so.
+ */
+struct console_actor {
+	bool (*act)(void *context, enum line_result action, bool runs);
+	void *context;
+};
+void console_set_actor(struct console *console, const struct console_actor *actor);
+
 /*
  * Let the person edit LINE, from its present text, until Enter. Return early when WAKE_FD
  * (-1: none) becomes readable; LINE keeps its text, and may be read again.
@@ -80,10 +97,12 @@ void console_rest(struct console *console);
 /* A run has ended badly: the texts that wait are in the line again, and are not sent unasked. */
 void console_take_back(struct console *console);
 /*
- * Append to TEXT the oldest text that waits; STEERS: for what runs. Any thread may ask. False:
+ * Append to TEXT the oldest text that waits; STEERS: for what runs. *PICTURES gets its pictures,
+ * which the caller frees, or NULL; a text for what runs has none. Any thread may ask. False:
  * none waits.
  */
-bool console_take_waiting(struct console *console, bool steers, struct buf *text);
+bool console_take_waiting(struct console *console, bool steers, struct buf *text,
+			  struct value **pictures);
 /* Where what is printed meanwhile has to go. It prints at once when nothing runs. */
 struct live *console_live(struct console *console);
 

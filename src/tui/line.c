@@ -1,6 +1,5 @@
 /*
- * line: the history of typed texts, the rows on the screen, the effect of each key, and
- * the bytes that keys send.
+ * line: the history of typed texts, the rows on the screen, and the effect of each key.
  */
 
 #include "tui/line.h"
@@ -63,7 +62,7 @@ struct str line_history_item(const struct line_history *history, size_t at)
 static bool is_worth_it(const struct line_history *history, struct str text)
 {
 	if (text.size == 0 || text.size > LINE_HISTORY_ENTRY_MAX || text.data[0] == ' ' ||
-	    str_trim(text).size == 0)
+	    str_trim(text).size == 0 || insets_are_in(text))
 		return false;
 	return history->count == 0 ||
 	       !str_equal(line_history_item(history, history->count - 1), text);
@@ -195,7 +194,7 @@ void line_history_add(struct line_history *history, struct str text)
 {
 	struct buf entry;
 
-	if (!is_worth_it(history, text))
+	if (history == NULL || !is_worth_it(history, text))
 		return;
 	keep(history, text);
 	if (history->fd < 0)
@@ -210,6 +209,7 @@ void line_history_add(struct line_history *history, struct str text)
 
 /* Searches the history for entries that contain a text, again after each key (Ctrl+R). */
 
+static void show_text(struct line *line, struct str text);
 static void line_set(struct line *line, struct str text);
 
 static void show_entry(struct line *line, size_t entry)
@@ -218,7 +218,7 @@ static void show_entry(struct line *line, size_t entry)
 	size_t at = str_find(item, buf_str(&line->search.wanted), 0);
 
 	line->search.entry = entry;
-	line_set(line, item);
+	show_text(line, item);
 	line->cursor = at != SIZE_MAX ? at : item.size;
 }
 
@@ -259,14 +259,18 @@ static void line_search_start(struct line *line)
 
 static void end(struct line *line, bool keep)
 {
+	const size_t cursor = line->cursor;
+
 	line->search.on = false;
-	if (keep && line->search.entry < line_history_count(line->history)) {
-		line->entry = line->search.entry;
-		buf_clear(&line->draft);
-		(void)buf_addstr(&line->draft, buf_str(&line->search.before));
-	} else {
-		line_set(line, buf_str(&line->search.before));
-	}
+	show_text(line, buf_str(&line->search.before));
+	if (!keep || line->search.entry >= line_history_count(line->history))
+		return;
+	line->entry = line->search.entry;
+	buf_clear(&line->draft);
+	(void)buf_addstr(&line->draft, buf_str(&line->search.before));
+	changes_begin(&line->changes);
+	line_set(line, line_history_item(line->history, line->entry));
+	line->cursor = cursor;
 }
 
 /*
@@ -299,8 +303,10 @@ static bool line_search_take(struct line *line, enum typing_key key, struct str 
 		look(line, search->entry + 1, false);
 		return true;
 	case TYPING_NONE:
+	case TYPING_PASTE_END:
 		return true;
 	case TYPING_CANCEL:
+	case TYPING_EDITOR: /* the key that leaves a search in a shell */
 	case TYPING_INTERRUPT:
 		end(line, false);
 		return true;
@@ -345,12 +351,49 @@ void line_frame_fini(struct line_frame *frame)
 }
 
 /*
+ * The size of the first character of TEXT. An inset is a character by itself, whatever stands
+ * beside it.
+ */
+static size_t character_size(struct str text, size_t *columns)
+{
+	size_t size = paint_width_character(text, columns);
+
+	if (size <= INSETS_SIZE)
+		return size;
+	for (size_t i = 0; i < size; i++) {
+		if (insets_are_in(str_part(text, i, INSETS_SIZE)))
+			return i > 0 ? i : INSETS_SIZE;
+	}
+	return size;
+}
+
+/* Append the label of INSET, or what ROOM columns show of it. */
+static void show_inset(const struct inset *inset, size_t room, size_t *columns,
+		       struct buf *out)
+{
+	const struct str label = str_of(inset->label);
+	const struct str part = str_part(label, 0, paint_width_fit(label, room));
+
+	*columns = paint_width_of(part);
+	if (out != NULL)
+		(void)buf_addstr(out, part);
+}
+
+/* Of the rows that are composed: the insets in their text, and the columns for it. */
+struct frame_look {
+	const struct insets *insets;
+	size_t room;
+};
+
+/*
  * Append the first character of TEXT, as it is shown, to OUT (may be NULL). Returns its
  * size in TEXT.
  */
-static size_t show_character(struct str text, size_t *columns, struct buf *out)
+static size_t show_character(const struct frame_look *look, struct str text,
+			     size_t *columns, struct buf *out)
 {
 	unsigned char next = text.size > 1 ? (unsigned char)text.data[1] : 0;
+	const struct inset *inset = insets_at(look->insets, text);
 	struct buf shown;
 	size_t size;
 
@@ -370,7 +413,11 @@ static size_t show_character(struct str text, size_t *columns, struct buf *out)
 			(void)buf_addf(out, "%*s", TAB_COLUMNS, "");
 		return 1;
 	}
-	size = paint_width_character(text, columns);
+	if (inset != NULL) {
+		show_inset(inset, look->room, columns, out);
+		return INSETS_SIZE;
+	}
+	size = character_size(text, columns);
 	buf_init(&shown, CHARACTER_MAX);
 	text_add_name(&shown, str_part(text, 0, size));
 	if (shown.size != size) {
@@ -385,18 +432,20 @@ static size_t show_character(struct str text, size_t *columns, struct buf *out)
 }
 
 /*
- * Find the end of the row that begins at FROM and has ROOM columns (*END), and the
- * beginning of the next row (*NEXT). False: the row is the last.
+ * Find the end of the row that begins at FROM (*END), and the beginning of the next row
+ * (*NEXT). False: the row is the last.
  */
-static bool row_end(struct str text, size_t from, size_t room, size_t *end, size_t *next)
+static bool row_end(const struct frame_look *look, struct str text, size_t from,
+		    size_t *end, size_t *next)
 {
 	size_t used = 0, at = from;
 
 	while (at < text.size && text.data[at] != '\n') {
 		size_t columns;
-		size_t size = show_character(str_part(text, at, text.size), &columns, NULL);
+		size_t size = show_character(look, str_part(text, at, text.size),
+					     &columns, NULL);
 
-		if (used + columns > room && at > from) {
+		if (used + columns > look->room && at > from) {
 			*end = *next = at;
 			return true;
 		}
@@ -409,7 +458,7 @@ static bool row_end(struct str text, size_t from, size_t room, size_t *end, size
 }
 
 static void add_row(struct line_frame *frame, const char *mark, struct str part,
-		    const struct line_look *look)
+		    const struct frame_look *inside, const struct line_look *look)
 {
 	struct buf *out = &frame->rows;
 
@@ -417,7 +466,7 @@ static void add_row(struct line_frame *frame, const char *mark, struct str part,
 		       look->colour ? "\x1b[0m" : "");
 	while (part.size > 0) {
 		size_t columns;
-		size_t size = show_character(part, &columns, out);
+		size_t size = show_character(inside, part, &columns, out);
 
 		part = str_part(part, size, part.size);
 	}
@@ -449,12 +498,14 @@ static void add_hint(struct line_frame *frame, const struct line *line,
 	buf_fini(&text);
 }
 
-static size_t columns_between(struct str text, size_t from, size_t to)
+static size_t columns_between(const struct frame_look *look, struct str text, size_t from,
+			      size_t to)
 {
 	size_t used = 0, columns;
 
 	while (from < to) {
-		from += show_character(str_part(text, from, text.size), &columns, NULL);
+		from += show_character(look, str_part(text, from, text.size), &columns,
+				       NULL);
 		used += columns;
 	}
 	return used;
@@ -494,7 +545,7 @@ void line_frame_compose(struct line_frame *frame, const struct line *line,
 	size_t columns = look->columns > COLUMNS_LEAST ? look->columns : COLUMNS_LEAST;
 	size_t rows = look->rows > ROWS_LEAST ? look->rows : ROWS_LEAST;
 	/* The last column stays free: the cursor may stand there, and nothing wraps. */
-	size_t room = columns - 1 - PROMPT_COLUMNS;
+	const struct frame_look inside = {&line->insets, columns - 1 - PROMPT_COLUMNS};
 	const bool has_hint = line->search.on || line->hint.size > 0;
 	const size_t menu = rows_of_menu(line, rows - 1 - has_hint);
 	size_t shown = rows - has_hint - menu;
@@ -502,14 +553,14 @@ void line_frame_compose(struct line_frame *frame, const struct line *line,
 	const char *more = look->unicode ? "…" : "~";
 
 	frame->row = 0;
-	for (size_t start = 0; row_end(text, start, room, &end, &next); start = next) {
+	for (size_t start = 0; row_end(&inside, text, start, &end, &next); start = next) {
 		if (next <= line->cursor) {
 			frame->row = count;
 			from = next;
 		}
 		count++;
 	}
-	frame->column = PROMPT_COLUMNS + columns_between(text, from, line->cursor);
+	frame->column = PROMPT_COLUMNS + columns_between(&inside, text, from, line->cursor);
 	if (count > shown && frame->row > shown / 2)
 		first = frame->row - shown / 2 < count - shown ? frame->row - shown / 2
 							       : count - shown;
@@ -519,13 +570,13 @@ void line_frame_compose(struct line_frame *frame, const struct line *line,
 		bool cut = (row == first && first > 0) ||
 			   (row + 1 == first + shown && row + 1 < count);
 
-		(void)row_end(text, from, room, &end, &next);
+		(void)row_end(&inside, text, from, &end, &next);
 		if (row >= first)
 			add_row(frame,
 				cut        ? more
 				: row == 0 ? ">"
 					   : " ",
-				str_part(text, from, end - from), look);
+				str_part(text, from, end - from), &inside, look);
 	}
 	if (frame->row + 1 == count)
 		add_argument(frame, line, look, columns - 1);
@@ -692,11 +743,10 @@ static size_t line_behind(const struct line *line, size_t at)
 {
 	size_t columns;
 
-	return at < line->text.size
-		       ? at + paint_width_character(str_part(buf_str(&line->text), at,
-							     line->text.size),
-						    &columns)
-		       : at;
+	return at < line->text.size ? at + character_size(str_part(buf_str(&line->text),
+								   at, line->text.size),
+							  &columns)
+				    : at;
 }
 
 static size_t line_before(const struct line *line, size_t at)
@@ -761,12 +811,24 @@ static size_t line_blank_left(const struct line *line, size_t at)
 /* The place in the row that begins at START which has the same column as the cursor. */
 static size_t same_column(const struct line *line, size_t start)
 {
-	struct str text = buf_str(&line->text);
-	size_t from = line_row_start(line, line->cursor);
-	size_t columns = paint_width_of(str_part(text, from, line->cursor - from));
-	size_t end = line_row_end(line, start);
+	const struct frame_look look = {&line->insets, SIZE_MAX};
+	const struct str text = buf_str(&line->text);
+	const size_t wanted =
+		columns_between(&look, text, line_row_start(line, line->cursor),
+				line->cursor);
+	const size_t end = line_row_end(line, start);
+	size_t used = 0, columns;
 
-	return start + paint_width_fit(str_part(text, start, end - start), columns);
+	while (start < end) {
+		const size_t size = show_character(&look, str_part(text, start, text.size),
+						   &columns, NULL);
+
+		used += columns;
+		if (used > wanted)
+			break;
+		start += size;
+	}
+	return start;
 }
 
 /* Leave the history: the text counts as the person's own again. */
@@ -868,6 +930,9 @@ void line_init(struct line *line, struct line_history *history,
 	buf_init(&line->draft, LINE_BYTES_MAX);
 	buf_init(&line->search.wanted, HINT_MAX);
 	buf_init(&line->search.before, LINE_BYTES_MAX);
+	buf_init(&line->pasted, LINE_BYTES_MAX);
+	insets_init(&line->insets);
+	changes_init(&line->changes);
 	menu_init(&line->menu);
 	line_start(line);
 }
@@ -881,47 +946,147 @@ void line_fini(struct line *line)
 	buf_fini(&line->search.wanted);
 	buf_fini(&line->search.before);
 	menu_fini(&line->menu);
+	buf_fini(&line->pasted);
+	insets_clear(&line->insets);
+	changes_clear(&line->changes);
+}
+
+/* Forget the insets. What was cut goes on to hold what they stood for. */
+static void forget_insets(struct line *line)
+{
+	struct buf whole;
+
+	if (insets_are_in(buf_str(&line->killed))) {
+		buf_init(&whole, LINE_BYTES_MAX);
+		if (!insets_add_whole(&line->insets, buf_str(&line->killed), &whole))
+			buf_clear(&whole);
+		buf_fini(&line->killed);
+		line->killed = whole;
+	}
+	changes_clear(&line->changes);
+	insets_clear(&line->insets);
 }
 
 void line_start(struct line *line)
 {
+	forget_insets(line);
 	buf_clear(&line->text);
+	buf_clear(&line->pasted);
 	buf_clear(&line->hint);
 	buf_clear(&line->draft);
 	line->cursor = 0;
 	line->killing = line->quitting = line->search.on = false;
 	menu_close(&line->menu);
 	line->menu.left = false;
+	line->last = TYPING_NONE;
 	line->entry = line_history_count(line->history);
 }
 
-/* Set the text to TEXT and the cursor to its end. */
-static void line_set(struct line *line, struct str text)
+void line_add_whole(const struct line *line, struct buf *out)
+{
+	(void)insets_add_whole(&line->insets, buf_str(&line->text), out);
+}
+
+struct value *line_pictures(const struct line *line)
+{
+	return insets_pictures(&line->insets, buf_str(&line->text));
+}
+
+void line_set_hint(struct line *line, const char *sentence)
+{
+	buf_clear(&line->hint);
+	(void)buf_adds(&line->hint, sentence);
+}
+
+/* Show TEXT, with the cursor at its end, in place of the text, which is put back later. */
+static void show_text(struct line *line, struct str text)
 {
 	buf_clear(&line->text);
 	(void)buf_addstr(&line->text, text);
 	line->cursor = line->text.size;
 }
 
-void line_insert(struct line *line, struct str typed)
+/* Set the text to TEXT and the cursor to its end. */
+static void line_set(struct line *line, struct str text)
+{
+	changes_note(&line->changes, 0, buf_str(&line->text), text.size, line->cursor);
+	show_text(line, text);
+}
+
+static void refuse_length(struct line *line)
+{
+	buf_clear(&line->hint);
+	(void)buf_addf(&line->hint, "over %d MiB: put it into a file", LINE_BYTES_MAX >> 20);
+}
+
+/* line_insert, in the step that is under way; TYPED may hold insets of LINE. */
+static void insert(struct line *line, struct str typed)
 {
 	size_t behind = line->text.size - line->cursor;
 	char *room;
 
 	if (typed.size == 0)
 		return;
-	room = buf_reserve(&line->text, typed.size);
+	room = insets_whole_size(&line->insets, buf_str(&line->text)) + typed.size <=
+			       LINE_BYTES_MAX
+		       ? buf_reserve(&line->text, typed.size)
+		       : NULL;
 	if (room == NULL) {
-		buf_clear(&line->hint);
-		(void)buf_addf(&line->hint, "over %d MiB: put it into a file",
-			       LINE_BYTES_MAX >> 20);
+		refuse_length(line);
 		return;
 	}
+	changes_note(&line->changes, line->cursor, STR(""), typed.size, line->cursor);
 	memmove(line->text.data + line->cursor + typed.size,
 		line->text.data + line->cursor, behind);
 	memcpy(line->text.data + line->cursor, typed.data, typed.size);
 	buf_commit(&line->text, typed.size);
 	line->cursor += typed.size;
+}
+
+/* Insert TYPED, which comes from outside. */
+static void insert_foreign(struct line *line, struct str typed)
+{
+	struct buf clean;
+
+	if (!insets_are_in(typed)) {
+		insert(line, typed);
+		return;
+	}
+	buf_init(&clean, LINE_BYTES_MAX);
+	insets_add_clean(typed, &clean);
+	insert(line, buf_str(&clean));
+	buf_fini(&clean);
+}
+
+void line_insert(struct line *line, struct str typed)
+{
+	changes_begin(&line->changes);
+	insert_foreign(line, typed);
+}
+
+void line_insert_with(struct line *line, const struct insets *insets, struct str text)
+{
+	struct buf moved;
+
+	buf_init(&moved, LINE_BYTES_MAX);
+	insets_move(insets, text, &line->insets, &moved);
+	insert(line, buf_str(&moved));
+	buf_fini(&moved);
+}
+
+void line_replace(struct line *line, struct str typed)
+{
+	struct buf clean;
+
+	buf_init(&clean, LINE_BYTES_MAX);
+	insets_add_clean(typed, &clean);
+	if (!clean.overflowed) {
+		changes_begin(&line->changes);
+		line_set(line, buf_str(&clean));
+	} else {
+		refuse_length(line);
+	}
+	buf_fini(&clean);
 }
 
 /* Remove the text from FROM to TO. KILLED: keep it for Ctrl+Y. */
@@ -945,6 +1110,7 @@ static void take_out(struct line *line, size_t from, size_t to, bool killed)
 		buf_fini(&line->killed);
 		line->killed = joined;
 	}
+	changes_note(&line->changes, from, part, 0, line->cursor);
 	if (line->cursor >= to)
 		line->cursor -= to - from;
 	else if (line->cursor > from)
@@ -996,9 +1162,30 @@ static void swap(struct line *line)
 	buf_init(&swapped, LINE_BYTES_MAX);
 	(void)buf_add(&swapped, line->text.data + right, end - right);
 	(void)buf_add(&swapped, line->text.data + left, right - left);
+	changes_note(&line->changes, left,
+		     str_part(buf_str(&line->text), left, swapped.size), swapped.size,
+		     line->cursor);
 	memcpy(line->text.data + left, swapped.data, swapped.size);
 	line->cursor = end;
 	buf_fini(&swapped);
+}
+
+/* Open the inset at the cursor, or before it, as text. False: there is none. */
+static bool open_inset(struct line *line)
+{
+	const struct str text = buf_str(&line->text);
+	size_t at = line->cursor;
+	const struct inset *inset = insets_at(&line->insets, str_part(text, at, text.size));
+
+	if (inset == NULL && at >= INSETS_SIZE) {
+		at -= INSETS_SIZE;
+		inset = insets_at(&line->insets, str_part(text, at, text.size));
+	}
+	if (inset == NULL || inset->picture != NULL)
+		return false;
+	take_out(line, at, at + INSETS_SIZE, false);
+	insert(line, buf_str(&inset->text));
+	return true;
 }
 
 /* The word at the cursor that the menu is about. */
@@ -1018,9 +1205,9 @@ static void replace_word(struct line *line, struct str word, bool whole)
 	auto_free char *copy = memory_copy_str(word);
 
 	take_out(line, line->cursor - word_of(line).size, line->cursor, false);
-	line_insert(line, str_of(copy));
+	insert_foreign(line, str_of(copy));
 	if (whole && !str_ends(str_of(copy), STR("/")))
-		line_insert(line, STR(" "));
+		insert(line, STR(" "));
 }
 
 /*
@@ -1056,6 +1243,8 @@ void line_offer(struct line *line)
 /* Tab. It never loses a word: a beginning goes on, or the chosen word takes its place. */
 static void complete(struct line *line)
 {
+	if (line->menu.count == 0 && open_inset(line))
+		return;
 	if (line->menu.count == 0)
 		look_for_words(line);
 	line->menu.left = false;
@@ -1095,7 +1284,7 @@ static enum line_result enter(struct line *line)
 	if (line->cursor == line->text.size && line->cursor > 0 &&
 	    line->text.data[line->cursor - 1] == '\\') {
 		take_out(line, line->cursor - 1, line->cursor, false);
-		line_insert(line, STR("\n"));
+		insert(line, STR("\n"));
 		return LINE_GOES_ON;
 	}
 	return str_trim(buf_str(&line->text)).size > 0 ? LINE_DONE : LINE_GOES_ON;
@@ -1114,43 +1303,163 @@ static enum line_result interrupt(struct line *line, bool quitting)
 	return LINE_GOES_ON;
 }
 
-static enum line_result take_key(struct line *line, enum typing_key key, struct str typed)
+/*
+ * The person puts the text away. A text that the history does not keep as it is comes back by
+ * undo.
+ */
+static void put_away(struct line *line)
 {
-	bool quitting = line->quitting;
+	const size_t size = insets_whole_size(&line->insets, buf_str(&line->text));
+	struct buf whole;
 
-	buf_clear(&line->hint);
-	line->quitting = false;
-	if (line->search.on && line_search_take(line, key, typed))
-		return LINE_GOES_ON;
-	if (key == TYPING_EOF && line->text.size == 0)
-		return LINE_QUIT;
-	if (take_deletion(line, key))
-		return LINE_GOES_ON;
-	line->killing = false;
-	if (line_move(line, key))
-		return LINE_GOES_ON;
+	buf_init(&whole, LINE_BYTES_MAX);
+	line_add_whole(line, &whole);
+	auto_value struct value *pictures = line_pictures(line);
+	if (size <= LINE_HISTORY_ENTRY_MAX && pictures == NULL &&
+	    !str_starts(buf_str(&whole), STR(" "))) {
+		line_history_add(line->history, buf_str(&whole));
+		line_set_hint(line, "put away: an arrow up brings it back");
+	} else {
+		line_set_hint(line, "put away, not into the history: Ctrl+_ brings it back");
+	}
+	buf_fini(&whole);
+	line_history_leave(line);
+	changes_begin(&line->changes);
+	line_set(line, STR(""));
+}
+
+/* Escape closes a hint. Twice, it puts the text away, or goes back to an earlier prompt. */
+static enum line_result escape(struct line *line, bool had_hint)
+{
+	const bool twice = line->last == TYPING_ESCAPE;
+
+	line->last = TYPING_NONE;
+	if (twice && line->text.size == 0)
+		return LINE_REWIND;
+	if (twice) {
+		put_away(line);
+	} else if (!had_hint) {
+		line->last = TYPING_ESCAPE;
+		line_set_hint(line, line->text.size > 0
+					    ? "Escape again puts the text away"
+					    : "Escape again goes back to an earlier prompt");
+	}
+	return LINE_GOES_ON;
+}
+
+/* Add the pictures of the files PATHS, or of the clipboard (""). False: PATHS may be any text. */
+static bool take_pictures(struct line *line, struct str paths)
+{
+	auto_value struct value *before = line_pictures(line), *pictures = NULL;
+	struct err err = {0};
+	struct buf marked;
+
+	if (line->camera.pictures != NULL)
+		pictures = line->camera.pictures(line->camera.context, paths, before, &err);
+	if (err.code != 0)
+		line_set_hint(line, err.text);
+	if (pictures == NULL)
+		return false;
+	buf_init(&marked, INSETS_MAX * (INSETS_SIZE + 1));
+	for (size_t i = 0; i < value_count(pictures); i++) {
+		if (i > 0)
+			(void)buf_addc(&marked, ' ');
+		if (!insets_add_picture(&line->insets, value_ref(value_item(pictures, i)),
+					&marked))
+			line_set_hint(line,
+				      "so many pastes and pictures have no room: send the text first");
+	}
+	insert(line, buf_str(&marked));
+	buf_fini(&marked);
+	return true;
+}
+
+/* insets_add_paste. In an empty line the insets of what was there before make room. */
+static bool inset_paste(struct line *line, struct str pasted, struct buf *inset)
+{
+	if (insets_add_paste(&line->insets, pasted, inset))
+		return true;
+	if (line->text.size > 0 || line->draft.size > 0)
+		return false;
+	forget_insets(line);
+	return insets_add_paste(&line->insets, pasted, inset);
+}
+
+/* All of a paste has come: it is text, an inset, or the path of a picture. */
+static void take_pasted(struct line *line)
+{
+	const struct str pasted = buf_str(&line->pasted);
+	struct buf inset;
+
+	buf_init(&inset, INSETS_SIZE);
+	if (line->pasted.overflowed ||
+	    insets_whole_size(&line->insets, buf_str(&line->text)) + pasted.size >
+		    LINE_BYTES_MAX)
+		refuse_length(line);
+	else if (!insets_are_for(pasted) || insets_are_in(pasted) ||
+		 !inset_paste(line, pasted, &inset)) {
+		if (!take_pictures(line, pasted))
+			insert_foreign(line, pasted);
+	} else {
+		insert(line, buf_str(&inset));
+	}
+	buf_fini(&inset);
+	buf_clear(&line->pasted);
+}
+
+/* Begin a step of undo, unless KEY goes on with that of the key before. */
+static void begin_step(struct line *line, enum typing_key key, struct str typed)
+{
+	const bool goes_on = (key == TYPING_TEXT && !str_starts(typed, STR(" "))) ||
+			     key == TYPING_BACKSPACE;
+
+	if (!goes_on || line->last != key)
+		changes_begin(&line->changes);
+}
+
+/* Handle the keys that put something into the text. False: KEY is another key. */
+static bool take_input(struct line *line, enum typing_key key, struct str typed)
+{
 	switch (key) {
 	case TYPING_TEXT:
+		insert_foreign(line, typed);
+		return true;
 	case TYPING_PASTE:
-		line_insert(line, typed);
-		break;
+		(void)buf_addstr(&line->pasted, typed);
+		return true;
+	case TYPING_PASTE_END:
+		take_pasted(line);
+		return true;
 	case TYPING_NEW_LINE:
-		line_insert(line, STR("\n"));
-		break;
+		insert(line, STR("\n"));
+		return true;
 	case TYPING_YANK:
-		line_insert(line, buf_str(&line->killed));
-		break;
+		insert(line, buf_str(&line->killed));
+		return true;
+	case TYPING_PICTURE:
+		(void)take_pictures(line, STR(""));
+		return true;
 	case TYPING_SWAP:
 		swap(line);
-		break;
+		return true;
 	case TYPING_TAB:
 		complete(line);
-		break;
-	case TYPING_SEARCH:
-	case TYPING_SEARCH_ON:
-		line_search_start(line);
-		break;
+		return true;
+	case TYPING_UNDO:
+		if (!changes_undo(&line->changes, &line->text, &line->cursor))
+			line_set_hint(line, "there is nothing to undo");
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The keys that end the line, or ask the caller for something. */
+static enum line_result take_action(struct line *line, enum typing_key key, bool quitting)
+{
+	switch (key) {
 	case TYPING_ENTER:
+	case TYPING_QUEUE:
 		return enter(line);
 	case TYPING_INTERRUPT:
 		return interrupt(line, quitting);
@@ -1158,10 +1467,45 @@ static enum line_result take_key(struct line *line, enum typing_key key, struct 
 		return LINE_CLEARED;
 	case TYPING_SUSPEND:
 		return LINE_SUSPENDED;
+	case TYPING_EDITOR:
+		return LINE_EDITOR;
+	case TYPING_REWIND:
+		return line->text.size == 0 ? LINE_REWIND : LINE_GOES_ON;
+	case TYPING_VIEWER:
+		return LINE_VIEWER;
+	case TYPING_TASKS:
+		return LINE_TASKS;
+	case TYPING_MODE:
+		return LINE_MODE;
+	case TYPING_SEARCH:
+	case TYPING_SEARCH_ON:
+		line_search_start(line);
+		return LINE_GOES_ON;
 	default:
-		break;
+		return LINE_GOES_ON;
 	}
-	return LINE_GOES_ON;
+}
+
+static enum line_result take_key(struct line *line, enum typing_key key, struct str typed)
+{
+	const bool quitting = line->quitting, had_hint = line->hint.size > 0;
+
+	buf_clear(&line->hint);
+	line->quitting = false;
+	if (line->search.on && line_search_take(line, key, typed))
+		return LINE_GOES_ON;
+	if (key == TYPING_EOF && line->text.size == 0)
+		return LINE_QUIT;
+	if (key == TYPING_ESCAPE)
+		return escape(line, had_hint);
+	begin_step(line, key, typed);
+	line->last = key;
+	if (take_deletion(line, key))
+		return LINE_GOES_ON;
+	line->killing = false;
+	if (line_move(line, key) || take_input(line, key, typed))
+		return LINE_GOES_ON;
+	return take_action(line, key, quitting);
 }
 
 /* The keys that belong to an open menu. False: KEY is another key. */
@@ -1182,6 +1526,7 @@ static bool take_menu(struct line *line, enum typing_key key, enum line_result *
 		menu_leave(menu);
 		return true;
 	case TYPING_ENTER:
+		changes_begin(&line->changes);
 		if (!choose(line))
 			return false;
 		line_offer(line);
@@ -1206,8 +1551,10 @@ enum line_result line_take(struct line *line, enum typing_key key, struct str ty
 {
 	enum line_result result;
 
-	if (take_menu(line, key, &result))
+	if (take_menu(line, key, &result)) {
+		line->last = TYPING_NONE;
 		return result;
+	}
 	result = take_key(line, key, typed);
 	if (is_typed(key) && !line->search.on)
 		line_offer(line);

@@ -1,21 +1,25 @@
 /*
  * line: the text that a person is typing, which may have several lines, and the effect of
  * keys: moving, deleting, killing and yanking, history, search, completion. Pure: keys go
- * in, a text and a cursor come out. console.h reads the keys. The text is always valid UTF-8, and the cursor is never inside a character as a
- * person sees it.
+ * in, a text and a cursor come out. console.h reads the keys. The text is always valid UTF-8,
+ * and the cursor is never inside a character as a person sees it. A long paste and a picture
+ * stand in the text as one character (edit/insets.h).
  *
  * The line is edited by our own code. readline is GPL, libedit knows neither bracketed
  * paste nor a text of several rows, both own the terminal and its signals, and neither
  * could be played byte by byte in a test. This module is pure up to the descriptor, so
- * keys are fuzzed, and it costs no start. A new key is its bytes and its effect in
- * line.c and a row in tests/unit/front/line_test.c.
+ * keys are fuzzed, and it costs no start. A new key is a row in keys.[ch], its effect in
+ * line.c and a row in tests/unit/tui/line_test.c.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/value.h"
 #include "tui/choose/menu.h"
+#include "tui/edit/changes.h"
+#include "tui/edit/insets.h"
 #include "tui/term.h"
 #include "tui/typing.h"
 
@@ -79,6 +83,18 @@ struct line_completer {
 	void *context;
 };
 
+/*
+ * PICTURES returns the pictures in the files whose PATHS were pasted or, without any (""), the
+ * one in the clipboard: an array of what tool/picture.h makes, which the line owns. BEFORE are
+ * the pictures that the text has already, or NULL. NULL with a reason in ERR: they cannot be
+ * taken. NULL without one: PATHS is any text.
+ */
+struct line_camera {
+	struct value *(*pictures)(void *context, struct str paths,
+				  const struct value *before, struct err *err);
+	void *context;
+};
+
 struct line_search {
 	bool on, failed;
 	size_t entry;      /* the entry of the history that is shown */
@@ -99,6 +115,11 @@ struct line {
 	struct line_search search;
 	struct line_completer completer; /* complete may be NULL */
 	struct menu menu;
+	struct line_camera camera; /* pictures is NULL after line_init */
+	struct buf pasted;         /* what has come of a paste */
+	struct insets insets;
+	struct changes changes;
+	enum typing_key last; /* the key before; TYPING_NONE: its effect does not matter now */
 };
 
 void line_init(struct line *line, struct line_history *history,
@@ -108,22 +129,39 @@ void line_fini(struct line *line);
 /* Begin with an empty text at the end of the history. The killed text stays. */
 void line_start(struct line *line);
 
+/* Append the text as it is sent, with all that was pasted. */
+void line_add_whole(const struct line *line, struct buf *out);
+/* The pictures in the text; NULL: there is none. The caller frees the array. */
+struct value *line_pictures(const struct line *line);
+
 enum line_result {
 	LINE_GOES_ON,
-	LINE_DONE,     /* Enter: TEXT is finished, and not blank */
-	LINE_QUIT,     /* Ctrl+D, or Ctrl+C twice, on an empty line */
-	LINE_CLEARED,  /* Ctrl+L: clear the screen, draw again */
-	LINE_SUSPENDED /* Ctrl+Z */
+	LINE_DONE,      /* Enter: TEXT is finished, and not blank */
+	LINE_QUIT,      /* Ctrl+D, or Ctrl+C twice, on an empty line */
+	LINE_CLEARED,   /* clear the screen, draw again */
+	LINE_SUSPENDED, /* stop the job */
+	/* What the caller does; the text stays. */
+	LINE_EDITOR, /* let the person edit the text in their own editor */
+	LINE_REWIND, /* let the person choose an earlier prompt; the text is empty */
+	LINE_VIEWER, /* show all that was said */
+	LINE_TASKS,  /* show the tasks */
+	LINE_MODE,   /* go on with the next mode */
 };
 
 /* Let LINE handle KEY. TYPED is the text of TYPING_TEXT and TYPING_PASTE. */
 enum line_result line_take(struct line *line, enum typing_key key, struct str typed);
 
 /*
- * Insert TYPED at the cursor. When the text would become too long, nothing of TYPED is
- * inserted, and the hint says so.
+ * Insert TYPED at the cursor, as a step of its own for undo. When the text would become too
+ * long, nothing of TYPED is inserted, and the hint says so.
  */
 void line_insert(struct line *line, struct str typed);
+/* Insert TEXT, whose insets are those of INSETS. */
+void line_insert_with(struct line *line, const struct insets *insets, struct str text);
+/* Replace the text by TYPED, as line_insert does. */
+void line_replace(struct line *line, struct str typed);
+/* Show SENTENCE below the text until the next key. */
+void line_set_hint(struct line *line, const char *sentence);
 
 /* The words may be others now: show them where the cursor stands at a word. */
 void line_offer(struct line *line);

@@ -13,44 +13,17 @@ enum {
 	/* No key sends a longer sequence: it is thrown away as it comes. */
 	SEQUENCE_MAX = 32,
 	PARAMETERS_MAX = 4,
-	ALT = 3, /* a modifier (by_words) */
+	NUMBER_MAX = 0x110000, /* no parameter of ours is larger */
 };
 
 static const char paste_end[] = "\x1b[201~";
 /* U+FFFD, in place of bytes that cannot be shown. */
 static const char bad_character[] = "\xef\xbf\xbd";
 
-static const enum typing_key control_keys[32] = {
-	[0x01] = TYPING_HOME,
-	[0x02] = TYPING_LEFT,
-	[0x03] = TYPING_INTERRUPT,
-	[0x04] = TYPING_EOF,
-	[0x05] = TYPING_END,
-	[0x06] = TYPING_RIGHT,
-	[0x07] = TYPING_CANCEL,
-	[0x08] = TYPING_BACKSPACE,
-	[0x09] = TYPING_TAB,
-	/*
-	 * Enter as well: before the terminal was raw, the kernel translated "\r" to "\n".
-	 */
-	[0x0a] = TYPING_ENTER,
-	[0x0b] = TYPING_KILL_TO_END,
-	[0x0c] = TYPING_CLEAR,
-	[0x0d] = TYPING_ENTER,
-	[0x0e] = TYPING_DOWN,
-	[0x10] = TYPING_UP,
-	[0x12] = TYPING_SEARCH,
-	[0x13] = TYPING_SEARCH_ON,
-	[0x14] = TYPING_SWAP,
-	[0x15] = TYPING_KILL_TO_START,
-	[0x17] = TYPING_KILL_WORD_LEFT,
-	[0x19] = TYPING_YANK,
-	[0x1a] = TYPING_SUSPEND,
-};
-
 void typing_init(struct typing *typing)
 {
 	*typing = (struct typing){0};
+	keys_init(&typing->keys);
 	buf_init(&typing->held, TYPING_MAX);
 }
 
@@ -59,12 +32,42 @@ void typing_fini(struct typing *typing)
 	buf_fini(&typing->held);
 }
 
+static bool is_line_end(char byte)
+{
+	return byte == '\r' || byte == '\n';
+}
+
+static bool is_typed_text(char byte)
+{
+	return (unsigned char)byte >= ' ' && byte != 0x7f;
+}
+
+/* May the line end that is the next byte belong to a paste that the terminal has not marked? */
+static bool is_of_paste(const struct typing *typing)
+{
+	const struct str held = buf_str(&typing->held);
+
+	return !typing->marks && typing->after_text && typing->at >= typing->early &&
+	       typing->at < held.size && is_line_end(held.data[typing->at]);
+}
+
 bool typing_add(struct typing *typing, struct str bytes)
 {
+	if (!is_of_paste(typing))
+		typing->after_text = false;
 	buf_remove(&typing->held, 0, typing->at);
+	typing->early -= typing->early < typing->at ? typing->early : typing->at;
 	typing->at = 0;
 	typing->settled = false;
 	return buf_addstr(&typing->held, bytes);
+}
+
+bool typing_add_early(struct typing *typing, struct str bytes)
+{
+	if (!typing_add(typing, bytes))
+		return false;
+	typing->early = typing->held.size;
+	return true;
 }
 
 static struct str rest_of(const struct typing *typing)
@@ -86,8 +89,9 @@ void typing_clear(struct typing *typing)
 	if (is_torn_answer(typing))
 		return;
 	buf_clear(&typing->held);
-	typing->at = 0;
-	typing->settled = typing->pasting = typing->after_return = false;
+	typing->at = typing->early = 0;
+	typing->settled = typing->burst = typing->pasting = typing->after_return = false;
+	typing->after_text = false;
 	typing->gave_up = TYPING_WHOLE;
 }
 
@@ -95,6 +99,15 @@ bool typing_waits(const struct typing *typing)
 {
 	return (typing->at < typing->held.size && !is_torn_answer(typing)) ||
 	       typing->pasting;
+}
+
+int typing_patience_ms(const struct typing *typing)
+{
+	if (typing->pasting)
+		return TYPING_PASTE_MS;
+	if (typing_waits(typing))
+		return is_of_paste(typing) ? TYPING_SOON_MS : TYPING_SEQUENCE_MS;
+	return typing->burst ? TYPING_SOON_MS : -1;
 }
 
 /* REST does not begin with a complete character: may more bytes make it one? */
@@ -169,49 +182,80 @@ static void add_pasted(struct typing *typing, struct str character, struct buf *
 		(void)buf_adds(text, bad_character);
 }
 
+/* Is there the mark of the paste's end, or its beginning, at the front of TEXT? */
+static bool is_paste_end(const struct typing *typing, struct str text, bool *whole)
+{
+	const size_t size = sizeof(paste_end) - 1;
+
+	*whole = text.size >= size;
+	return text.data[0] == ESCAPE && (*whole || !typing->settled) &&
+	       memcmp(text.data, paste_end, *whole ? size : text.size) == 0;
+}
+
 /*
  * Take pasted text up to the end mark of the paste, or up to bytes that may begin this
- * mark.
+ * mark; or the end itself.
  */
 static bool take_paste(struct typing *typing, enum typing_key *key, struct buf *text)
 {
 	struct str rest = rest_of(typing);
 	size_t taken = 0;
+	bool whole = false;
 
 	*key = TYPING_PASTE;
+	if (rest.size == 0 ? typing->settled : is_paste_end(typing, rest, &whole) && whole) {
+		*key = TYPING_PASTE_END;
+		typing->pasting = false;
+		typing->at += whole ? sizeof(paste_end) - 1 : 0;
+		return true;
+	}
 	while (taken < rest.size) {
 		struct str at = str_part(rest, taken, rest.size);
 		size_t size = text_utf8_length(at);
 
-		if (at.data[0] == ESCAPE) {
-			size_t same = at.size < sizeof(paste_end) - 1
-					      ? at.size
-					      : sizeof(paste_end) - 1;
-
-			if ((same == sizeof(paste_end) - 1 || !typing->settled) &&
-			    memcmp(at.data, paste_end, same) == 0) {
-				if (same == sizeof(paste_end) - 1) {
-					typing->pasting = false;
-					taken += same;
-				}
-				break;
-			}
-		}
-		if (size == 0 && !typing->settled && is_torn(at))
+		if (is_paste_end(typing, at, &whole) ||
+		    (size == 0 && !typing->settled && is_torn(at)))
 			break;
 		add_pasted(typing, size > 0 ? str_part(at, 0, size) : STR("\x7f"), text);
 		taken += size > 0 ? size : 1;
 	}
 	typing->at += taken;
-	if (typing->settled)
-		typing->pasting = false;
 	return taken > 0;
+}
+
+/* Take a key that is one byte, or a line end of a paste. False: more bytes will tell which. */
+static bool take_byte(struct typing *typing, enum typing_key *key)
+{
+	const struct str rest = rest_of(typing);
+	const bool is_early = typing->at < typing->early;
+	char byte = rest.data[0];
+	size_t behind = 1;
+
+	while (behind < rest.size && is_line_end(rest.data[behind]))
+		behind++;
+	if (is_of_paste(typing) && !typing->burst && behind == rest.size && !typing->settled)
+		return false;
+	if (is_line_end(byte) && !is_early &&
+	    (typing->burst || (is_of_paste(typing) && behind < rest.size &&
+			       is_typed_text(rest.data[behind])))) {
+		typing->burst = true;
+		*key = TYPING_NEW_LINE;
+		typing->at += byte == '\r' && rest.size > 1 && rest.data[1] == '\n' ? 2 : 1;
+		return true;
+	}
+	/* The kernel has turned the Return of an early Enter into a line feed. */
+	if (is_early && byte == '\n')
+		byte = KEYS_ENTER;
+	*key = keys_find(&typing->keys, keys_chord_of_byte((unsigned char)byte, false));
+	typing->at++;
+	return true;
 }
 
 /* A parsed "CSI 1 ; 5 C". */
 struct sequence {
 	unsigned parameters[PARAMETERS_MAX];
 	size_t count;
+	char prefix; /* '?', '<', '=' or '>', with which a terminal answers; 0: a key */
 	char last;
 };
 
@@ -221,17 +265,24 @@ struct sequence {
  */
 static bool parse_sequence(struct str text, struct sequence *sequence, size_t *size)
 {
+	bool part = false; /* of a parameter, behind a colon: nothing of it is wanted */
+
 	*sequence = (struct sequence){.count = 1};
 	for (*size = 0; *size < text.size; (*size)++) {
 		unsigned char c = (unsigned char)text.data[*size];
 		unsigned *number = &sequence->parameters[sequence->count - 1];
 
 		if (c >= '0' && c <= '9') {
-			if (*number < 10000)
+			if (*number < NUMBER_MAX && !part)
 				*number = *number * 10 + c - (unsigned)'0';
 		} else if (c == ';') {
+			part = false;
 			if (sequence->count < PARAMETERS_MAX)
 				sequence->count++;
+		} else if (c == ':') {
+			part = true;
+		} else if (c >= '<' && c <= '?' && *size == 0) {
+			sequence->prefix = (char)c;
 		} else if (c >= 0x40 && c <= 0x7e) {
 			sequence->last = (char)c;
 			(*size)++;
@@ -246,129 +297,166 @@ static bool parse_sequence(struct str text, struct sequence *sequence, size_t *s
 	return false;
 }
 
-/*
- * xterm's modifier is 1 plus the sum of Shift 1, Alt 2 and Ctrl 4. An arrow with Alt or
- * Ctrl moves by words.
- */
-static bool by_words(const struct sequence *sequence)
+/* The key of "CSI NUMBER ~"; 0: it is none of ours. */
+static uint32_t code_of_number(unsigned number)
 {
-	return sequence->count > 1 && sequence->parameters[1] > 2 &&
-	       sequence->parameters[1] <= 8;
+	static const uint32_t codes[] = {
+		[1] = KEYS_HOME,     [2] = KEYS_INSERT,  [3] = KEYS_DELETE,
+		[4] = KEYS_END,      [5] = KEYS_PAGE_UP, [6] = KEYS_PAGE_DOWN,
+		[7] = KEYS_HOME,     [8] = KEYS_END,     [11] = KEYS_F1,
+		[12] = KEYS_F1 + 1,  [13] = KEYS_F1 + 2, [14] = KEYS_F1 + 3,
+		[15] = KEYS_F1 + 4,  [17] = KEYS_F1 + 5, [18] = KEYS_F1 + 6,
+		[19] = KEYS_F1 + 7,  [20] = KEYS_F1 + 8, [21] = KEYS_F1 + 9,
+		[23] = KEYS_F1 + 10, [24] = KEYS_F12,
+	};
+
+	return number < sizeof(codes) / sizeof(codes[0]) ? codes[number] : 0;
 }
 
-static enum typing_key numbered_key(struct typing *typing, const struct sequence *sequence)
+/* The key of "CSI LAST" or "ESC O LAST"; 0: it is none of ours. */
+static uint32_t code_of_last(char last)
 {
-	switch (sequence->parameters[0]) {
-	case 1:
-	case 7:
-		return TYPING_HOME;
-	case 4:
-	case 8:
-		return TYPING_END;
-	case 3:
-		return by_words(sequence) ? TYPING_KILL_WORD_RIGHT : TYPING_DELETE;
-	case 200:
-		typing->pasting = true;
-		typing->after_return = false;
-		return TYPING_NONE;
-	default:
-		return TYPING_NONE;
-	}
-}
-
-static enum typing_key sequence_key(struct typing *typing, const struct sequence *sequence)
-{
-	bool words = by_words(sequence);
-
-	switch (sequence->last) {
+	switch (last) {
 	case 'A':
-		return sequence->count > 1 && sequence->parameters[1] == ALT
-			       ? TYPING_TAKE_BACK
-			       : TYPING_UP;
+		return KEYS_UP;
 	case 'B':
-		return TYPING_DOWN;
+		return KEYS_DOWN;
 	case 'C':
-		return words ? TYPING_WORD_RIGHT : TYPING_RIGHT;
+		return KEYS_RIGHT;
 	case 'D':
-		return words ? TYPING_WORD_LEFT : TYPING_LEFT;
+		return KEYS_LEFT;
 	case 'H':
-		return TYPING_HOME;
+		return KEYS_HOME;
 	case 'F':
-		return TYPING_END;
+		return KEYS_END;
 	case 'M':
-		return TYPING_ENTER; /* Enter of the number pad */
-	case 'u':
-		return sequence->parameters[0] == '\r' && sequence->count > 1
-			       ? TYPING_NEW_LINE
-			       : TYPING_NONE;
-	case '~':
-		return numbered_key(typing, sequence);
+		return KEYS_ENTER; /* of the number pad */
+	case 'Z':
+		return KEYS_TAB;
 	default:
-		return TYPING_NONE;
+		return last >= 'P' && last <= 'S' ? KEYS_F1 + (uint32_t)(last - 'P') : 0;
 	}
 }
 
-static enum typing_key alt_key(unsigned char byte)
+/* The key that kitty's protocol, or modifyOtherKeys, calls NUMBER; 0: it is none of ours. */
+static uint32_t code_of_character(unsigned number)
 {
-	switch (byte) {
-	case '\r':
-	case '\n':
-		return TYPING_NEW_LINE;
-	case 'b':
-	case 'B':
-		return TYPING_WORD_LEFT;
-	case 'f':
-	case 'F':
-		return TYPING_WORD_RIGHT;
-	case 'd':
-	case 'D':
-		return TYPING_KILL_WORD_RIGHT;
-	case 0x08:
-	case 0x7f:
-		return TYPING_KILL_NAME_LEFT;
-	case '<':
-		return TYPING_HOME;
-	case '>':
-		return TYPING_END;
-	default:
-		return TYPING_NONE;
-	}
+	/* kitty's numbers of the keys on the number pad that type no character */
+	enum { PAD_ENTER = 57414, PAD_FIRST = 57417, PAD_LAST = 57426, PRIVATE = 0xe000 };
+	static const uint32_t pad[] = {
+		KEYS_LEFT,      KEYS_RIGHT, KEYS_UP,  KEYS_DOWN,   KEYS_PAGE_UP,
+		KEYS_PAGE_DOWN, KEYS_HOME,  KEYS_END, KEYS_INSERT, KEYS_DELETE,
+	};
+
+	if (number >= PAD_FIRST && number <= PAD_LAST)
+		return pad[number - PAD_FIRST];
+	if (number == PAD_ENTER)
+		return KEYS_ENTER;
+	if (number == '\b')
+		return KEYS_BACKSPACE;
+	if (number == KEYS_TAB || number == KEYS_ENTER || number == KEYS_ESCAPE)
+		return number;
+	/* Neither controls, nor surrogates, nor kitty's other keys. */
+	if (number < ' ' || (number > 0x7f && number < 0xa0) ||
+	    (number >= 0xd800 && number < 0xf900) || number >= 0x110000)
+		return 0;
+	return number;
 }
 
-/* Take the key or sequence that begins with Escape. False: it is not complete yet. */
-static bool take_escape(struct typing *typing, enum typing_key *key)
+/* The chord of SEQUENCE; its code is 0 when it is no key of ours. */
+static struct keys_chord sequence_chord(const struct sequence *sequence)
 {
-	struct str rest = rest_of(typing);
+	/* Bits that are 1 less than a parameter: Super, Hyper, Meta; the locks do not matter. */
+	enum {
+		OURS = KEYS_SHIFT | KEYS_ALT | KEYS_CTRL,
+		OTHERS = 8 | 16 | 32,
+		OTHER_KEY = 27
+	};
+	const bool is_other = sequence->last == '~' && sequence->parameters[0] == OTHER_KEY;
+	const unsigned bits = sequence->parameters[1] > 0 ? sequence->parameters[1] - 1 : 0;
+	struct keys_chord chord = {.modifiers = bits & OURS};
+
+	if (sequence->prefix != 0 || (bits & OTHERS) != 0)
+		return chord;
+	if (is_other || sequence->last == 'u')
+		chord.code = code_of_character(sequence->parameters[is_other ? 2 : 0]);
+	else if (sequence->last == '~')
+		chord.code = code_of_number(sequence->parameters[0]);
+	else
+		chord.code = code_of_last(sequence->last);
+	if (sequence->last == 'Z')
+		chord.modifiers |= KEYS_SHIFT;
+	if (chord.code >= 'A' && chord.code <= 'Z') {
+		chord.code += 'a' - 'A';
+		chord.modifiers |= KEYS_SHIFT;
+	}
+	return chord;
+}
+
+/* The action of SEQUENCE, or the character that it types, which is appended to TEXT. */
+static enum typing_key sequence_key(struct typing *typing, const struct sequence *sequence,
+				    bool alt, struct buf *text)
+{
+	struct keys_chord chord = sequence_chord(sequence);
+	enum typing_key key;
+
+	if (sequence->last == '~' && sequence->parameters[0] == 200) {
+		typing->pasting = typing->marks = true;
+		typing->burst = typing->after_return = false;
+		return TYPING_NONE;
+	}
+	if (chord.code == 0)
+		return TYPING_NONE;
+	if (alt)
+		chord.modifiers |= KEYS_ALT;
+	key = keys_find(&typing->keys, chord);
+	if (key != TYPING_NONE || (chord.modifiers & ~(unsigned)KEYS_SHIFT) != 0 ||
+	    chord.code < ' ' || chord.code == 0x7f || chord.code >= KEYS_NO_CHARACTER)
+		return key;
+	if (chord.modifiers != 0 && chord.code >= 'a' && chord.code <= 'z')
+		chord.code -= 'a' - 'A';
+	text_add_code(chord.code, text);
+	return TYPING_TEXT;
+}
+
+/*
+ * Take the key or sequence that begins with Escape. False: it is not complete yet. Another
+ * Escape before a sequence is Alt, as in rxvt; else it is the key, twice.
+ */
+static bool take_escape(struct typing *typing, enum typing_key *key, struct buf *text)
+{
+	const struct str rest = rest_of(typing);
+	const bool twice = rest.size > 1 && rest.data[1] == ESCAPE;
+	const struct str behind = str_part(rest, twice ? 2 : 1, rest.size);
 	struct sequence sequence;
 	size_t size;
 
-	/* Escape twice: the first is the key, the second may begin a sequence. */
-	if (rest.size < 2 ? typing->settled : rest.data[1] == ESCAPE) {
-		*key = TYPING_ESCAPE;
-		typing->at++;
-		if (rest.size < 2)
-			typing->gave_up = TYPING_GAVE_UP_ESCAPE;
-		return true;
-	}
-	if (rest.size < 2)
+	if (behind.size == 0 && !typing->settled)
 		return false;
-	if (term_match(rest, &size) == TERM_MAYBE) {
+	if (!twice && behind.size > 0 && term_match(rest, &size) == TERM_MAYBE) {
 		if (!typing->settled)
 			return false;
 		typing->gave_up = TYPING_GAVE_UP_TWO;
 		typing->gave_up_character = rest.data[1];
 	}
-	if (rest.data[1] != '[' && rest.data[1] != 'O') {
-		size = text_utf8_length(str_part(rest, 1, rest.size));
-		*key = alt_key((unsigned char)rest.data[1]);
+	if (behind.size > 0 && (behind.data[0] == '[' || behind.data[0] == 'O') &&
+	    (!twice || term_match(str_part(rest, 1, rest.size), &size) <= TERM_MAYBE)) {
+		if (!parse_sequence(str_part(behind, 1, behind.size), &sequence, &size) &&
+		    !typing->settled)
+			return false;
+		*key = sequence_key(typing, &sequence, twice, text);
+		typing->at += (twice ? 3 : 2) + size;
+	} else if (twice || behind.size == 0) {
+		*key = keys_find(&typing->keys, keys_chord_of_byte(ESCAPE, false));
+		typing->at++;
+		if (!twice)
+			typing->gave_up = TYPING_GAVE_UP_ESCAPE;
+	} else {
+		size = text_utf8_length(behind);
+		*key = keys_find(&typing->keys,
+				 keys_chord_of_byte((unsigned char)behind.data[0], true));
 		typing->at += 1 + (size > 0 ? size : 1);
-		return true;
 	}
-	if (!parse_sequence(str_part(rest, 2, rest.size), &sequence, &size) &&
-	    !typing->settled)
-		return false;
-	*key = sequence_key(typing, &sequence);
-	typing->at += 2 + size;
 	return true;
 }
 
@@ -392,7 +480,7 @@ static void mend_answer(struct typing *typing)
 	if (term_match(buf_str(&whole), &size) > TERM_MAYBE) {
 		buf_clear(&typing->held);
 		(void)buf_addstr(&typing->held, buf_str(&whole));
-		typing->at = 0;
+		typing->at = typing->early = 0;
 	}
 	buf_fini(&whole);
 }
@@ -410,30 +498,33 @@ static bool take_answer(struct typing *typing, enum typing_key *key, struct buf 
 	return buf_addstr(text, str_part(rest, 0, size));
 }
 
+static bool take_key(struct typing *typing, enum typing_key *key, struct buf *text)
+{
+	const unsigned char first = (unsigned char)typing->held.data[typing->at];
+
+	if (take_answer(typing, key, text))
+		return true;
+	if (first == ESCAPE)
+		return take_escape(typing, key, text);
+	if (first < ' ' || first == 0x7f)
+		return take_byte(typing, key);
+	*key = TYPING_TEXT;
+	return take_text(typing, text);
+}
+
 bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text)
 {
-	unsigned char first;
-
 	if (typing->pasting)
 		return take_paste(typing, key, text);
 	mend_answer(typing);
-	if (!typing_waits(typing))
+	if (!typing_waits(typing) || !take_key(typing, key, text))
 		return false;
-	if (take_answer(typing, key, text))
-		return true;
-	first = (unsigned char)typing->held.data[typing->at];
-	if (first == ESCAPE)
-		return take_escape(typing, key);
-	if (first < ' ' || first == 0x7f) {
-		*key = first == 0x7f ? TYPING_BACKSPACE : control_keys[first];
-		typing->at++;
-		return true;
-	}
-	*key = TYPING_TEXT;
-	return take_text(typing, text);
+	typing->after_text = *key == TYPING_TEXT;
+	return true;
 }
 
 void typing_settle(struct typing *typing)
 {
 	typing->settled = true;
+	typing->burst = false;
 }

@@ -29,6 +29,8 @@ WAITS = {"name": "waits", "turns": [
     {"calls": [{"tool": "bash", "arguments": {
         "command": "until test -e end; do sleep 0.05; done"}}]},
     {"text": "Still here.", "repeat": True}]}
+WAITS_AND_HEARS = {"name": "hears", "turns": [*WAITS["turns"][:1],
+                                              {"text": "You said: ${prompt}.", "repeat": True}]}
 EDITS = {"name": "edits", "turns": [
     {"calls": [{"tool": "write_file", "arguments": {"path": "new.txt", "content": "one\ntwo\n"}}]},
     {"text": "Written."}, {"text": "You said: ${prompt}.", "repeat": True}]}
@@ -38,6 +40,10 @@ CONFIG = {"agents": {"narrow": {"tools": ["read_file"], "model": "tiny-model"}},
 MARKDOWN = {"name": "markdown", "turns": [{"repeat": True, "text": "\n".join((
     "# A head", "", "Some **bold** and `code`.", "- one", "- two", "", "```c", "  int a;  /* *x* */",
     "```", "| a | b |", "|---|--:|", "| 1 | 234 |", "", "[a link](https://a.example/b)"))}]}
+
+
+with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "keys.md"), encoding="utf-8") as page:
+    KEYS_PAGE = page.read()
 
 
 class Chat(terminal.Terminal):
@@ -70,6 +76,12 @@ class Chat(terminal.Terminal):
 
     def shows(self, text):
         self.wait_until(lambda: text in self.screen.text(), f"shown: {text!r}")
+
+    def pause(self, seconds):
+        """What a person does for SECONDS: nothing."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self._read(until)
 
     def typed(self, keys, row, column):
         """After KEYS the cursor's row is ROW, the cursor in COLUMN."""
@@ -174,7 +186,8 @@ def words_are_killed_and_come_back():
 @tap.case
 def several_lines_are_one_prompt():
     with Chat() as tty:
-        tty.type(b"one\\\rtwo\x1b\rthree")
+        tty.typed(b"one\\\r", "", 2)
+        tty.type(b"two\x1b\rthree")
         tty.shows("> one\n  two\n  three")
         tty.typed(b"\x1b[A\x1b[A", "> one", 5)
         tty.type(b"\r")
@@ -201,11 +214,162 @@ def a_paste_of_a_mebibyte_arrives_whole():
     lines = [b"line %07d of what was pasted" % i for i in range(1 << 15)]
     with Chat() as tty:
         tty.type(b"\x1b[200~" + b"\r".join(lines) + b"\x1b[201~")
-        tty.shows("line 0032767 of what was pasted")
+        tty.shows("> [paste 1: 32768 lines]")
         tty.type(b"\r")
         tty.shows(f"You said: {lines[0].decode()}")
         tty.shows(f"{lines[-1].decode()}.")
         tty.prompt()
+        tty.leave()
+
+
+def pasted(text):
+    """TEXT as a terminal marks it."""
+    return b"\x1b[200~" + text.replace(b"\n", b"\r") + b"\x1b[201~"
+
+
+ROWS = b"\n".join(b"row %d" % number for number in range(1, 22))
+
+
+@tap.case
+def a_long_paste_is_one_character_until_it_is_opened():
+    with Chat() as tty:
+        tty.typed(b"see " + pasted(ROWS) + b" there", "> see [paste 1: 21 lines] there", 31)
+        tty.typed(6 * b"\x1b[D" + b"\x7f", "> see  there", 6)
+        tty.typed(b"\x1f", "> see [paste 1: 21 lines] there", 25)
+        tty.type(b"\r")
+        tty.shows("You said: see row 1\nrow 2")
+        tty.shows("row 21 there.")
+        tty.prompt()
+        tty.typed(pasted(ROWS), "> [paste 1: 21 lines]", 21)
+        tty.typed(b"\t", "  row 21", 8)
+        tty.typed(b"\x03" + pasted(1001 * b"x"), "> [paste 2: 1001 characters]", 28)
+        tty.typed(b"\x03" + pasted(b"1\n2\n3\n4\n5\n6\n7\n8\n9\n10"), "  10", 4)
+        tty.typed(b"\x03", ">", 2)
+        tty.leave()
+
+
+@tap.case
+def a_paste_that_waits_is_shown_and_sent_whole():
+    with Chat(WAITS_AND_HEARS) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: "bash" in tty.screen.text(), "working")
+        tty.typed(pasted(ROWS), "> [paste 1: 21 lines]", 21)
+        tty.type(b"\t")
+        tty.wait_until(lambda: tty.row().endswith("row 21"), "opened")
+        tty.typed(b"\x1f", "> [paste 1: 21 lines]", 21)
+        tty.type(b" please\r")
+        tty.shows("soon: [paste 1: 21 lines] please")
+        tty.typed(b"\x1b[1;3A", "> [paste 1: 21 lines] please", 28)
+        tty.type(b"\x7f\x7f\x7f\r")
+        tty.shows("soon: [paste 1: 21 lines] ple")
+        go_on(tty)
+        tty.shows("You said: go.")
+        tty.prompt()
+        tty.leave()
+        done = tap.run([GLOVEBOX, "sessions", "export", "last"], cwd=tty.work, env=tty.variables)
+        steered, = [json.loads(line) for line in done.stdout.splitlines() if '"steered"' in line]
+        assert ROWS.decode() + " ple" in json.dumps(steered, ensure_ascii=False).replace("\\n", "\n"), steered
+
+
+def enter(tty, text):
+    """Press Enter until TEXT is shown: one that comes too soon belongs to the paste."""
+    def pressed():
+        tty.type(b"\r")
+        tty.pause(0.1)
+        return text in tty.screen.text()
+    tty.wait_until(pressed, f"shown: {text!r}")
+
+
+@tap.case
+def a_paste_that_the_terminal_does_not_mark_is_not_sent():
+    with Chat() as tty:
+        tty.typed(b"one\r\rtwo\r", "", 2)
+        tty.shows("> one\n\n  two")
+        tty.typed(b"three", "  three", 7)
+        enter(tty, "You said: one\n\ntwo\nthree.")
+        tty.prompt()
+        # Enter alone, and behind a key that is no text.
+        tty.typed(b"four", "> four", 6)
+        tty.type(b"\r")
+        tty.says("four")
+        tty.leave()
+    with Chat(WAITS_AND_HEARS) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: "bash" in tty.screen.text(), "working")
+        tty.typed(b"one\rtwo", "  two", 5)
+        enter(tty, "soon: one")
+        go_on(tty)
+        tty.shows("You said: go.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def what_was_typed_before_the_start_has_its_enters():
+    with Chat() as tty:
+        tty.leave()
+        tty.type(b"early\rlate")
+        tty.run_again()
+        tty.shows("You said: early.")
+        tty.wait_until(lambda: tty.row() == "> late", "at what has no end")
+        # From now on it is Ctrl+J.
+        tty.typed(b"\x0ar", "  r", 3)
+        tty.type(b"\r")
+        tty.shows("You said: late\nr.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def a_change_is_undone_and_a_text_is_put_away():
+    with Chat() as tty:
+        tty.typed(b"one two", "> one two", 9)
+        tty.typed(b"\x17", "> one", 6)
+        tty.typed(b"\x1f", "> one two", 9)
+        tty.typed(b"\x0athree", "  three", 7)
+        tty.type(b"\x1b")
+        tty.shows("Escape again puts the text away")
+        tty.type(b"\x1b")
+        tty.shows("an arrow up brings it back")
+        tty.prompt()
+        tty.typed(b"\x1b[A", "  three", 7)
+        tty.typed(b"\x03", ">", 2)
+        tty.type(b"\x1b")
+        tty.shows("Escape again goes back to an earlier prompt")
+        tty.typed(b"x\x7f", ">", 2)
+        tty.leave()
+
+
+@tap.case
+def the_persons_file_gives_actions_other_keys():
+    with Chat() as tty:
+        tty.type(b"/keys\r")
+        tty.shows("  undo            ctrl+_ ctrl+/")
+        tty.prompt()
+        for name in re.findall(r"^  ([a-z-]+)  ", tty.latest("> /keys"), re.M):
+            assert f"`{name}`" in KEYS_PAGE, name
+        tty.leave()
+        place = os.path.join(tty.home, ".config", "glovebox")
+        os.makedirs(place, exist_ok=True)
+        with open(os.path.join(place, "keys.json"), "w", encoding="utf-8") as file:
+            file.write('{"undo": "f2", "queue": ["alt+q"]}')
+        tty.run_again()
+        tty.prompt()
+        tty.typed(b"one two\x17", "> one", 6)
+        tty.typed(b"\x1f", "> one", 6)
+        tty.typed(b"\x1bOQ", "> one two", 9)
+        tty.type(b"\x1bq")
+        tty.says("one two")
+        tty.leave()
+        with open(os.path.join(place, "keys.json"), "w", encoding="utf-8") as file:
+            file.write('{"undoo": "f2"}')
+        tty.run_again()
+        tty.shows('the usual keys hold: ')
+        assert 'did you mean "undo"?' in " ".join(tty.screen.text().split()), tty.screen.text()
+        tty.prompt()
+        tty.typed(b"one two\x17", "> one", 6)
+        tty.typed(b"\x1f", "> one two", 9)
+        tty.typed(b"\x15", ">", 2)
         tty.leave()
 
 
@@ -291,7 +455,8 @@ def the_history_comes_back_in_the_next_conversation():
         tty.says("first prompt")
         tty.type(b" not to be kept\r")
         tty.says("not to be kept")
-        tty.type(b"second\\\rline\r")
+        tty.typed(b"second\\\r", "", 2)
+        tty.type(b"line\r")
         tty.shows("You said: second\nline.")
         tty.prompt()
         tty.leave()
@@ -581,9 +746,6 @@ def go_on(tty):
         pass
 
 
-WAITS_AND_HEARS = {"name": "hears", "turns": [*WAITS["turns"][:1], {"text": "You said: ${prompt}.", "repeat": True}]}
-
-
 @tap.case
 def what_is_sent_while_it_works_joins_the_conversation():
     with Chat(WAITS_AND_HEARS) as tty:
@@ -614,7 +776,9 @@ def what_is_kept_for_later_is_the_next_prompt():
     with Chat(WAITS_AND_HEARS) as tty:
         tty.type(b"go\r")
         tty.wait_until(lambda: "bash" in tty.screen.text(), "working")
-        tty.type(b"first\t/help\rlast\t")
+        tty.type(b"first\t/help\r")
+        tty.shows("then: /help")
+        tty.type(b"last\t")
         tty.shows("then: last")
         text = tty.screen.text()
         assert text.index("then: first") < text.index("then: /help") < text.index("then: last"), text
@@ -635,7 +799,9 @@ def escape_brings_back_what_was_sent():
     with Chat(LONG) as tty:
         tty.type(b"go\r")
         tty.wait_until(lambda: tty.children("sleep"), "running")
-        tty.type(b"one\rtwo\tthree")
+        tty.type(b"one\r")
+        tty.shows("soon: one")
+        tty.type(b"two\tthree")
         tty.shows("then: two")
         tty.type(b"\x1b")
         tty.shows("Interrupted by the user.")
@@ -879,7 +1045,7 @@ def a_change_is_shown_and_undone():
         tty.shows("1 changed file")
         tty.prompt()
         tty.type(b"\x0c/diff\r")
-        tty.shows("+two")
+        tty.wait_until(lambda: re.search(r"> /diff\n[^>]*\+two", tty.screen.text()), "the change")
         tty.prompt()
         green = [cell for line in tty.screen.lines for cell in line if cell[1] == "#98c379"]
         assert len(green) >= len("+one+two")
@@ -1280,7 +1446,9 @@ def what_was_typed_before_is_no_answer():
     with Chat(script, config=config) as tty:
         tty.type(b"go\r")
         tty.shows("Slowly")
-        tty.type(b"oooo\rsss")
+        tty.type(b"oooo\r")
+        tty.shows("soon: oooo")
+        tty.type(b"sss")
         tty.shows("Allow it?")
         tty.type(b"n")
         tty.shows("Done.")
@@ -1416,7 +1584,7 @@ def the_layer_of_a_conversation_is_shown_landed_and_gone_on_with():
         tty.prompt()
         assert "Somebody works" not in tty.screen.text()
         tty.type(b"/review --diff f0\r")
-        tty.shows("+0")
+        tty.wait_until(lambda: re.search(r"--diff f0\n[^>]*\+0", tty.screen.text()), "the change")
         tty.prompt()
         tty.type(b"/review --json\r")
         tty.shows("and not --json.")

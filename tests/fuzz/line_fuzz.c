@@ -1,5 +1,6 @@
 /*
- * Fuzz target of what is typed: front/typing, line, line_frame and line_history. The first two
+ * Fuzz target of what is typed: tui/typing, keys, line with its insets and changes,
+ * line_frame and line_history. The first two
  * bytes are the size of the terminal, the third that of the pieces, the rest what is typed; it
  * is the history as well. The text stays UTF-8, the cursor on a border, nothing that a
  * terminal would obey is in a row, and the changes from frame to frame add up to the last.
@@ -129,6 +130,34 @@ static void is_sound(const struct line *line)
 
 	check(text_is_utf8(text) && line->cursor <= text.size);
 	check(text_character_border(text, line->cursor) == line->cursor);
+	check(line->insets.count <= INSETS_MAX && line->insets.bytes <= INSETS_BYTES_MAX);
+	check(line->changes.count <= CHANGES_MAX &&
+	      line->changes.bytes <= CHANGES_BYTES_MAX);
+}
+
+/* What is sent is as long as the line said, and no character of an inset is in it. */
+static void is_sent_whole(const struct line *line, struct line_history *history)
+{
+	struct buf whole;
+
+	buf_init(&whole, LINE_BYTES_MAX);
+	line_add_whole(line, &whole);
+	check(whole.size == insets_whole_size(&line->insets, buf_str(&line->text)));
+	check(text_is_utf8(buf_str(&whole)) && !insets_are_in(buf_str(&whole)));
+	line_history_add(history, buf_str(&whole));
+	buf_fini(&whole);
+}
+
+/* After undoing all that is left the changes are used up. */
+static void is_undone(struct line *line)
+{
+	while (line->changes.count > 0) {
+		const size_t before = line->changes.count;
+
+		(void)line_take(line, TYPING_UNDO, STR(""));
+		check(line->changes.count < before);
+		is_sound(line);
+	}
 }
 
 static void frame_is_safe(const struct line_frame *frame, const struct line_look *look)
@@ -154,6 +183,25 @@ static void complete(void *context, struct str before, size_t *from, struct buf 
 	(void)buf_adds(words, "abc\nabd\n");
 }
 
+/* What is pasted with a "/" is the path of a picture; the clipboard has none. */
+static struct value *see(void *context, struct str paths, const struct value *before,
+			 struct err *err)
+{
+	struct value *pictures, *picture;
+
+	(void)context;
+	(void)before;
+	if (paths.size == 0)
+		(void)err_set(err, 1, "no picture");
+	if (!str_starts(paths, STR("/")))
+		return NULL;
+	pictures = value_new_array();
+	picture = value_new_object();
+	value_set_str(picture, "text", STR("a.png"));
+	value_append(pictures, picture);
+	return pictures;
+}
+
 struct play {
 	struct typing typing;
 	struct line line;
@@ -173,7 +221,7 @@ static void step(struct play *play)
 	while (typing_next(&play->typing, &key, &typed)) {
 		check(text_is_utf8(buf_str(&typed)));
 		if (line_take(&play->line, key, buf_str(&typed)) == LINE_DONE) {
-			line_history_add(play->line.history, buf_str(&play->line.text));
+			is_sent_whole(&play->line, play->line.history);
 			line_start(&play->line);
 		}
 		is_sound(&play->line);
@@ -212,6 +260,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	play.look.unicode = data[1] & 1;
 	typing_init(&play.typing);
 	line_init(&play.line, history, completer);
+	play.line.camera.pictures = see;
 	line_frame_init(&play.shown);
 	line_frame_init(&play.wanted);
 	terminal_init(&play.terminal);
@@ -222,6 +271,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	typing_settle(&play.typing);
 	step(&play);
 	check(!typing_waits(&play.typing));
+	check(typing_patience_ms(&play.typing) == -1);
+	if (!play.line.search.on)
+		is_undone(&play.line);
 	terminal_fini(&play.terminal);
 	line_frame_fini(&play.shown);
 	line_frame_fini(&play.wanted);

@@ -23,6 +23,7 @@
 #include "store/database.h"
 #include "tool/picture.h"
 #include "tui/console.h"
+#include "tui/keys.h"
 #include "tui/live.h"
 
 #include <errno.h>
@@ -432,8 +433,21 @@ static void open_history(struct chat *chat)
 	buf_fini(&path);
 }
 
-/* Carry out SENT, as the person has typed it. */
-static void take_text(struct chat *chat, struct str sent)
+/* Read the person's keys. With a mistake in the file those of before hold. */
+static void load_keys(struct chat *chat)
+{
+	struct err err = {0};
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (setup_config_beside("keys.json", &path) &&
+	    !keys_load(console_keys(chat->console), path.data, &err))
+		(void)verb_complain(CODE_DONE, "the usual keys hold: %s", err.text);
+	buf_fini(&path);
+}
+
+/* Carry out SENT, as the person has typed it, with PICTURES (or NULL). */
+static void take_text(struct chat *chat, struct str sent, const struct value *pictures)
 {
 	auto_free char *text = memory_copy_str(str_trim(sent));
 	struct agent_outcome outcome;
@@ -453,7 +467,7 @@ static void take_text(struct chat *chat, struct str sent)
 		console_work(chat->console, &chat->line);
 		const int64_t begun_ms = clock_now_ms();
 
-		(void)talk_turn(chat->talk, invoked == INVOKED ? made.data : text, NULL,
+		(void)talk_turn(chat->talk, invoked == INVOKED ? made.data : text, pictures,
 				&outcome);
 		if (clock_now_ms() - begun_ms > NOTIFY_AFTER_MS)
 			console_notify(chat->console, "a turn is over");
@@ -467,22 +481,28 @@ static void take_text(struct chat *chat, struct str sent)
 
 static void take_line(struct chat *chat)
 {
-	auto_free char *sent = memory_copy_str(buf_str(&chat->line.text));
+	auto_value struct value *pictures = line_pictures(&chat->line);
+	struct buf sent;
 
+	buf_init(&sent, LINE_BYTES_MAX);
+	line_add_whole(&chat->line, &sent);
 	line_start(&chat->line);
-	take_text(chat, str_of(sent));
+	take_text(chat, buf_str(&sent), pictures);
+	buf_fini(&sent);
 }
 
 /* Take what was sent while something ran and was not taken. False: nothing was. */
 static bool take_waiting(struct chat *chat)
 {
+	struct value *pictures;
 	struct buf text;
 	bool taken;
 
 	buf_init(&text, LINE_BYTES_MAX);
-	taken = console_take_waiting(chat->console, false, &text);
+	taken = console_take_waiting(chat->console, false, &text, &pictures);
 	if (taken)
-		take_text(chat, buf_str(&text));
+		take_text(chat, buf_str(&text), pictures);
+	value_free(pictures);
 	buf_fini(&text);
 	return taken;
 }
@@ -576,6 +596,9 @@ static int converse(const struct options *options, const char *resume)
 	chat.setup = memory_alloc(sizeof(*chat.setup));
 	chat.history = line_history_new();
 	open_history(&chat);
+	load_keys(&chat);
+	console_set_actor(chat.console,
+			  &(struct console_actor){.act = chat_act, .context = &chat});
 	line_init(&chat.line, chat.history,
 		  (struct line_completer){.complete = chat_complete, .context = &chat});
 	paint_init(&chat.paint);
@@ -625,11 +648,13 @@ static const char chat_help[] =
 	"Talk with an agent on a terminal: type what is to be done, watch it being done\n"
 	"in the cell, and go on from there. glovebox alone does the same. The model and\n"
 	"its server are those of glovebox run.\n\n"
-	"A backslash at the end of a line, or Alt+Enter, begins another one, and what is\n"
-	"pasted stays one text. Arrows, Home, End, Ctrl+A, E, K, U, W, Y, T and Alt+B, F,\n"
-	"D edit as in a shell, Ctrl+R searches what was typed before, Tab completes.\n"
-	"Ctrl+C clears the line or stops the agent; pressed again it quits, as Ctrl+D\n"
-	"does on an empty line. Commands begin with a slash: /help lists them.\n\n"
+	"A backslash at the end of a line, Ctrl+J or Alt+Enter begins another one, and what\n"
+	"is pasted stays one text. Arrows, Home, End, Ctrl+A, E, K, U, W, Y and Alt+B, F, D\n"
+	"edit as in a shell, Ctrl+_ takes back a change, Ctrl+R searches what was typed\n"
+	"before, Tab completes. Ctrl+C clears the line or stops the agent; pressed again it\n"
+	"quits, as Ctrl+D does on an empty line. Escape twice puts the line away. /keys lists\n"
+	"all keys, and ~/.config/glovebox/keys.json gives them. Commands begin with a slash:\n"
+	"/help lists them.\n\n"
 	"While the agent works you can type on below. Enter sends the text to the work\n"
 	"under way, after the calls that run now; Tab, where it completes nothing, keeps it\n"
 	"as the next prompt. A command waits for the end of the work. Alt+Up takes the last one back. Escape stops the agent, and\n"

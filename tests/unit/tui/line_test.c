@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,10 +69,28 @@ static void desk_take(struct desk *desk)
 	buf_fini(&typed);
 }
 
-static void type(struct desk *desk, const char *keys)
+/* Type KEYS in one piece. */
+static void type_on(struct desk *desk, const char *keys)
 {
 	assert_true(typing_add(&desk->typing, str_of(keys)));
 	desk_take(desk);
+}
+
+/* The same, with a short pause behind it. */
+static void type(struct desk *desk, const char *keys)
+{
+	type_on(desk, keys);
+	if (typing_patience_ms(&desk->typing) == TYPING_SOON_MS) {
+		typing_settle(&desk->typing);
+		desk_take(desk);
+	}
+}
+
+/* Each of LINES in a piece of its own, as a person types. */
+static void type_lines(struct desk *desk, const char *const *lines)
+{
+	for (; *lines != NULL; lines++)
+		type(desk, *lines);
 }
 
 /* "|" stands for the cursor. */
@@ -129,12 +148,37 @@ static void each_key_does_what_it_says(void **state)
 		 "d\x1b"
 		 "d\x19\x19",
 		 "one twoone two|"},
-		{"abc\x14", "acb|"},
-		{"abc\x01\x06\x14", "ba|c"},
+		{"abc\x1bt", "acb|"},
+		{"abc\x01\x06\x1bt", "ba|c"},
 		{"a\x1b\rb", "a\nb|"},
 		{"a\x1b[13;2ub", "a\nb|"},
-		{"a\\\rb", "a\nb|"},
-		{"ab\ncd" /* is two lines: the first was sent */, "cd|"},
+		{"a\x0a"
+		 "b",
+		 "a\nb|"},
+		{"a\x1b[27;2;13~b", "a\nb|"},
+		{"a\x1b[27;5;106~b", "a\nb|"},
+		{"a\x1b[57414u", "|"},
+		/* The numbers of kitty's protocol, with Num Lock, and with the kind of event. */
+		{"abc\x1b[97;5u", "|abc"},
+		{"abc\x1b[97;133u", "|abc"},
+		{"abc\x1b[97;5:1u\x1b[101:69;5u", "abc|"},
+		{"abc\x1b[57417u", "ab|c"},
+		{"abc\x1b[98;9u", "abc|"},
+		{"ab\x1b[32;2u\x1b[97;2u\x1b[233u", "ab A\xc3\xa9|"},
+		{"ab\x1b[55555u\x1b[57358u\x1b[1u\x1b[127u", "a|"},
+		/* Answers of the terminal are no keys. */
+		{"ab\x1b[?1u\x1b[?62;4c\x1b[>97;5u", "ab|"},
+		{"one two\x1b\x1b[D", "one |two"},
+		{"one two\x1b[1;6D", "one |two"},
+		{"abc\x1b[1;2D", "ab|c"},
+		{"abc\x1f", "|"},
+		{"abc def\x17\x1f", "abc def|"},
+		{"abc\x01\x0b\x19\x19\x1f\x1f\x1f", "|abc"},
+		{"abc\x1bt\x1f", "abc|"},
+		{"/a\t\x1f", "/a|"},
+		{"abc\x03\x1f", "abc|"},
+		{"ab\x7f\x7f\x1f", "ab|"},
+		{"ab\x1f\x1f\x1f", "|"},
 		{"abc\x1b\rd\x1b[A", "a|bc\nd"},
 		{"a\x1b\rbcd\x1b[A\x1b[B", "a\nb|cd"},
 		{"a\x1b\rb\x01\x7f", "a|b"},
@@ -150,7 +194,7 @@ static void each_key_does_what_it_says(void **state)
 		 "a\xef\xbf\xbd"
 		 "b|"},
 		{"abc\x03", "|"},
-		{"ab\x1b[5~\x1b[15~\x1b[Zc", "abc|"},
+		{"ab\x1b[5~\x1b[15~\x1b[24~c", "abc|"},
 		{"/a\t", "/agent |"},
 		{"/h\t", "/hel|"},
 		{"x\t", "x|"},
@@ -166,12 +210,74 @@ static void each_key_does_what_it_says(void **state)
 		/* The same in pieces of one byte. */
 		desk = desk_open();
 		for (const char *at = rows[i].keys; *at; at++) {
-			assert_true(typing_add(&desk.typing, (struct str){at, 1}));
-			desk_take(&desk);
+			type(&desk, (char[]){*at, '\0'});
 		}
 		has(&desk, rows[i].text);
 		desk_close(&desk);
 	}
+}
+
+static void a_line_end_is_enter_when_nothing_follows_soon(void **state)
+{
+	static const struct {
+		const char *pieces[4], *text;
+		size_t sent;
+	} rows[] = {
+		{{"ab\r", "cd"}, "ab\ncd|", 0},
+		{{"ab\r\n", "cd\n"}, "ab\ncd\n|", 0},
+		{{"ab", "\rcd"}, "cd|", 1},
+		{{"\rcd"}, "cd|", 0},
+		{{"ab\rcd"}, "ab\ncd|", 0},
+		{{"ab\ncd\n"}, "ab\ncd\n|", 0},
+		{{"ab\r\ncd\r\n"}, "ab\ncd\n|", 0},
+		{{"ab\r\rcd\r", "ef\r"}, "ab\n\ncd\nef\n|", 0},
+		{{"a \\\rb"}, "a \\\nb|", 0},
+		/* A terminal that has marked one paste marks them all. */
+		{{"\x1b[200~\x1b[201~", "ab\rcd"}, "cd|", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct desk desk = desk_open();
+
+		for (size_t at = 0; at < 4 && rows[i].pieces[at] != NULL; at++)
+			type_on(&desk, rows[i].pieces[at]);
+		has(&desk, rows[i].text);
+		assert_int_equal(line_history_count(desk.history), rows[i].sent);
+		desk_close(&desk);
+	}
+}
+
+static void after_a_pause_a_line_end_is_enter_again(void **state)
+{
+	struct desk desk = desk_open();
+
+	(void)state;
+	type_on(&desk, "ab\rcd");
+	assert_int_equal(typing_patience_ms(&desk.typing), TYPING_SOON_MS);
+	typing_settle(&desk.typing);
+	assert_int_equal(typing_patience_ms(&desk.typing), -1);
+	type_on(&desk, "ef\r");
+	assert_int_equal(typing_patience_ms(&desk.typing), TYPING_SOON_MS);
+	has(&desk, "ab\ncdef|");
+	typing_settle(&desk.typing);
+	desk_take(&desk);
+	assert_string_equal(line_history_item(desk.history, 0).data, "ab\ncdef");
+	desk_close(&desk);
+}
+
+static void what_was_typed_early_has_enters(void **state)
+{
+	struct desk desk = desk_open();
+
+	(void)state;
+	assert_true(typing_add_early(&desk.typing, STR("one\ntwo\nth")));
+	desk_take(&desk);
+	type(&desk, "r\x0a");
+	has(&desk, "thr\n|");
+	assert_int_equal(line_history_count(desk.history), 2);
+	has(&desk, "thr\n|");
+	desk_close(&desk);
 }
 
 static void an_escape_alone_is_known_when_nothing_follows(void **state)
@@ -205,6 +311,285 @@ static void what_is_pasted_is_text(void **state)
 	desk_close(&desk);
 }
 
+static void paste(struct desk *desk, const char *text)
+{
+	type(desk, "\x1b[200~");
+	type(desk, text);
+	type(desk, "\x1b[201~");
+}
+
+/* Append COUNT rows "NUMBER" to TEXT. */
+static void add_rows(struct buf *text, int count)
+{
+	for (int i = 1; i <= count; i++)
+		(void)buf_addf(text, i > 1 ? "\n%d" : "%d", i);
+}
+
+static void a_long_paste_is_one_character(void **state)
+{
+	static const char mark[] = "\xef\xb7\x90", other[] = "\xef\xb7\x91";
+	struct desk desk = desk_open();
+	struct buf rows, whole, expected;
+
+	(void)state;
+	buf_init(&rows, 4096);
+	buf_init(&whole, 4096);
+	buf_init(&expected, 4096);
+	add_rows(&rows, 10);
+	paste(&desk, rows.data);
+	assert_false(insets_are_in(buf_str(&desk.line.text)));
+	type(&desk, "\x1f");
+	has(&desk, "|");
+	buf_clear(&rows);
+	add_rows(&rows, 212);
+	type(&desk, "see ");
+	paste(&desk, rows.data);
+	type(&desk, " and ");
+	paste(&desk, rows.data);
+	line_add_whole(&desk.line, &whole);
+	(void)buf_addf(&expected, "see %s and %s", rows.data, rows.data);
+	assert_string_equal(whole.data, expected.data);
+	buf_clear(&expected);
+	(void)buf_addf(&expected, "see %s and %s|", mark, other);
+	has(&desk, expected.data);
+	assert_string_equal(desk.line.insets.items[1].label, "[paste 2: 212 lines]");
+	type(&desk, "\x7f\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x7f");
+	has(&desk, "see | and ");
+	type(&desk, "\x1f");
+	/* Both keys were steps of their own, and Tab opens what is before the cursor. */
+	type(&desk, "\t");
+	buf_clear(&expected);
+	(void)buf_addf(&expected, "see %s| and ", rows.data);
+	has(&desk, expected.data);
+	type(&desk, "\x1f\x15\x19\x19");
+	buf_clear(&expected);
+	(void)buf_addf(&expected, "see %ssee %s| and ", mark, mark);
+	has(&desk, expected.data);
+	buf_fini(&rows);
+	buf_fini(&whole);
+	buf_fini(&expected);
+	desk_close(&desk);
+}
+
+static void a_paste_is_whole_in_the_history_and_in_what_was_cut(void **state)
+{
+	struct desk desk = desk_open();
+	struct buf rows, expected;
+
+	(void)state;
+	buf_init(&rows, 4096);
+	buf_init(&expected, 4096);
+	add_rows(&rows, 20);
+	paste(&desk, rows.data);
+	type(&desk, "\x15");
+	line_start(&desk.line);
+	type(&desk, "\x19");
+	(void)buf_addf(&expected, "%s|", rows.data);
+	has(&desk, expected.data);
+	type(&desk, "\x03");
+	paste(&desk, rows.data);
+	type(&desk, "\x1b\x1b");
+	typing_settle(&desk.typing);
+	desk_take(&desk);
+	has(&desk, "|");
+	type(&desk, "\x10");
+	has(&desk, expected.data);
+	buf_fini(&rows);
+	buf_fini(&expected);
+	desk_close(&desk);
+}
+
+static void characters_of_marks_from_outside_are_none(void **state)
+{
+	struct desk desk = desk_open();
+
+	(void)state;
+	type(&desk, "a\xef\xb7\x90z");
+	paste(&desk, "\xef\xb7\xaf");
+	line_insert(&desk.line, STR("\xef\xb7\x91"));
+	has(&desk, "a\xef\xbf\xbdz\xef\xbf\xbd\xef\xbf\xbd|");
+	desk_close(&desk);
+}
+
+static void a_paste_that_is_too_long_is_refused(void **state)
+{
+	struct desk desk = desk_open();
+	auto_free char *much = memory_alloc(TYPING_MAX);
+
+	(void)state;
+	memset(much, 'x', TYPING_MAX - 1);
+	type(&desk, "a\x1b[200~");
+	for (int i = 0; i < LINE_BYTES_MAX / TYPING_MAX + 1; i++)
+		type(&desk, much);
+	type(&desk, "\x1b[201~");
+	has(&desk, "a|");
+	assert_true(desk.line.hint.size > 0);
+	type(&desk, "\x1b[200~b\x1b[201~");
+	has(&desk, "ab|");
+	desk_close(&desk);
+}
+
+static struct value *see(void *context, struct str paths, const struct value *before,
+			 struct err *err)
+{
+	struct value *pictures, *picture;
+
+	(void)context;
+	if (paths.size > 0 && !str_starts(paths, STR("/")))
+		return NULL;
+	if (value_count(before) == 2) {
+		(void)err_set(err, E2BIG, "two are enough");
+		return NULL;
+	}
+	pictures = value_new_array();
+	picture = value_new_object();
+	value_set_str(picture, "text", paths.size > 0 ? paths : STR("clipboard"));
+	value_append(pictures, picture);
+	return pictures;
+}
+
+static void a_pasted_path_of_a_picture_is_an_inset(void **state)
+{
+	struct desk desk = desk_open();
+	struct value *pictures;
+	struct buf whole;
+
+	(void)state;
+	buf_init(&whole, 4096);
+	desk.line.camera.pictures = see;
+	type(&desk, "look ");
+	paste(&desk, "/a.png");
+	type(&desk, "\x16 ");
+	paste(&desk, "words");
+	line_add_whole(&desk.line, &whole);
+	assert_string_equal(whole.data,
+			    "look [picture 1: /a.png][picture 2: clipboard] words");
+	pictures = line_pictures(&desk.line);
+	assert_int_equal(value_count(pictures), 2);
+	value_free(pictures);
+	paste(&desk, "/b.png");
+	assert_string_equal(desk.line.hint.data, "two are enough");
+	type(&desk, "\x17\x7f\x7f");
+	pictures = line_pictures(&desk.line);
+	assert_int_equal(value_count(pictures), 1);
+	value_free(pictures);
+	type(&desk, "\x15");
+	assert_null(line_pictures(&desk.line));
+	buf_fini(&whole);
+	desk_close(&desk);
+}
+
+static void insets_move_to_another_line(void **state)
+{
+	struct desk desk = desk_open(), other = desk_open();
+	struct buf rows, whole, expected;
+
+	(void)state;
+	buf_init(&rows, 4096);
+	buf_init(&whole, 4096);
+	buf_init(&expected, 4096);
+	add_rows(&rows, 30);
+	paste(&desk, rows.data);
+	paste(&other, rows.data);
+	line_insert_with(&other.line, &desk.line.insets, buf_str(&desk.line.text));
+	has(&other, "\xef\xb7\x90\xef\xb7\x91|");
+	line_add_whole(&other.line, &whole);
+	(void)buf_addf(&expected, "%s%s", rows.data, rows.data);
+	assert_string_equal(whole.data, expected.data);
+	buf_fini(&rows);
+	buf_fini(&whole);
+	buf_fini(&expected);
+	desk_close(&desk);
+	desk_close(&other);
+}
+
+static void escape_twice(struct desk *desk)
+{
+	type(desk, "\x1b");
+	typing_settle(&desk->typing);
+	desk_take(desk);
+	type(desk, "\x1b");
+	typing_settle(&desk->typing);
+	desk_take(desk);
+}
+
+static void escape_twice_puts_the_text_away_or_goes_back(void **state)
+{
+	struct desk desk = desk_open();
+
+	(void)state;
+	type(&desk, "one");
+	escape_twice(&desk);
+	has(&desk, "|");
+	assert_int_equal(desk.result, LINE_GOES_ON);
+	type(&desk, "\x10");
+	has(&desk, "one|");
+	type(&desk, "\x03 kept out");
+	escape_twice(&desk);
+	has(&desk, "|");
+	type(&desk, "\x1f");
+	has(&desk, " kept out|");
+	type(&desk, "\x03");
+	escape_twice(&desk);
+	assert_int_equal(desk.result, LINE_REWIND);
+	/* One that closes a hint is not the first of two. */
+	type(&desk, "/h\t");
+	assert_true(desk.line.hint.size > 0);
+	escape_twice(&desk);
+	has(&desk, "/hel|");
+	type(&desk, "x\x1by\x1b");
+	has(&desk, "/helx|");
+	desk_close(&desk);
+}
+
+static void keys_for_others_are_results(void **state)
+{
+	static const struct {
+		const char *keys;
+		enum line_result result;
+	} rows[] = {
+		{"\x07", LINE_EDITOR},          {"\x0f", LINE_VIEWER},
+		{"\x14", LINE_TASKS},           {"\x1b[Z", LINE_MODE},
+		{"\x1b[9;2u", LINE_MODE},       {"\x0c", LINE_CLEARED},
+		{"\x1a", LINE_SUSPENDED},       {"\x1b[122;5u", LINE_SUSPENDED},
+		{"\x1b[27;5;116~", LINE_TASKS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct desk desk = desk_open();
+
+		type(&desk, "abc");
+		type(&desk, rows[i].keys);
+		assert_int_equal(desk.result, rows[i].result);
+		has(&desk, "abc|");
+		desk_close(&desk);
+	}
+}
+
+static void undo_has_its_ceilings(void **state)
+{
+	struct desk desk = desk_open();
+	auto_free char *much = memory_alloc(LINE_BYTES_MAX - 1);
+
+	(void)state;
+	for (int i = 0; i < CHANGES_MAX + 5; i++)
+		type(&desk, "a \x02\x06");
+	for (int i = 0; i < CHANGES_MAX + 9; i++)
+		type(&desk, "\x1f");
+	assert_int_equal(desk.line.changes.count, 0);
+	assert_true(desk.line.text.size > 0);
+	memset(much, 'x', LINE_BYTES_MAX - 2);
+	for (int i = 0; i < 5; i++) {
+		line_replace(&desk.line, STR(""));
+		line_insert(&desk.line, str_of(much));
+	}
+	assert_true(desk.line.changes.bytes <= CHANGES_BYTES_MAX);
+	type(&desk, "\x1f");
+	has(&desk, "|");
+	desk_close(&desk);
+}
+
 static void a_paste_without_an_end_ends_when_nothing_comes(void **state)
 {
 	struct desk desk = desk_open();
@@ -225,7 +610,8 @@ static void the_history_is_gone_through_and_left(void **state)
 	struct desk desk = desk_open();
 
 	(void)state;
-	type(&desk, "first\rsecond\\\rrow\r kept out\rdraft");
+	type_lines(&desk, (const char *const[]){"first\r", "second\\\r", "row\r",
+						" kept out\r", "draft", NULL});
 	assert_int_equal(line_history_count(desk.history), 2);
 	type(&desk, "\x10");
 	has(&desk, "second\nrow|");
@@ -243,8 +629,8 @@ static void a_search_finds_older_ones_and_can_be_left(void **state)
 	struct desk desk = desk_open();
 
 	(void)state;
-	type(&desk, "make one\rother\rmake two\rmine\x12"
-		    "ma");
+	type_lines(&desk, (const char *const[]){"make one\r", "other\r", "make two\r",
+						"mine\x12ma", NULL});
 	has(&desk, "|make two");
 	type(&desk, "\x12");
 	has(&desk, "|make one");
@@ -481,8 +867,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_key_does_what_it_says),
+		cmocka_unit_test(a_line_end_is_enter_when_nothing_follows_soon),
+		cmocka_unit_test(after_a_pause_a_line_end_is_enter_again),
+		cmocka_unit_test(what_was_typed_early_has_enters),
 		cmocka_unit_test(an_escape_alone_is_known_when_nothing_follows),
 		cmocka_unit_test(what_is_pasted_is_text),
+		cmocka_unit_test(a_long_paste_is_one_character),
+		cmocka_unit_test(a_paste_is_whole_in_the_history_and_in_what_was_cut),
+		cmocka_unit_test(characters_of_marks_from_outside_are_none),
+		cmocka_unit_test(a_paste_that_is_too_long_is_refused),
+		cmocka_unit_test(a_pasted_path_of_a_picture_is_an_inset),
+		cmocka_unit_test(insets_move_to_another_line),
+		cmocka_unit_test(escape_twice_puts_the_text_away_or_goes_back),
+		cmocka_unit_test(keys_for_others_are_results),
+		cmocka_unit_test(undo_has_its_ceilings),
 		cmocka_unit_test(a_paste_without_an_end_ends_when_nothing_comes),
 		cmocka_unit_test(the_history_is_gone_through_and_left),
 		cmocka_unit_test(a_search_finds_older_ones_and_can_be_left),

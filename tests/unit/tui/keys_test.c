@@ -1,0 +1,173 @@
+/* keys: the table of actions and their keys, and the person's file. */
+#include "tui/keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static enum typing_key find(const struct keys *keys, uint32_t code, unsigned modifiers)
+{
+	return keys_find(keys, (struct keys_chord){code, modifiers});
+}
+
+static void the_defaults_are_without_doubles(void **state)
+{
+	struct keys keys;
+
+	(void)state;
+	keys_init(&keys);
+	for (size_t i = 0; i < keys.count; i++) {
+		assert_int_not_equal(keys.bound[i].chord.code, 0);
+		assert_int_equal(keys_find(&keys, keys.bound[i].chord), keys.bound[i].key);
+	}
+	assert_int_equal(find(&keys, 'o', KEYS_CTRL), TYPING_VIEWER);
+	assert_int_equal(find(&keys, KEYS_TAB, KEYS_SHIFT), TYPING_MODE);
+	assert_int_equal(find(&keys, 'x', KEYS_CTRL), TYPING_NONE);
+}
+
+static void a_modifier_that_means_nothing_is_left_out(void **state)
+{
+	struct keys keys;
+
+	(void)state;
+	keys_init(&keys);
+	assert_int_equal(find(&keys, 'b', KEYS_ALT | KEYS_SHIFT), TYPING_WORD_LEFT);
+	assert_int_equal(find(&keys, KEYS_UP, KEYS_CTRL), TYPING_UP);
+	assert_int_equal(find(&keys, KEYS_LEFT, KEYS_CTRL | KEYS_SHIFT), TYPING_WORD_LEFT);
+	assert_int_equal(find(&keys, KEYS_TAB, KEYS_CTRL), TYPING_NONE);
+	assert_int_equal(find(&keys, 0, 0), TYPING_NONE);
+}
+
+static void bytes_are_keys(void **state)
+{
+	static const struct {
+		unsigned char byte;
+		bool alt;
+		const char *name;
+	} rows[] = {
+		{0x00, false, "ctrl+space"}, {0x01, false, "ctrl+a"},
+		{0x0a, false, "ctrl+j"},     {0x0d, false, "enter"},
+		{0x09, false, "tab"},        {0x1b, false, "escape"},
+		{0x1f, false, "ctrl+_"},     {0x1c, false, "ctrl+\\"},
+		{0x7f, false, "backspace"},  {0x7f, true, "alt+backspace"},
+		{'b', true, "alt+b"},        {'B', true, "alt+shift+b"},
+		{0x08, true, "ctrl+alt+h"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct buf name;
+
+		buf_init(&name, 64);
+		keys_print_chord(keys_chord_of_byte(rows[i].byte, rows[i].alt), &name);
+		assert_string_equal(name.data, rows[i].name);
+		buf_fini(&name);
+	}
+}
+
+static void the_file_gives_actions_other_keys(void **state)
+{
+	struct keys keys;
+	struct err err = {0};
+
+	(void)state;
+	keys_init(&keys);
+	assert_true(keys_parse(
+		&keys,
+		STR("{\"viewer\": \"ctrl+T\", // a comment\n"
+		    "\"tasks\": [\"f5\", \"Ctrl+Alt+\xc3\xa9\", \"alt+plus\"], \"swap\": []}"),
+		&err));
+	assert_int_equal(find(&keys, 'o', KEYS_CTRL), TYPING_NONE);
+	assert_int_equal(find(&keys, 't', KEYS_CTRL), TYPING_NONE);
+	assert_int_equal(find(&keys, 't', KEYS_CTRL | KEYS_SHIFT), TYPING_VIEWER);
+	assert_int_equal(find(&keys, KEYS_F1 + 4, 0), TYPING_TASKS);
+	assert_int_equal(find(&keys, 0xe9, KEYS_CTRL | KEYS_ALT), TYPING_TASKS);
+	assert_int_equal(find(&keys, '+', KEYS_ALT), TYPING_TASKS);
+	assert_int_equal(find(&keys, 't', KEYS_ALT), TYPING_NONE);
+	/* A key that an action had before is taken from it. */
+	assert_true(keys_parse(&keys, STR("{\"mode\": \"ctrl+v\"}"), &err));
+	assert_int_equal(find(&keys, 'v', KEYS_CTRL), TYPING_MODE);
+}
+
+static void a_mistake_is_named_and_changes_nothing(void **state)
+{
+	static const struct {
+		const char *file, *said;
+	} rows[] = {
+		{"{\"viewr\": \"f1\"}", "did you mean \"viewer\"?"},
+		{"{\"xyzzyxyzzy\": \"f1\"}", "/keys lists them"},
+		{"{\"viewer\": \"ctrl+\"}", "\"ctrl+\" is no key"},
+		{"{\"viewer\": \"f13\"}", "\"f13\" is no key"},
+		{"{\"viewer\": \"hyper+x\"}", "is no key"},
+		{"{\"viewer\": 3}", "no list of at most"},
+		{"{\"viewer\": [3]}", "is no key"},
+		{"{\"viewer\": \"x\"}", "types a character"},
+		{"{\"viewer\": \"shift+x\"}", "types a character"},
+		{"{\"viewer\": \"space\"}", "types a character"},
+		{"{\"viewer\": \"f1\", \"mode\": \"f1\"}",
+		 "viewer and mode have the same key"},
+		{"{\"viewer\": [\"f1\",\"f2\",\"f3\",\"f4\",\"f5\",\"f6\",\"f7\",\"f8\",\"f9\"]}",
+		 "at most 8 keys"},
+		{"[]", "no object"},
+		{"{", "line 1"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct keys keys, before;
+		struct err err = {0};
+
+		keys_init(&keys);
+		before = keys;
+		assert_false(keys_parse(&keys, str_of(rows[i].file), &err));
+		if (strstr(err.text, rows[i].said) == NULL)
+			fail_msg("%s: %s", rows[i].file, err.text);
+		assert_memory_equal(&keys, &before, sizeof(keys));
+	}
+}
+
+static void no_file_is_no_mistake_and_a_folder_is_one(void **state)
+{
+	struct keys keys;
+	struct err err = {0};
+
+	(void)state;
+	keys_init(&keys);
+	assert_true(keys_load(&keys, "/nonexistent/keys.json", &err));
+	assert_false(keys_load(&keys, "/", &err));
+	assert_true(strstr(err.text, "/") != NULL);
+}
+
+static void the_table_has_a_row_for_each_action(void **state)
+{
+	struct keys keys;
+	struct buf out;
+
+	(void)state;
+	keys_init(&keys);
+	buf_init(&out, 16 << 10);
+	keys_print(&keys, &out);
+	assert_non_null(strstr(out.data, "\n  undo            ctrl+_ ctrl+/ ctrl+shift+-"));
+	assert_non_null(strstr(out.data, "\n  rewind          -  "));
+	buf_fini(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_defaults_are_without_doubles),
+		cmocka_unit_test(a_modifier_that_means_nothing_is_left_out),
+		cmocka_unit_test(bytes_are_keys),
+		cmocka_unit_test(the_file_gives_actions_other_keys),
+		cmocka_unit_test(a_mistake_is_named_and_changes_nothing),
+		cmocka_unit_test(no_file_is_no_mistake_and_a_folder_is_one),
+		cmocka_unit_test(the_table_has_a_row_for_each_action),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
