@@ -496,6 +496,8 @@ static struct running *running_new(struct session *session, const struct request
 	running->id = memory_copy(request->id != NULL ? request->id : id);
 	running->times.began_us = clock_now_us();
 	running->times.deadline_ms = CLOCK_NEVER;
+	running->times.latest_ms =
+		clock_deadline(earlier(request->most_s, ceiling_wall_s(session_ceiling())));
 	running->times.kill_timer.due_ms = CLOCK_NEVER;
 	tool_result_init(&running->result);
 	tool_result_init(&running->caller.answer);

@@ -267,6 +267,17 @@ static void too_late(struct timer *timer)
 		timer->due_ms = clock_deadline(running->times.timeout_s);
 		return;
 	}
+	if (running->times.progressed && clock_now_ms() < running->times.latest_ms &&
+	    running->times.prolonged++ < SESSION_PROLONGED_MAX) {
+		const int64_t due_ms = clock_deadline(running->times.timeout_s);
+
+		running->times.progressed = false;
+		timer->due_ms = due_ms < running->times.latest_ms
+					? due_ms
+					: running->times.latest_ms;
+		running->times.deadline_ms = timer->due_ms;
+		return;
+	}
 	(void)tool_fail(&running->result,
 			"%s has not answered in %g s, and was told to stop.",
 			running->tool->name, running->times.timeout_s);
@@ -1417,6 +1428,7 @@ static void report_emit(struct running *running, struct tell_report report)
 void running_progress(struct running *running, double progress, double total,
 		      const char *message)
 {
+	running->times.progressed = true;
 	report_emit(running, (struct tell_report){progress, total > 0 ? total : 0,
 						  .text = str_of(message)});
 }

@@ -68,6 +68,9 @@ struct undo_aim;
 /* As minimum_level: a cell of any strength will do. */
 enum { SESSION_ANY_LEVEL = -1 };
 
+/* How often the time of a call ELSEWHERE begins anew, because it reported progress. */
+enum { SESSION_PROLONGED_MAX = 10 };
+
 struct session_options {
 	const char *workspace; /* a folder; may be a symlink: the user named it */
 	/* the user's name for it, when WORKSPACE was resolved before; or NULL */
@@ -377,7 +380,8 @@ bool running_ask(struct running *running, const char *kind, const struct value *
 void running_end(struct running *running, struct tool_result *take_result);
 /*
  * Report how far RUNNING is, or a line for its log, as call_progress and call_log do
- * (call.h).
+ * (call.h). When its time is over, a call that has reported progress meanwhile gets its
+ * time once more, SESSION_PROLONGED_MAX times, within the bound of its caller (most_s) and the ceiling.
  */
 void running_progress(struct running *running, double progress, double total,
 		      const char *message);
@@ -710,6 +714,10 @@ struct running_times {
 	int64_t began_us;
 	double timeout_s; /* < 0: none */
 	int64_t deadline_ms;
+	/* of a call ELSEWHERE: the time began anew so often, and progress came since */
+	unsigned prolonged;
+	bool progressed;
+	int64_t latest_ms; /* the time never begins anew beyond this */
 	struct timer kill_timer;
 	struct timer patience; /* due when the call becomes a job */
 	double patience_s;     /* 0: none */

@@ -47,6 +47,8 @@ class Server:
         self.lose_after_event = False  # ... behind an event with an id
         self.lie_in_calls = False  # answers to calls have the id of another request
         self.tools = TOOLS
+        self.steps = 10**6         # of the call "slow", each 0.02 s
+        self.silent_steps = False  # it says nothing of its progress
         self.broken = 0            # streams that a client has closed
         self.big = 0               # bytes of the text of an answer
         self.silent = False        # no answer at all
@@ -311,9 +313,12 @@ class Server:
             self.begin_stream(handler)
             token = params["_meta"]["progressToken"]
             try:
-                for step in range(3000):
-                    self.event(handler, {"jsonrpc": "2.0", "method": "notifications/progress",
-                                         "params": {"progressToken": token, "progress": step}})
+                for step in range(self.steps):
+                    if self.silent_steps:
+                        handler.wfile.write(b": still there\r\n\r\n")
+                    else:
+                        self.event(handler, {"jsonrpc": "2.0", "method": "notifications/progress",
+                                             "params": {"progressToken": token, "progress": step}})
                     if self.closed.wait(0.02):
                         return
             except OSError:

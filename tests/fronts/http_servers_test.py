@@ -202,9 +202,26 @@ def a_stream_is_taken_up_behind_its_last_event(here):
 
 
 @place
+def progress_gives_a_call_its_time_again(here):
+    with http_server.Server() as server:
+        server.steps = 60
+        here.configure(server.url, timeout_s=0.5)
+        done = here.call("web_slow")
+        assert (done.returncode, done.stdout) == (0, "done\n"), done
+        server.steps, server.silent_steps = 10**6, True
+        done = here.call("web_slow")
+        assert done.returncode == 124, done
+        server.silent_steps = False
+        begun = time.monotonic()
+        done = here.call("web_slow")
+        assert done.returncode == 124 and time.monotonic() - begun > 4, done
+
+
+@place
 def a_call_that_ends_early_closes_its_stream(here):
     for era in ERAS:
         with http_server.Server(era) as server:
+            server.silent_steps = True
             here.configure(server.url, timeout_s=1)
             done = here.call("web_slow")
             assert done.returncode == 124, done
