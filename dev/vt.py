@@ -5,10 +5,11 @@ import unicodedata
 
 COLOURS = {30: "#1e2127", 31: "#e06c75", 32: "#98c379", 33: "#e5c07b", 34: "#61afef",
            35: "#c678dd", 36: "#56b6c2", 37: "#dcdfe4", 90: "#7f848e"}
-TOKEN = re.compile(r"\x1b\[[0-9;?<>$]*[A-Za-z]|\x1b\\|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?<>$]*\Z|"
+TOKEN = re.compile(r"\x1b[=>M]|\x1b\[[0-9;?<>$]*[A-Za-z]|\x1b\\|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?<>$]*\Z|"
                    r"\x1b\][^\x07\x1b]*\x1b?\Z|\x1b\Z|[\s\S]")
 # Questions, and modes that change nothing of what is seen.
-UNSEEN = re.compile(r"\x1b\\|\x1b\[(\?u|>0q|<8u|>4m|\?(1004|2026|2027)\$p|c|\?(2026|1004|25)[hl])|\x1b\](11;\?|9;|99;|777;).*")
+UNSEEN = re.compile(r"\x1b\\|\x1b\[(\?u|>0q|<8u|>4m|\?(1004|2026|2027)\$p|c|\?(1|12|25|2026|1004)[hl]|[0-9;]*t)|"
+                    r"\x1b\](8;|11;\?|9;|99;|777;).*|\x1b[=>]")
 
 
 def columns_of(character):
@@ -29,6 +30,16 @@ class Screen:
         self.pastes_marked = False
         self.modes = set()  # that are on: "\x1b[?2004"
         self.torn = ""
+        self.other = None  # what the screen was before a program went to another one
+
+    def change_screen(self, on):
+        """To the other screen, which is empty, or back."""
+        if on and self.other is None:
+            self.other = self.lines, self.row, self.column, self.wrapped
+            self.lines, self.row, self.column, self.wrapped = [[]], 0, 0, set()
+        elif not on and self.other is not None:
+            self.lines, self.row, self.column, self.wrapped = self.other
+            self.other = None
 
     def style(self, numbers):
         for number in numbers or [0]:
@@ -119,7 +130,16 @@ class Screen:
             if any(row >= self.row for row in self.wrapped):
                 self.wrapped = {row if row < self.row else row + count for row in self.wrapped}
         elif last == "H":
-            self.row, self.column = self.top(), 0
+            self.go(self.top() + count - 1)
+            self.column = numbers[1] - 1 if len(numbers) > 1 else 0
+        elif token == "\x1bM":
+            if self.row == self.top():
+                self.lines[self.row:self.row] = [[]]
+                del self.lines[self.row + self.rows:]
+            else:
+                self.row -= 1
+        elif token in ("\x1b[?1049h", "\x1b[?1049l", "\x1b[?47h", "\x1b[?47l"):
+            self.change_screen(last == "h")
         elif token in ("\x1b[?2004h", "\x1b[?2004l"):
             self.pastes_marked = token.endswith("h")
         else:
@@ -129,7 +149,7 @@ class Screen:
         text, self.torn = self.torn + text, ""
         for token in TOKEN.findall(text):
             if token.startswith("\x1b"):
-                if token == "\x1b\\" or len(token) > 2 and (token[-1].isalpha() and token[1] == "[" or
+                if token[1:] in ("\\", "=", ">", "M") or len(token) > 2 and (token[-1].isalpha() and token[1] == "[" or
                                        token[1] == "]" and token[-1] in "\x07\\"):
                     self.obey(token)
                 else:
@@ -143,6 +163,8 @@ class Screen:
                     self.put(" ")
             elif token in "\a\x18":
                 pass
+            elif token == "\b":
+                self.column = max(0, self.column - 1)
             elif token < " " or "\x7f" <= token < "\xa0":
                 raise ValueError(f"vt: a control byte came through: {token!r}")
             else:

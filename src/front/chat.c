@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "front/extend/invoke.h"
 #include "front/extend/trusting.h"
+#include "front/output/transcript.h"
 #include "front/review/decided.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
@@ -18,6 +19,7 @@
 #include "front/verb.h"
 #include "session/session.h"
 #include "tools/patches/patch.h"
+#include "tui/commit/viewer.h"
 #include "tui/console.h"
 #include "tui/keys.h"
 #include "tui/line.h"
@@ -26,6 +28,7 @@
 #include "undo/plan.h"
 #include "view/review.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -725,6 +728,35 @@ static void run_cost(struct chat *chat, const char *argument)
 	run_verb(&verb_cost, words);
 }
 
+/* The recorded conversation, in the person's pager: all of it, or its last call ALONE. */
+static void show_record(struct chat *chat, bool alone)
+{
+	const struct screen_options look = appearance_look(&chat->appearance);
+	struct transcript transcript = {.fd = -1};
+	struct err err = {0};
+
+	if (talk_session_id(chat->talk)[0] == '\0')
+		(void)err_set(&err, ENOENT, "This conversation is not recorded.");
+	else if (transcript_open(talk_session_id(chat->talk), &look, &transcript, &err) &&
+		 (!alone || transcript_cut(&transcript, &err)))
+		(void)viewer_show(chat->console, transcript.fd, transcript.call_line, &err);
+	if (err.code != 0)
+		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
+	transcript_close(&transcript);
+}
+
+static void run_view(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	show_record(chat, false);
+}
+
+static void run_view_last(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	show_record(chat, true);
+}
+
 static void run_compact(struct chat *chat, const char *argument)
 {
 	(void)talk_compact(chat->talk, argument[0] != '\0' ? argument : NULL);
@@ -786,6 +818,8 @@ static const struct command commands[] = {
 	 run_notify},
 	{"skills", "", "the skills there are; /skill:NAME TEXT calls one", run_skills},
 	{"trust", "", "what the workspace brings along, and what of it counts", run_trust},
+	{"view", "", "the whole conversation, everything in full, in $PAGER", run_view},
+	{"view-last", "", "the last call in full, in $PAGER", run_view_last},
 	{"theme", "[NAME]", "the colours; or take others", run_theme},
 	{"keys", "", "which key does what", run_keys},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
@@ -831,7 +865,9 @@ bool chat_is_command(struct str text)
 		return false;
 	name = command_name(text, &end);
 	for (size_t i = 0; i < name.size; i++) {
-		if ((name.data[i] | 0x20) < 'a' || (name.data[i] | 0x20) > 'z')
+		const char c = name.data[i];
+
+		if (((c | 0x20) < 'a' || (c | 0x20) > 'z') && (c != '-' || i == 0))
 			return false;
 	}
 	return true;

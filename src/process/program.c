@@ -266,7 +266,8 @@ IN_CHILD static bool child_prepare(struct program_child *child)
 	 * sessions.
 	 */
 	child->failed = STEP_SESSION;
-	if ((start->terminal || !start->joins_group) && setsid() < 0)
+	if (start->is_job ? setpgid(0, 0) < 0
+			  : (start->terminal || !start->joins_group) && setsid() < 0)
 		return false;
 	/* Our end before this call is seen by the parent, which is another one then. */
 	if (start->ends_with_us &&

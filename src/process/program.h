@@ -79,6 +79,11 @@ struct program_start {
 	bool terminal;
 	/* The program stays in the caller's process group instead of getting its own */
 	bool joins_group;
+	/*
+	 * The program gets a process group of its own, but stays in the caller's session, as
+	 * the jobs of a shell do: the caller may give it the terminal
+	 */
+	bool is_job;
 	/* The kernel kills the program when the thread that starts it ends */
 	bool ends_with_us;
 	/*

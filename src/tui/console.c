@@ -186,10 +186,11 @@ static const char focus_off[] = "\x1b[?1004l";
 
 /*
  * All that we have switched on, switched off, for a terminal that we have left in the middle of
- * anything: a string, a frame, the keyboard's and the mouse's modes, colours, a hidden cursor.
+ * anything: a string, a frame, the keyboard's and the mouse's modes, colours, a hidden cursor,
+ * the other screen of a pager (47, which does not move the cursor where it is off).
  */
 static const char terminal_reset[] =
-	"\030\x1b\\\x1b[?2026l\x1b[?2004l\x1b[?1004l\x1b[<8u\x1b[>4m\x1b[0m\x1b[?25h";
+	"\030\x1b\\\x1b[?2026l\x1b[?2004l\x1b[?1004l\x1b[?47l\x1b[<8u\x1b[>4m\x1b[0m\x1b[?25h";
 
 enum { ESCAPE = '\x1b' };
 
@@ -1385,6 +1386,25 @@ static size_t wait_for_choice(struct console *console, const char *const *choice
 	}
 	buf_fini(&typed);
 	return choice;
+}
+
+/*
+ * What a program that was killed may have left on: another screen (47, which does not move the
+ * cursor where it is off), no cursor, keys of the keypad, colours.
+ */
+static const char screen_back[] = "\x1b[?47l\x1b[?25h\x1b[?1l\x1b>\x1b[0m";
+
+void console_lend(struct console *console)
+{
+	console_set_mode(console, MODE_BEFORE);
+}
+
+void console_take(struct console *console)
+{
+	if (console->look.terminal)
+		console_write(screen_back);
+	(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	console_set_mode(console, MODE_WATCHING);
 }
 
 size_t console_choose(struct console *console, const char *question,

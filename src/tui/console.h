@@ -107,6 +107,14 @@ bool console_take_waiting(struct console *console, bool steers, struct buf *text
 struct live *console_live(struct console *console);
 
 /*
+ * Between turns: put the terminal back for a program that has it for a while, and take it again.
+ * Whatever that program has left, the modes and the screen are those of a conversation then. Keys
+ * that were not read are thrown away: they were for the program.
+ */
+void console_lend(struct console *console);
+void console_take(struct console *console);
+
+/*
  * Let the person choose one of CHOICES ("once", "session", "no"; NULL-ended) by its first
  * letter. The last choice must be the safe one: Enter, Escape, Ctrl+C, Ctrl+D and
  * anything else that ends the question choose it. QUESTION is one short line of ours; the

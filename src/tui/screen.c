@@ -175,7 +175,7 @@ static void paint_prompt(struct paint *paint, struct str text, const struct valu
 	buf_init(&clean, PAINT_MAX);
 	paint_clean(str_trim(text), &clean);
 	rest = buf_str(&clean);
-	while (shown < PROMPT_LINES && str_next_line(&rest, &line)) {
+	while ((shown < PROMPT_LINES || paint->full) && str_next_line(&rest, &line)) {
 		buf_adds(&paint->out, "> ");
 		paint_text(paint, PAINT_BOLD, line);
 		buf_addc(&paint->out, '\n');
@@ -823,6 +823,7 @@ void screen_child_paint(struct screen_child *child, struct paint *paint,
 	inner.reader = paint->reader;
 	inner.unicode = paint->unicode;
 	inner.wraps = paint->wraps;
+	inner.full = paint->full;
 	inner.columns = paint->columns > COLUMNS_LEAST + BAR_COLUMNS
 				? paint->columns - BAR_COLUMNS
 				: COLUMNS_LEAST;
@@ -1092,7 +1093,7 @@ static void screen_fragment(struct screen *screen, enum event_kind kind, struct 
 	struct buf shown;
 
 	if (kind == EVENT_THINKING && options->terminal &&
-	    !(options->thinking && options->colour)) {
+	    !((options->thinking || options->full) && options->colour)) {
 		if (screen->thinking_since_ms == 0) {
 			screen_end_flow(screen);
 			screen->thinking_since_ms = clock_now_ms();
@@ -1143,6 +1144,9 @@ static void screen_message(struct screen *screen, const struct value *data)
 		const char *kind = value_text(value_member(part, "kind"));
 
 		screen_note_asked(screen, part);
+		if (screen->options.full && kind && strcmp(kind, "thinking") == 0)
+			screen_fragment(screen, EVENT_THINKING,
+					value_str(value_member(part, "text")));
 		/* The words of a model that does not stream are only in the message. */
 		if (kind && strcmp(kind, "text") == 0 && !streamed)
 			screen_fragment(screen, EVENT_TEXT,
@@ -1197,7 +1201,8 @@ static void screen_show_call(struct screen *screen, const char *tool,
 		screen_stand_off(screen);
 		paint_call(&screen->paint, tool, arguments, result);
 	} else if (!hands_over && /* the end of the turn tells of it */
-		   !calls_take(&screen->read, &screen->paint, tool, arguments, result)) {
+		   (screen->options.full ||
+		    !calls_take(&screen->read, &screen->paint, tool, arguments, result))) {
 		screen_begin(screen, true);
 		screen->tight = !calls_paint(&screen->paint, tool, arguments, result);
 	}
@@ -1400,7 +1405,8 @@ static void screen_note_waiting(struct screen *screen, enum event_kind kind)
 	/* A question has stopped it; where it has a row of its own, it goes on. */
 	if ((kind == EVENT_TURN_BEGAN || (kind == EVENT_TOOL_ENDED && screen->live != NULL &&
 					  live_is_on(screen->live))) &&
-	    (screen->options.terminal || screen->options.reader) && !screen->spinner)
+	    (screen->options.terminal || screen->options.reader) &&
+	    !screen->options.full && !screen->spinner)
 		screen->spinner =
 			screen_spinner_start(screen_tick, screen,
 					     screen->options.reader ? SCREEN_WORKING_MS
@@ -1524,6 +1530,7 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	screen->paint.wraps = screen->options.terminal;
 	screen->paint.links = screen->options.links;
 	screen->paint.talks = screen->options.talks;
+	screen->paint.full = screen->options.full;
 	if (screen->options.terminal)
 		screen->markdown = markdown_new();
 	screen->paint.columns = screen_columns(screen);

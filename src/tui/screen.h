@@ -36,6 +36,7 @@ struct screen_options {
 	bool unicode;  /* false: boxes and marks are ASCII */
 	bool links;    /* it is known to make links of texts with an address (OSC 8) */
 	bool talks;    /* the person has the keys and commands of a conversation */
+	bool full;     /* show everything whole: prompts, commands, results, changes */
 	bool thinking; /* show the model's thinking, and not only how long it took */
 	enum term_reflow reflow;
 	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */

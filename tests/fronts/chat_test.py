@@ -171,6 +171,81 @@ def without_colours_the_marks_of_markdown_stay():
         tty.leave()
 
 
+MUCH = {"name": "much", "turns": [
+    {"text": "I count.", "calls": [{"tool": "bash", "arguments": {"command": "seq 11 50\ntrue"}}]},
+    {"text": "**Done**.", "repeat": True}]}
+
+
+def pages(tty, command, pager):
+    """What PAGER, a script, does for COMMAND is done, and the conversation goes on."""
+    with open(os.path.join(tty.work, "pager"), "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\n" + pager)
+    os.chmod(os.path.join(tty.work, "pager"), 0o755)
+    tty.type(command.encode() + b"\r")
+    tty.wait_until(lambda: os.path.exists(os.path.join(tty.work, "paged")), "shown")
+    tty.shows("> " + command)
+    tty.prompt()
+
+
+def read_from(tty, name):
+    with open(os.path.join(tty.work, name), encoding="utf-8") as file:
+        return file.read()
+
+
+@tap.case
+def a_conversation_is_viewed_in_full_by_the_pager():
+    with Chat(MUCH, environment={"PAGER": "./pager", "LESSOPEN": "|evil %s", "NO_COLOR": "1"}) as tty:
+        tty.type(b"go\r")
+        tty.shows("── done")
+        tty.prompt()
+        assert "… 35 more lines (/view)\n  46\n" in tty.screen.text(), tty.screen.text()
+        pages(tty, "/view", "cat >seen; env >variables; : >paged\n")
+        seen, variables = read_from(tty, "seen"), read_from(tty, "variables")
+        assert "\n> go\n\nI count.\n\n● bash seq 11 50\\x0Atrue · " in seen, seen
+        assert "\n  seq 11 50\n  true\n  11\n  12\n" in seen and "\n  50\n" in seen, seen
+        assert "**Done**.\n" in seen and "── done" in seen, seen
+        assert "LESSSECURE=1\n" in variables and "LESSOPEN" not in variables, variables
+        os.unlink(os.path.join(tty.work, "paged"))
+        pages(tty, "/view-last", "cat >seen; : >paged\n")
+        seen = read_from(tty, "seen")
+        assert seen.startswith("● bash seq 11 50") and seen.endswith("\n  50"), seen
+        assert tty.screen.pastes_marked
+        tty.leave()
+
+
+@tap.case
+def a_terminal_is_put_back_whatever_the_pager_does():
+    with Chat(MUCH, environment={"PAGER": "exec ./pager"}) as tty:
+        # It is the one in the foreground: its signals are its own.
+        pages(tty, "/view", "trap '' INT\nstty raw -echo </dev/tty\nprintf '\\033[?47h\\033[?25l'\n: >paged\n"
+              "kill -INT 0\nkill -STOP $$\nkill -9 $$\n")
+        tty.typed(b"on", "> on", 4)
+        tty.type(b"\x15")
+        pages(tty, "/view-last", "")
+        assert "There was no call yet." in tty.screen.text(), tty.screen.text()
+        tty.leave()
+    with Chat(MUCH, environment={"PAGER": "/nowhere/pager"}) as tty:
+        tty.type(b"/view\r")
+        tty.shows("the pager could not be started: /nowhere/pager")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def without_a_pager_of_ones_own_it_is_less_at_the_last_call():
+    with Chat(MUCH, environment={"PAGER": ""}) as tty:
+        tty.type(b"go\r")
+        tty.shows("── done")
+        tty.prompt()
+        tty.type(b"/view\r")
+        tty.wait_until(lambda: tty.screen.text().startswith("● bash seq 11 50"), "the last call")
+        # Keys for less are not the conversation's.
+        tty.type(b"gq")
+        tty.wait_until(lambda: "> /view" in tty.screen.text(), "put back")
+        tty.prompt()
+        tty.leave()
+
+
 @tap.case
 def words_are_killed_and_come_back():
     with Chat() as tty:

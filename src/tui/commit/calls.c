@@ -144,8 +144,10 @@ static void add_line(struct paint *paint, const char *tool, const struct value *
 }
 
 /* Where the rest of a result is that is not shown. */
-static const char *rest_of(const struct value *result)
+static const char *rest_of(const struct paint *paint, const struct value *result)
 {
+	if (paint->talks && !paint->full)
+		return "/view";
 	return value_text(value_member(value_member(result, "details"), "spill"));
 }
 
@@ -194,6 +196,16 @@ static void add_output(const struct value *result, struct buf *out)
 	}
 }
 
+/* Append the whole command, of which the line of the call may have only the beginning. */
+static void add_command(struct paint *paint, const struct value *arguments)
+{
+	const struct paint_excerpt all = {.head = SIZE_MAX,
+					  .lead = PAINT_BLANKS,
+					  .as_it_is = true};
+
+	paint_lines(paint, value_str(value_member(arguments, "command")), &all);
+}
+
 static void add_tasks(struct paint *paint, const struct value *items)
 {
 	const struct paint_excerpt all = {.head = SIZE_MAX, .lead = PAINT_BLANKS};
@@ -209,20 +221,23 @@ static void add_body(struct paint *paint, const struct value *result)
 {
 	const struct value *details = value_member(result, "details");
 	const struct value *left_out = value_member(result, "left_out");
-	const struct paint_excerpt diff = {.head = DIFF_HEAD,
+	const struct paint_excerpt diff = {.head = paint->full ? SIZE_MAX / 2 : DIFF_HEAD,
 					   .tail = DIFF_TAIL,
+					   .handle = paint->talks ? "/view" : NULL,
 					   .is_diff = true};
 	const bool ran = has_run(result);
 	const struct paint_excerpt text = {
-		.head = ran ? 0 : TEXT_LINES,
+		.head = paint->full ? SIZE_MAX / 2
+			: ran       ? 0
+				    : TEXT_LINES,
 		.tail = ran ? OUTPUT_LINES : 0,
 		.more = (size_t)value_integer(value_member(left_out, "lines")),
-		.handle = rest_of(result),
+		.handle = rest_of(paint, result),
 		.lead = PAINT_BLANKS,
 	};
 	struct buf output;
 
-	if (value_member(details, "patch") != NULL)
+	if (value_member(details, "patch") != NULL && !paint->full)
 		return; /* The end of the turn tells of it. */
 	buf_init(&output, PAINT_MAX);
 	add_output(result, &output);
@@ -230,7 +245,9 @@ static void add_body(struct paint *paint, const struct value *result)
 		add_tasks(paint, value_member(details, "todo"));
 	else if (diff_of(result).size > 0)
 		paint_lines(paint, diff_of(result), &diff);
-	else if (!is_done(result) && !ran)
+	else if (value_member(details, "patch") != NULL)
+		paint_lines(paint, value_str(value_member(details, "patch")), &diff);
+	else if (!is_done(result) && !ran && !paint->full)
 		add_reason(paint, value_str(value_member(result, "text")));
 	else
 		paint_lines(paint, buf_str(&output), &text);
@@ -267,7 +284,9 @@ bool calls_paint(struct paint *paint, const char *tool, const struct value *argu
 	add_line(paint, tool, arguments, result, &change);
 	(void)buf_addc(&paint->out, '\n');
 	before = paint->out.size;
-	if (!is_good(result) || reading_of(tool) == READS_NOT)
+	if (paint->full)
+		add_command(paint, arguments);
+	if (!is_good(result) || reading_of(tool) == READS_NOT || paint->full)
 		add_body(paint, result);
 	return paint->out.size > before;
 }
