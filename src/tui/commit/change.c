@@ -3,6 +3,7 @@
 
 #include "base/text/diff.h"
 #include "base/text/text.h"
+#include "tui/commit/highlight.h"
 #include "tui/theme.h"
 
 #include <ctype.h>
@@ -107,6 +108,14 @@ static enum line_kind read_line(struct reader *reader, struct str line)
 	return kind_by_words(line);
 }
 
+/* The name of the file that LINE, of a head, names: without "b/". */
+static struct str path_of(struct str line)
+{
+	const struct str path = str_part(line, sizeof("+++ ") - 1, line.size);
+
+	return str_starts(path, STR("b/")) ? str_part(path, 2, path.size) : path;
+}
+
 void change_summarise(struct str diff, struct change_summary *summary)
 {
 	struct reader reader = {0};
@@ -123,11 +132,8 @@ void change_summarise(struct str diff, struct change_summary *summary)
 		reader.new_line += kind == LINE_ADDED || kind == LINE_SAME;
 		if (kind != LINE_HEAD || !str_starts(line, STR("+++ ")))
 			continue;
-		if (summary->files++ == 0) {
-			summary->path = str_part(line, sizeof("+++ ") - 1, line.size);
-			if (str_starts(summary->path, STR("b/")))
-				summary->path = str_part(summary->path, 2, line.size);
-		}
+		if (summary->files++ == 0)
+			summary->path = path_of(line);
 	}
 }
 
@@ -293,19 +299,31 @@ static void add_pairs(struct paint *paint, struct pairs *pairs)
 	pairs->removed_count = pairs->added_count = 0;
 }
 
-static void add_other(struct paint *paint, enum line_kind kind, struct str line)
+/* Lines that are the same have the colours of their language: the others have those of a diff. */
+static void add_other(struct paint *paint, enum line_kind kind, struct str line,
+		      struct highlight *highlight)
 {
-	paint_text(paint,
-		   kind == LINE_HEAD    ? PAINT_BOLD
-		   : kind == LINE_PLACE ? PAINT_HUNK
-					: PAINT_PLAIN,
-		   line);
+	if (kind == LINE_SAME && str_starts(line, STR(" "))) {
+		(void)buf_addc(&paint->out, ' ');
+		highlight_line(highlight, paint, str_part(line, 1, line.size));
+	} else {
+		paint_text(paint,
+			   kind == LINE_HEAD    ? PAINT_BOLD
+			   : kind == LINE_PLACE ? PAINT_HUNK
+						: PAINT_PLAIN,
+			   line);
+		/* What goes on behind the place of a hunk is not known. */
+		highlight->until = NULL;
+		if (kind == LINE_HEAD && str_starts(line, STR("+++ ")))
+			highlight_begin_file(highlight, path_of(line));
+	}
 	(void)buf_addc(&paint->out, '\n');
 }
 
 void change_paint(const struct paint *look, struct str diff, struct buf *out)
 {
 	struct pairs pairs = {.removed_count = 0};
+	struct highlight highlight = {0};
 	struct reader reader = {0};
 	struct paint paint = *look;
 	struct str line;
@@ -327,7 +345,7 @@ void change_paint(const struct paint *look, struct str diff, struct buf *out)
 		else if (kind == LINE_ADDED)
 			pairs.added[pairs.added_count++] = line;
 		else
-			add_other(&paint, kind, line);
+			add_other(&paint, kind, line, &highlight);
 	}
 	add_pairs(&paint, &pairs);
 	(void)buf_addstr(out, buf_str(&paint.out));

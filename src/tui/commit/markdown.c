@@ -10,6 +10,7 @@
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "tui/commit/highlight.h"
 
 #include <ctype.h>
 #include <md4c.h>
@@ -87,6 +88,7 @@ struct markdown {
 	struct fence {
 		char mark;
 		size_t size, indent;
+		struct highlight highlight; /* of the code behind it */
 	} fence;
 	bool begun; /* something was shown */
 	bool gap;   /* a blank line is due before the next row */
@@ -762,7 +764,10 @@ static bool is_fence(const struct markdown *markdown, struct str line, struct fe
 		return false;
 	while (size < line.size && line.data[size] == line.data[0])
 		size++;
-	*fence = (struct fence){line.data[0], size, indent};
+	*fence = (struct fence){.mark = line.data[0], .size = size, .indent = indent};
+	if (size >= FENCE_MIN)
+		highlight_begin(&fence->highlight,
+				str_trim(str_part(line, size, line.size)));
 	/* Code between two marks in one line is not a fence. */
 	return size >= FENCE_MIN &&
 	       (line.data[0] == '~' ||
@@ -854,7 +859,7 @@ static void add_code(struct markdown *markdown, struct paint *paint, struct str 
 		blanks = markdown->fence.indent;
 	if (!markdown->torn)
 		begin_rows(markdown, paint);
-	(void)buf_addstr(&paint->out, str_part(line, blanks, line.size));
+	highlight_line(&markdown->fence.highlight, paint, str_part(line, blanks, line.size));
 }
 
 /* A line of code has come as a whole. */

@@ -53,6 +53,14 @@ static void the_counts_of_a_hunk_tell_heads_from_lines(void **state)
 	      "+++ r" OFF "\n same\n\x1b[1m--- a/y" OFF "\n");
 }
 
+static void lines_that_are_the_same_have_the_colours_of_their_language(void **state)
+{
+	(void)state;
+	shows("+++ b/x.c\n@@ -1,2 +1,2 @@\n int a;\n-1\n+2\n",
+	      "\x1b[1m+++ b/x.c" OFF "\n\x1b[36m@@ -1,2 +1,2 @@" OFF "\n \x1b[35mint" OFF
+	      " a;\n" RED "-1" OFF "\n" GREEN "+2" OFF "\n");
+}
+
 static void without_colours_a_diff_is_as_it_is(void **state)
 {
 	static const char diff[] =
@@ -110,6 +118,7 @@ int main(void)
 		cmocka_unit_test(words_that_differ_are_underlined),
 		cmocka_unit_test(lines_that_are_not_alike_have_one_colour),
 		cmocka_unit_test(the_counts_of_a_hunk_tell_heads_from_lines),
+		cmocka_unit_test(lines_that_are_the_same_have_the_colours_of_their_language),
 		cmocka_unit_test(without_colours_a_diff_is_as_it_is),
 		cmocka_unit_test(a_summary_has_files_lines_and_the_first_place),
 		cmocka_unit_test(many_lines_in_a_row_are_all_there),

@@ -109,10 +109,11 @@ static void code_is_exact_and_never_broken(void **state)
 	char source[200], expected[200];
 
 	(void)state;
-	(void)snprintf(source, sizeof(source), "Run:\n```c\n%s\n\n  *x*\n```\nDone.\n",
+	(void)snprintf(source, sizeof(source), "Run:\n```text\n%s\n\n  *x*\n```\nDone.\n",
 		       line);
 	(void)snprintf(expected, sizeof(expected), "Run:\n\n%s\n\n  *x*\n\nDone.\n", line);
 	shows(&coloured, source, expected);
+	shows(&coloured, "```c\nint a;\n```\n", "\x1b[35mint\x1b[0m a;\n");
 	/* In an item, code has no indentation either. */
 	shows(&plain, "1. Run:\n   ```sh\n   make\n     -k\n   ```\n2. Look.\n",
 	      "1. Run:\n\nmake\n  -k\n\n2. Look.\n");
