@@ -38,6 +38,7 @@
 #include "store/journal.h"
 #include "tool/tool.h"
 #include "tools/tools.h"
+#include "tools/web/web_search.h"
 #include "view/review.h"
 #include "view/shape.h"
 
@@ -1338,6 +1339,24 @@ static bool take_rules(struct setup *setup, const struct setup_flags *flags, str
 	return false;
 }
 
+/* The tool for the search that the configuration names joins our own. */
+static void take_search(struct setup *setup, const struct config *config)
+{
+	const struct value *settings = config_value(config, "search");
+	size_t count = 0;
+
+	if (settings == NULL || setup->search != NULL)
+		return;
+	while (setup->own_tools[count] != NULL)
+		count++;
+	setup->own_tools =
+		memory_grow(setup->own_tools, count + 2, sizeof(*setup->own_tools));
+	setup->search = web_search_new(settings);
+	setup->own_tools[count] = setup->search;
+	setup->own_tools[count + 1] = NULL;
+	setup->tools = setup->own_tools;
+}
+
 /* Find the agent's role, from all layers, and make its policy. CONFIG is complete. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -1348,6 +1367,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 		setup->minimum_level = config_minimum_level(config);
 	setup->resolver = memory_copy(config_resolver(config));
 	setup->undo_space = config_undo_space(config);
+	take_search(setup, config);
 	if (config_value(config, "models") != NULL)
 		setup->models = value_copy(config_value(config, "models"));
 	setup->hooks = value_ref(config_value(config, "hooks"));
@@ -1767,6 +1787,7 @@ void setup_fini(struct setup *setup)
 	value_free(setup->kept);
 	value_free(setup->entries);
 	free(setup->own_tools);
+	web_search_free(setup->search);
 	value_free(setup->models);
 	value_free(setup->hooks);
 	value_free(setup->agents);

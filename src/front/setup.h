@@ -99,6 +99,7 @@ struct setup {
 	/* The rights that bound this setup: a list of {agent, entry} (config_entry). */
 	struct value *entries;
 	const struct tool **own_tools; /* the first ones of `tools` */
+	struct tool *search; /* of the configuration's `search`, one of own_tools; or NULL */
 	char *policy_file;             /* of --policy, or NULL */
 	bool policy_is_read;           /* policy_file is the name of a file */
 	/* of the flags, which own them */

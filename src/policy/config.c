@@ -626,6 +626,31 @@ static const struct row toolbox_keys[] = {
 };
 
 /* Keys of a plugin, each read by src/plugins/. */
+/* A service of its own address, or one that is known by its name. */
+static bool is_search(const struct row *row, const struct value *value,
+		      struct rows_problem *problem)
+{
+	const bool has_url = value_member(value, "url") != NULL;
+	const bool has_provider = value_member(value, "provider") != NULL;
+	const char *url = value_text(value_member(value, "url"));
+
+	(void)row;
+	if (!has_url && !has_provider)
+		return rows_refuse(problem, NULL, "needs `url` or `provider`");
+	return url == NULL || strncmp(url, "https://", strlen("https://")) == 0 ||
+	       strncmp(url, "http://", strlen("http://")) == 0 ||
+	       rows_refuse(problem, &(struct rows_place){.key = "url"},
+			   "must be the address of a server: https://searx.example/");
+}
+
+static const struct row search_keys[] = {
+	{"url", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "that of the provider",
+	 .description = "Address of a SearXNG server, or of what stands before a provider."},
+	{"provider", ROW_CHOICE, .choices = "searxng brave tavily exa", .initial = "searxng",
+	 .description = "Service; all but searxng need the credential of the same name."},
+	{0},
+};
+
 static const struct row plugin_keys[] = {
 	{"bash_tool", ROW_OBJECT, .initial = "nothing",
 	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
@@ -699,6 +724,10 @@ const struct row keys_config[] = {
 	{"reader", ROW_FLAG, .home = KEY_KEPT, .initial = "false",
 	 .description = "Print for a screen reader: whole lines, nothing that changes, no boxes "
 			"([terminal.md](terminal.md))."},
+	{"search", ROW_OBJECT, .home = KEY_KEPT, .check = is_search,
+	 .initial = "no `web_search`",
+	 .description = "Where `web_search` searches ([tools.md](tools.md#the-web)).",
+	 .rows = search_keys},
 	{"theme", ROW_BYTES, .home = KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "auto",
 	 .description = "Colours of a conversation: auto, dark, light, plain, or NAME of a file "
 			"`themes/NAME.json` beside the configuration "

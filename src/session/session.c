@@ -67,7 +67,8 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 {
 	size_t count = tools_count(tools);
 	auto_free struct policy_tool *known = memory_array(count + 1, sizeof(known[0]));
-	const bool reaches = policy->network.count > 0 || policy_asks(policy, "network");
+	const bool reaches = policy->network.count > 0 || policy->credentials.count > 0 ||
+			     policy_asks(policy, "network");
 
 	for (size_t i = 0; i < count; i++) {
 		known[i] = (struct policy_tool){

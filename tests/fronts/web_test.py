@@ -45,10 +45,33 @@ class Pages(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def search(self, path, query):
+        """Answers of search services, and of what is none."""
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
+        rows = [{"title": f"Page <b>{n}</b>", "url": f"https://p.test/{n}", "content": f"says\n{n} \u202e" + "x" * 900,
+                 "description": "of brave", "text": "of exa"} for n in range(1, 31)]
+        rows[1:1] = [{"title": "no address"}, {"url": 7}, "no object", {"url": "https://p.test/\x1b[31m"}]
+        HEARD[-1] += (body, query)
+        if path.startswith("brave/"):
+            self.reply(json.dumps({"web": {"results": rows}}), "application/json")
+        elif "refused" in path:
+            self.reply("{}", "application/json", 401)
+        elif "often" in path:
+            self.reply("{}", "application/json", 429)
+        elif "page" in path:
+            self.reply("<p>This is a page")
+        elif "nothing" in path:
+            self.reply('{"results": []}', "application/json")
+        else:
+            self.reply(json.dumps({"results": rows}), "application/json")
+
     def do_GET(self):
         HEARD.append((self.command, self.headers["Host"].split(":")[0], self.path, dict(self.headers.items())))
         port = self.server.server_address[1]
         path = self.path.split("?")[0].strip("/")
+        if path.endswith("search"):
+            self.search(path, self.path.partition("?")[2])
+            return
         hop = re.match(r"hops/(\d+)$", path)
         if hop:
             left = int(hop[1])
@@ -113,11 +136,12 @@ SERVER, PORT, DNS = begin()
 CONFIG = f"{ROOT.name}/config.json"
 
 
-def configure(**more):
+def configure(search=None, **more):
     agent = {"network": [f"a.test:{PORT}", f"private.test:{PORT}", f"127.0.0.1:{PORT}"],
              "env": [f"SSL_CERT_FILE={ROOT.name}/work/ca.pem"], **more}
     with open(os.open(CONFIG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        json.dump({"agents": {"default": agent}, "resolver": f"127.0.0.1:{DNS}"}, file)
+        json.dump({"agents": {"default": agent}, "resolver": f"127.0.0.1:{DNS}",
+                   **({"search": search} if search else {})}, file)
 
 
 def run(*words, **options):
@@ -130,6 +154,16 @@ def fetch(path, host="a.test", **arguments):
     """The text of a call, its status and its details."""
     url = path if re.match(r"[a-z]+:|not ", path) else f"https://{host}:{PORT}/{path}"
     done = run("tool", "call", "--json", "--config", CONFIG, "web_fetch", json.dumps({"url": url, **arguments}))
+    result = json.loads(done.stdout)
+    return result["text"], result["status"], result.get("details", {})
+
+
+def search(query, provider=None, path="", env=(), **arguments):
+    configure({"url": f"https://a.test:{PORT}/{path}", **({"provider": provider} if provider else {})},
+              env=[f"SSL_CERT_FILE={ROOT.name}/work/ca.pem", *env])
+    del HEARD[:]
+    done = run("tool", "call", "--json", "--config", CONFIG, "web_search", json.dumps({"query": query, **arguments}))
+    configure()
     result = json.loads(done.stdout)
     return result["text"], result["status"], result.get("details", {})
 
@@ -340,6 +374,56 @@ def pages_beside_each_other():
             assert "Hello" in client.call("web_fetch", url=f"https://a.test:{PORT}/page?{number}")
         listed = client.call("bash", command="ls $TMPDIR/glovebox /tmp/glovebox 2> /dev/null | grep -c web-")
         assert int(listed.split()[0]) <= 32, listed
+
+
+@tap.case
+def a_search_names_pages():
+    text, status, details = search("c proxy & 100% \u00e9")
+    assert status == "done" and HEARD[0][2] == "/search?format=json&q=c%20proxy%20%26%20100%25%20%C3%A9", (text, HEARD)
+    lines = text.splitlines()
+    assert lines[2:4] == ["1. Page 1", "   https://p.test/1"], text
+    assert lines[4].startswith("   says 1") and len(lines[4]) < 420 and lines[4].endswith(" \u2026"), text
+    assert "\u202e" not in text and "\x1b" not in text and "no address" not in text
+    assert lines[0].startswith("From the web, searxng, up to the line") and lines[-1] in lines[0], text
+    assert len(details["pages"]) == 8
+    assert len(search("x", limit=20)[2]["pages"]) == 20
+
+
+@tap.case
+def services_with_a_key():
+    text, status, _ = search("x", "tavily", "t", ["TAVILY_API_KEY=phantom"], limit=3)
+    assert status == "done" and HEARD[0][:3] == ("POST", "a.test", "/t/search"), (text, HEARD)
+    assert HEARD[0][3]["Authorization"] == "Bearer phantom" and HEARD[0][4] == {"query": "x", "max_results": 3}
+    text, status, _ = search("x", "exa", "e", ["EXA_API_KEY=phantom"])
+    assert status == "done" and "   of exa\n" in text and HEARD[0][3]["x-api-key"] == "phantom", (text, HEARD)
+    text, status, _ = search("x y", "brave", "brave", ["BRAVE_API_KEY=phantom"])
+    assert HEARD[0][2] == "/brave/res/v1/web/search?q=x%20y&count=8", (text, HEARD)
+    assert status == "done" and "   of brave\n" in text and HEARD[0][3]["X-Subscription-Token"] == "phantom"
+    text, status, _ = search("x", "brave")
+    assert status == "failed" and '"brave" to `credentials`' in text and not HEARD, text
+
+
+@tap.case
+def answers_that_are_none_of_a_search():
+    for path, words in (("refused", "look at the credential"), ("often", "too many requests"),
+                        ("page", "settings allow the format json")):
+        text, status, _ = search("x", path=path)
+        assert status == "failed" and words in text, text
+    text, status, _ = search("x", path="nothing")
+    assert status == "done" and "names no page for these words" in text, text
+
+
+@tap.case
+def a_search_is_there_when_it_is_configured():
+    assert "web_search" not in run("tool", "list", "--config", CONFIG).stdout
+    configure({"provider": "brave"})
+    assert "web_search" in run("tool", "list", "--config", CONFIG).stdout
+    for wrong, words in (({"provider": "bing"}, "searxng"), ({"url": "searx.test"}, "address of a server"),
+                         ({"limit": 3}, "limit")):
+        configure(wrong)
+        done = run("tool", "list", "--config", CONFIG)
+        assert done.returncode == 2 and words in done.stderr, done
+    configure()
 
 
 @tap.case

@@ -22,10 +22,11 @@ static bool parse(const char *credentials, struct config **config, struct err *e
 
 static void all_shipped_ones_are_read(void **state)
 {
-	static const char *const wanted[] = {
-		"anthropic-login", "anthropic", "crates",   "github",
-		"gitlab",          "google",    "npm",      "openai",
-		"openrouter",      "pypi",      "rubygems", NULL};
+	static const char *const wanted[] = {"anthropic-login", "anthropic",  "brave",
+					     "crates",          "exa",        "github",
+					     "gitlab",          "google",     "npm",
+					     "openai",          "openrouter", "pypi",
+					     "rubygems",        "tavily",     NULL};
 	struct arena arena;
 
 	(void)state;
