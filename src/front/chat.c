@@ -9,6 +9,10 @@
 #include "base/memory.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
+#include "front/conversation/about.h"
+#include "front/conversation/mentions.h"
+#include "front/conversation/past.h"
+#include "front/conversation/rewind.h"
 #include "front/extend/invoke.h"
 #include "front/extend/trusting.h"
 #include "front/output/transcript.h"
@@ -123,6 +127,7 @@ static void chat_change_agent(struct chat *chat, const char *name)
 		return;
 	}
 	setup->publishes = true;
+	mentions_stop(chat->mentions);
 	same_model = model.temperature == now.temperature &&
 		     str_equal(str_of(model.name), str_of(now.name));
 	if (talk_change(chat->talk, setup, same_model ? NULL : &model) != CODE_DONE) {
@@ -157,6 +162,7 @@ static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
 	setup->publishes = true;
 	if (code == CODE_DONE && !layered_go_on(setup, id, true, "glovebox chat", &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	mentions_stop(chat->mentions);
 	if (code == CODE_DONE)
 		code = talk_change(chat->talk, setup, NULL);
 	struct setup *old = code == CODE_DONE ? chat->setup : setup;
@@ -247,6 +253,20 @@ static void flush(struct chat *chat)
 	buf_clear(out);
 }
 
+/* Print the answer of a command, folded to the lines of the terminal. */
+static void show(struct chat *chat)
+{
+	struct buf *out = &chat->paint.out;
+	struct buf lines;
+
+	buf_init(&lines, 4 * out->max);
+	paint_fold_lines(buf_str(out), chat->paint.columns, &lines);
+	(void)buf_end_line(&lines);
+	(void)live_print(console_live(chat->console), buf_str(&lines));
+	buf_clear(out);
+	buf_fini(&lines);
+}
+
 static void add_name(void *context, const char *name)
 {
 	struct chat *chat = context;
@@ -255,30 +275,19 @@ static void add_name(void *context, const char *name)
 	add_line(&chat->paint, str_of(name));
 }
 
-static void count_name(void *context, const char *name)
-{
-	size_t *count = context;
-
-	(void)name;
-	*count += 1;
-}
-
 static void run_model(struct chat *chat, const char *argument)
 {
-	size_t named = 0;
-
 	if (argument[0] != '\0') {
 		chat_change_model(chat, argument);
 		return;
 	}
 	(void)buf_adds(&chat->paint.out, "The model is ");
 	add_line(&chat->paint, str_of(talk_model_name(chat->talk)));
-	(void)buf_adds(&chat->paint.out, "/model NAME goes on with another");
-	setup_each_model(chat->setup, count_name, &named);
 	(void)buf_adds(&chat->paint.out,
-		       named > 0 ? ". The configuration names:\n"
-				 : "; glovebox models lists what can be asked from here.\n");
-	setup_each_model(chat->setup, add_name, chat);
+		       "/model NAME goes on with another; glovebox models lists what can be "
+		       "asked from here.\n");
+	show(chat);
+	about_choose_model(chat, chat_change_model);
 }
 
 static void run_agent(struct chat *chat, const char *argument)
@@ -713,11 +722,116 @@ static void run_notify(struct chat *chat, const char *argument)
 
 static void run_sessions(struct chat *chat, const char *argument)
 {
-	static const char *const words[] = {"--limit", "10", NULL};
-
-	(void)chat;
 	(void)argument;
-	run_verb(&verb_sessions_list, words);
+	past_choose(chat);
+}
+
+static void run_resume(struct chat *chat, const char *argument)
+{
+	if (argument[0] != '\0')
+		past_go_on(chat, argument);
+	else
+		past_choose(chat);
+}
+
+static void run_new(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	past_go_on(chat, NULL);
+}
+
+static void run_fork(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	past_fork(chat);
+}
+
+static void run_name(struct chat *chat, const char *argument)
+{
+	if (argument[0] != '\0')
+		past_name(chat, argument);
+	else
+		(void)buf_adds(&chat->paint.out,
+			       "/name TEXT gives this conversation a title.\n");
+}
+
+static void run_rewind(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	rewind_ask(chat);
+}
+
+static void run_context(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	about_context(chat);
+}
+
+static void run_tasks(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	about_tasks(chat);
+}
+
+static void run_jobs(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	about_jobs(chat);
+}
+
+static void run_mcp(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	about_servers(chat);
+}
+
+static void run_copy(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	about_copy(chat);
+}
+
+/* Run VERB for the folder and the configuration of the conversation, with WORD or none (NULL). */
+static void run_verb_here(const struct chat *chat, const struct verb *verb, const char *word)
+{
+	const char *config = options_text(chat->options, "config");
+	const char *words[] = {"--workspace", chat->setup->workspace, NULL, NULL, NULL,
+			       NULL};
+	size_t count = 2;
+
+	if (config != NULL) {
+		words[count++] = "--config";
+		words[count++] = config;
+	}
+	words[count] = word;
+	run_verb(verb, words);
+}
+
+static void run_agents(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	run_verb_here(chat, &verb_agents_list, NULL);
+}
+
+static void run_policy(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	run_verb_here(chat, &verb_agents_show, chat->setup->agent);
+}
+
+static void run_init(struct chat *chat, const char *argument)
+{
+	static const char task[] =
+		"Look at this project and write AGENTS.md in its root, for agents that work "
+		"here later; if it exists, make it better and keep what is right in it. Say, in "
+		"at most 60 lines and as this project has it: what it is, how it is built, how all tests and "
+		"one test are run, how the code is laid out, the style that is kept, and what one "
+		"must not do. Try the commands before you write them down. Leave out what "
+		"anybody would do anyway.";
+
+	(void)argument;
+	free(chat->prompt);
+	chat->prompt = memory_copy(task);
 }
 
 static void run_cost(struct chat *chat, const char *argument)
@@ -726,6 +840,11 @@ static void run_cost(struct chat *chat, const char *argument)
 
 	(void)argument;
 	run_verb(&verb_cost, words);
+}
+
+static void run_export(struct chat *chat, const char *argument)
+{
+	past_export(chat, argument);
 }
 
 /* The recorded conversation, in the person's pager: all of it, or its last call ALONE. */
@@ -803,17 +922,33 @@ static const struct command commands[] = {
 	{"help", "", "this list", run_help},
 	{"model", "[NAME]", "the model; or go on with another", run_model},
 	{"agent", "[NAME]", "the agent; or go on as another, with its rights", run_agent},
+	{"agents", "", "the agents there are", run_agents},
 	{"tools", "", "the tools that the agent has", run_tools},
 	{"undo", "[N]",
 	 "put back what the newest step, or step N, has changed; --to POINT, --mark NAME",
 	 run_undo},
+	{"rewind", "", "go back to before a prompt: the conversation, the files, or both",
+	 run_rewind},
 	{"diff", "", "what was changed since the conversation began", run_diff},
 	{"review", "[PATH ...]",
 	 "what the layer of --review would change; --diff, --stat; land; drop", run_review},
+	{"tasks", "", "the list of the agent's tasks", run_tasks},
+	{"jobs", "", "the jobs that run", run_jobs},
+	{"context", "", "what takes room in the next request", run_context},
 	{"cost", "", "what this conversation and its delegates have used", run_cost},
 	{"compact", "[TEXT]",
 	 "have the model summarise the conversation; TEXT: what it must keep", run_compact},
-	{"sessions", "", "the last conversations there were", run_sessions},
+	{"new", "", "end this conversation, and begin a new one", run_new},
+	{"sessions", "", "go on with another conversation", run_sessions},
+	{"resume", "[ID]", "the same; with ID without a list", run_resume},
+	{"fork", "", "go on with a copy of this conversation", run_fork},
+	{"name", "TEXT", "give this conversation a title", run_name},
+	{"export", "[FILE]",
+	 "write this conversation into a new .md, .html or .jsonl file", run_export},
+	{"copy", "", "the last answer into the clipboard", run_copy},
+	{"init", "", "have AGENTS.md written for this project", run_init},
+	{"policy", "", "what the agent may do", run_policy},
+	{"mcp", "", "the MCP servers and their tools", run_mcp},
 	{"notify", "[WAY]", "how you are told while you look elsewhere; or be told so",
 	 run_notify},
 	{"skills", "", "the skills there are; /skill:NAME TEXT calls one", run_skills},
@@ -841,7 +976,9 @@ static void run_help(struct chat *chat, const char *argument)
 	}
 	(void)buf_adds(out,
 		       "\nA backslash at the end of a line, or Alt+Enter, begins another one. "
-		       "Tab completes a command, Ctrl+R searches what was typed before. While the "
+		       "@ names a file or folder that goes with the prompt, @file:10-40 some lines of it. ! runs a "
+		       "command in the cell, and the model is told of it; of !! it is not. "
+		       "Tab completes, Ctrl+R searches what was typed before. While the "
 		       "agent works, Ctrl+C or Escape stops it, Ctrl+C again quits. /keys lists all "
 		       "keys.\n");
 }
@@ -898,18 +1035,13 @@ static void refuse(struct chat *chat, const char *name)
 		(void)buf_adds(&chat->paint.out, "; /help lists what there is.\n");
 }
 
-/* Print the answer of a command, folded to the lines of the terminal. */
-static void show(struct chat *chat)
+static const struct command *command_of(struct str name)
 {
-	struct buf *out = &chat->paint.out;
-	struct buf lines;
-
-	buf_init(&lines, 4 * out->max);
-	paint_fold_lines(buf_str(out), chat->paint.columns, &lines);
-	(void)buf_end_line(&lines);
-	(void)live_print(console_live(chat->console), buf_str(&lines));
-	buf_clear(out);
-	buf_fini(&lines);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (str_is(name, commands[i].name))
+			return &commands[i];
+	}
+	return NULL;
 }
 
 void chat_command(struct chat *chat, struct str text)
@@ -919,21 +1051,19 @@ void chat_command(struct chat *chat, struct str text)
 	auto_free char *name = memory_copy_str(command_name(text, &end));
 	auto_free char *argument =
 		memory_copy_str(str_trim(str_part(text, end, text.size)));
-	size_t i = 0;
+	const struct command *command = command_of(str_of(name));
 
 	chat->paint.theme = live_theme(console_live(chat->console));
 	(void)buf_adds(out, "> ");
 	paint_one_line(&chat->paint, PAINT_BOLD, text, LISTED_COLUMNS);
 	(void)buf_addc(out, '\n');
 	flush(chat);
-	while (i < COMMANDS && strcmp(commands[i].name, name) != 0)
-		i++;
-	if (i == COMMANDS)
+	if (command == NULL)
 		refuse(chat, name);
-	else if (argument[0] != '\0' && commands[i].argument[0] == '\0')
+	else if (argument[0] != '\0' && command->argument[0] == '\0')
 		(void)buf_addf(out, "/%s takes nothing more.\n", name);
 	else
-		commands[i].run(chat, argument);
+		command->run(chat, argument);
 	show(chat);
 }
 
@@ -981,18 +1111,25 @@ struct candidates {
 	struct buf *words;
 };
 
+static void add_described(struct candidates *candidates, const char *name, const char *detail)
+{
+	if (str_starts(str_of(name), candidates->begun))
+		(void)buf_addf(candidates->words, "%s%s%s%s\n", candidates->prefix, name,
+			       detail[0] != '\0' ? "\t" : "", detail);
+}
+
 static void add_candidate(void *context, const char *name)
 {
-	struct candidates *candidates = context;
-
-	if (str_starts(str_of(name), candidates->begun))
-		(void)buf_addf(candidates->words, "%s%s\n", candidates->prefix, name);
+	add_described(context, name, "");
 }
 
 static void add_invoked(void *context, const char *name, const char *description)
 {
-	(void)description;
-	add_candidate(context, name);
+	/* It is foreign: the menu takes a line of it, and shows it exact. */
+	auto_free char *line = memory_copy_str(
+		str_part(str_of(description), 0, str_find(str_of(description), STR("\n"), 0)));
+
+	add_described(context, name, line);
 }
 
 void chat_complete(void *context, struct str before, size_t *from, struct buf *words)
@@ -1002,15 +1139,18 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 	struct str name;
 	size_t end;
 
-	if (!chat_is_command(before))
+	if (!chat_is_command(before)) {
+		if (mentions_complete(chat->mentions, before, from, words) && chat->may_list)
+			mentions_refresh(chat->mentions);
 		return;
+	}
 	name = command_name(before, &end);
 	if (end == before.size) {
 		*from = 0;
 		candidates.begun = name;
 		candidates.prefix = "/";
 		for (size_t i = 0; i < COMMANDS; i++)
-			add_candidate(&candidates, commands[i].name);
+			add_described(&candidates, commands[i].name, commands[i].summary);
 		invoke_each(chat->setup, add_invoked, &candidates);
 		return;
 	}
@@ -1030,4 +1170,25 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 		for (size_t i = 0; i < sizeof(review_next) / sizeof(review_next[0]); i++)
 			add_candidate(&candidates, review_next[i]);
 	}
+}
+
+void chat_hint(void *context, struct str before, struct buf *out)
+{
+	const struct command *command;
+	size_t end;
+
+	(void)context;
+	if (!chat_is_command(before))
+		return;
+	command = command_of(command_name(before, &end));
+	if (command == NULL || command->argument[0] == '\0' || end + 1 < before.size)
+		return;
+	(void)buf_addf(out, "%s%s", end == before.size ? " " : "", command->argument);
+}
+
+void chat_joins(void *context, struct str text)
+{
+	struct chat *chat = context;
+
+	mentions_attach(chat->mentions, text);
 }

@@ -1,7 +1,9 @@
 /*
  * chat: a conversation on a terminal. The person types prompts for the agent, or commands
  * for the conversation itself ("/help"). The verb is run.c, the commands are one
- * table in chat.c.
+ * table in chat.c. conversation/ has what is more than a command: files that a prompt names
+ * (mentions), commands of the person (aside), going back (rewind), other conversations (past),
+ * reports (about).
  *
  * A row of the table makes `/help` and completion too. It comes with a case in
  * tests/fronts/chat_test.py.
@@ -12,17 +14,27 @@
 #include "front/output/appearance.h"
 #include "front/setup.h"
 #include "front/talk.h"
+#include "front/verb.h"
+#include "store/journal.h"
 #include "tui/console.h"
 #include "tui/line.h"
 #include "tui/paint.h"
 
 #include <stdbool.h>
 
+struct mentions;
+
 struct chat {
-	const struct options *options; /* of the verb */
+	const struct options *options; /* of the verb, or `went_on` */
+	struct options went_on;        /* of another conversation that went on here … */
+	struct journal_found found;    /* … whose texts this owns */
 	struct setup *setup;           /* of the agent that works; owned */
 	struct talk *talk;
 	struct console *console;
+	struct mentions *mentions;
+	bool may_list; /* this thread types: names of files may be asked for (mentions.h) */
+	bool moves_cursor; /* the terminal obeys sequences */
+	char *prompt;      /* that a command wants sent; or NULL */
 	struct line line;
 	struct line_history *history;
 	char *model; /* the model that the person asked for by /model, or NULL */
@@ -44,9 +56,14 @@ void chat_command(struct chat *chat, struct str text);
 
 /* Carry out ACTION of a key (struct console_actor). CONTEXT: the chat. */
 bool chat_act(void *context, enum line_result action, bool runs);
+/* What goes with a prompt, or with a text that joins a turn (talk_options.joins). */
+void chat_joins(void *context, struct str text);
+
+/* The form of the argument that may follow BEFORE (struct line_completer). CONTEXT: the chat. */
+void chat_hint(void *context, struct str before, struct buf *out);
 
 /*
- * The completer of a line (struct line_completer): commands, agents, models. CONTEXT: the
- * chat.
+ * The completer of a line (struct line_completer): commands, agents, models, files behind an
+ * `@`. CONTEXT: the chat.
  */
 void chat_complete(void *context, struct str before, size_t *from, struct buf *words);

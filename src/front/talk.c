@@ -415,6 +415,7 @@ enum { READY_WORKERS = 2 };
 static const char default_replay[] = "examples/replays/default.json";
 
 struct talk {
+	struct talk *self; /* also in a copy that is not in use yet */
 	struct interrupt *interrupt;
 	struct catalogue *catalogue;
 	struct model *model;
@@ -436,6 +437,8 @@ struct talk {
 	bool relays; /* the answers come from the caller that started this run */
 	bool broken; /* an event could not be recorded */
 	struct hook_files *hooks; /* of the configuration, and behind them of the options */
+	void (*joins)(void *context, struct str text); /* as in talk_options */
+	void *context;
 };
 
 /* The value of the variable NAME. NULL: it is not set, or empty. */
@@ -545,10 +548,13 @@ static struct event_sink open_view(struct talk *talk, const struct talk_options 
 /* The next text that the person has sent to the turn under way. */
 static bool steers(void *context, struct buf *text)
 {
+	struct talk *talk = context;
 	struct value *pictures;
-	const bool taken = console_take_waiting(context, true, text, &pictures);
+	const bool taken = console_take_waiting(talk->console, true, text, &pictures);
 
 	value_free(pictures);
+	if (taken && talk->joins != NULL)
+		talk->joins(talk->context, buf_str(text));
 	return taken;
 }
 
@@ -566,7 +572,7 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.checks = talk->setup->role.checks,
 		.cancel_fd = interrupt_fd(talk->interrupt),
 		.steers = talk->console != NULL ? steers : NULL,
-		.steers_context = talk->console,
+		.steers_context = talk->self,
 		.hooks = hook_files_asks(talk->hooks),
 		.answered = talk->answering || talk->asking != NULL,
 	};
@@ -579,8 +585,7 @@ static int open_agent(struct talk *talk, const char *resume)
 
 	options.resume = resume;
 
-	if (!interrupt_start(talk->interrupt, &err) ||
-	    !agent_open(&options, &talk->agent, &err))
+	if (!agent_open(&options, &talk->agent, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
 	return CODE_DONE;
@@ -680,12 +685,15 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	int code;
 
 	*opened = talk;
+	talk->self = talk;
 	talk->setup = setup;
 	talk->asked = memory_copy(options->model.name);
 	talk->parent = value_text(value_member(options->request, "parent"));
 	talk->counts_answers = options->counts_answers;
 	talk->answering = options->answers;
 	talk->answered = options->answers || options->console != NULL;
+	talk->joins = options->joins;
+	talk->context = options->context;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
 	if (!interrupt_open(&talk->interrupt, &err) ||
@@ -703,7 +711,21 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	if (code == CODE_DONE && options->answers)
 		talk->answers = answers_open(STDIN_FILENO, talk->session, options);
 	asking_set_session(talk->asking, talk->session);
+	if (code == CODE_DONE && !interrupt_start(talk->interrupt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	return code == CODE_DONE ? open_agent(talk, options->resume) : code;
+}
+
+/* Close what belongs to one conversation only. */
+static void close_parts(struct talk *talk)
+{
+	agent_close(talk->agent);
+	session_close(talk->session);
+	orchestrate_close(talk->orchestrate);
+	recorder_free(talk->recorder);
+	journal_close(talk->journal);
+	free(talk->asked);
+	model_close(talk->model);
 }
 
 void talk_close(struct talk *talk)
@@ -711,17 +733,13 @@ void talk_close(struct talk *talk)
 	if (talk == NULL)
 		return;
 	agent_close(talk->agent);
+	talk->agent = NULL;
 	answers_close(talk->answers);
-	session_close(talk->session);
-	orchestrate_close(talk->orchestrate);
-	recorder_free(talk->recorder);
+	close_parts(talk);
 	asking_close(talk->asking);
 	screen_free(talk->screen);
 	json_events_free(talk->json);
-	journal_close(talk->journal);
 	hook_files_close(talk->hooks);
-	free(talk->asked);
-	model_close(talk->model);
 	catalogue_close(talk->catalogue);
 	interrupt_close(talk->interrupt);
 	free(talk);
@@ -876,7 +894,53 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 	free(run);
 	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
 	asking_set_session(talk->asking, talk->session);
+	asking_set_preview(talk->asking, preview, &talk->setup->plugins);
 	return CODE_DONE;
+}
+
+int talk_begin_again(struct talk *talk, struct setup *setup,
+		     const struct model_options *model, const char *resume)
+{
+	struct talk with = *talk, unused;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	with.agent = NULL;
+	with.session = NULL;
+	with.orchestrate = NULL;
+	with.recorder = NULL;
+	with.journal = NULL;
+	with.model = NULL;
+	with.asked = memory_copy(model->name);
+	if (!open_model(&with, model, &with.model, &err) ||
+	    !journal_open_default(&with.journal, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	if (code == CODE_DONE) {
+		with.recorder =
+			recorder_new(with.journal, talk->asking != NULL
+							   ? asking_sink(talk->asking)
+							   : screen_sink(talk->screen));
+		code = change_hands(&with, setup);
+	}
+	asking_set_session(talk->asking, with.session);
+	if (code == CODE_DONE)
+		code = open_agent(&with, resume);
+	unused = code == CODE_DONE ? *talk : with;
+	if (code == CODE_DONE) {
+		*talk = with;
+		asking_set_preview(talk->asking, preview, &setup->plugins);
+		orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session,
+				      talk->recorder);
+	}
+	asking_set_session(talk->asking, talk->session);
+	/* Its last events belong to its own record. */
+	close_parts(&unused);
+	return code;
+}
+
+const struct recorder *talk_recorder(const struct talk *talk)
+{
+	return talk->recorder;
 }
 
 const char *talk_id(const struct talk *talk)
@@ -965,6 +1029,13 @@ void talk_break(struct talk *talk)
 int talk_interrupt_fd(const struct talk *talk)
 {
 	return interrupt_fd(talk->interrupt);
+}
+
+bool talk_is_interrupted(const struct talk *talk)
+{
+	struct pollfd interrupt = {.fd = interrupt_fd(talk->interrupt), .events = POLLIN};
+
+	return poll(&interrupt, 1, 0) > 0;
 }
 
 void talk_calm(struct talk *talk)

@@ -55,7 +55,12 @@ struct talk_options {
 	 * at its end. True: LINE is no answer, and was taken. NULL: all lines are answers.
 	 */
 	bool (*heard)(void *context, const struct value *line);
-	void *context; /* of `heard` */
+	/*
+	 * The person at the console has sent TEXT to the turn under way: what goes with it
+	 * may be attached now (agent_attach). NULL: nothing goes with it.
+	 */
+	void (*joins)(void *context, struct str text);
+	void *context; /* of both */
 	/* asked behind those of the configuration (agent_options); its `next` is not used */
 	const struct agent_hooks *hooks;
 };
@@ -105,6 +110,15 @@ bool talk_is_over(const struct talk *talk);
  */
 int talk_change(struct talk *talk, struct setup *setup, const struct model_options *model);
 
+/*
+ * Between turns: another conversation goes on in the place of this one, which has ended then: a
+ * new one, or the recorded session RESUME. SETUP and MODEL as in talk_change; neither is
+ * NULL. Returns an exit code; complaints have been printed, and this conversation goes on unless
+ * the code is CODE_DONE.
+ */
+int talk_begin_again(struct talk *talk, struct setup *setup,
+		     const struct model_options *model, const char *resume);
+
 /* The setup of the present agent; borrowed. */
 const struct setup *talk_setup(const struct talk *talk);
 
@@ -114,6 +128,8 @@ const struct setup *talk_setup(const struct talk *talk);
  */
 struct agent *talk_agent(const struct talk *talk);
 struct session *talk_session(const struct talk *talk);
+/* Valid until the next talk_begin_again. */
+const struct recorder *talk_recorder(const struct talk *talk);
 /* The id of the recorded session; "" when it is not recorded. */
 const char *talk_session_id(const struct talk *talk);
 const char *talk_model_name(const struct talk *talk);
@@ -137,6 +153,8 @@ void talk_break(struct talk *talk);
 
 /* This descriptor is readable when a signal came between turns. */
 int talk_interrupt_fd(const struct talk *talk);
+/* Is it? */
+bool talk_is_interrupted(const struct talk *talk);
 /*
  * The caller has obeyed a Ctrl+C between turns: forget it. Other signals end the
  * conversation.

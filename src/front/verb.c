@@ -426,10 +426,13 @@ bool options_given(const struct options *options, const char *name)
 	return value_of(options, name)->given;
 }
 
-/* Replace the value of --NAME, which was given, by TEXT (borrowed). */
-static void options_replace(struct options *options, const char *name, const char *text)
+void options_set(struct options *options, const char *name, const char *text)
 {
-	options->values[value_of(options, name) - options->values].text = text;
+	struct option_value *value =
+		&options->values[value_of(options, name) - options->values];
+
+	value->given = text != NULL;
+	value->text = text;
 }
 
 void options_fill(struct options *options, const char *name, const char *text)
@@ -810,7 +813,7 @@ static bool enter_folder(const struct verb *verb, struct options *options,
 		return true;
 	if (given != NULL && given[0] != '/' && (here = getcwd(NULL, 0)) != NULL) {
 		(void)buf_addf(config, "%s/%s", here, given);
-		options_replace(options, "config", config->data);
+		options_set(options, "config", config->data);
 		free(here);
 	}
 	return chdir(folder) == 0 ||

@@ -157,6 +157,8 @@ bool options_given(const struct options *options, const char *name);
 /* All values of the repeatable option NAME, NULL-ended. */
 const char *const *options_texts(const struct options *options, const char *name);
 const char *options_text(const struct options *options, const char *name); /* NULL: not given */
+/* Set --NAME to TEXT (borrowed); NULL: it was not given. */
+void options_set(struct options *options, const char *name, const char *text);
 /* Set --NAME to TEXT (borrowed) when the option was not given. */
 void options_fill(struct options *options, const char *name, const char *text);
 uint64_t options_count(const struct options *options, const char *name, uint64_t absent);

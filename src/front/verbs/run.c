@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "front/chat.h"
+#include "front/conversation/aside.h"
+#include "front/conversation/mentions.h"
 #include "front/extend/invoke.h"
 #include "front/output/appearance.h"
 #include "front/output/formats.h"
@@ -446,11 +448,52 @@ static void load_keys(struct chat *chat)
 	buf_fini(&path);
 }
 
+/* Send PROMPT with PICTURES (or NULL) and what it names, and wait for the end of the turn. */
+static void take_prompt(struct chat *chat, const char *prompt, const struct value *pictures)
+{
+	const int64_t begun_ms = clock_now_ms();
+	struct agent_outcome outcome;
+
+	console_work(chat->console, &chat->line);
+	mentions_attach(chat->mentions, str_of(prompt));
+	/* So that names are there for what is typed meanwhile. */
+	mentions_refresh(chat->mentions);
+	(void)talk_turn(chat->talk, prompt, pictures, &outcome);
+	if (clock_now_ms() - begun_ms > NOTIFY_AFTER_MS)
+		console_notify(chat->console, "a turn is over");
+	if (outcome.reason == AGENT_CANCELLED || outcome.reason == AGENT_MODEL_FAILED)
+		console_take_back(chat->console);
+	console_rest(chat->console);
+	(void)mentions_settle(chat->mentions);
+}
+
+/* Run the command of the person, while the person can stop it and types on. */
+static void take_aside(struct chat *chat, struct str text)
+{
+	console_work(chat->console, &chat->line);
+	aside_run(chat->talk, text);
+	if (talk_is_interrupted(chat->talk))
+		console_take_back(chat->console);
+	console_rest(chat->console);
+	talk_calm(chat->talk);
+}
+
+/* Carry out the command TEXT, and send the prompt that it has made, if any. */
+static void take_command(struct chat *chat, struct str text)
+{
+	auto_free char *prompt = NULL;
+
+	chat_command(chat, text);
+	prompt = chat->prompt;
+	chat->prompt = NULL;
+	if (prompt != NULL)
+		take_prompt(chat, prompt, NULL);
+}
+
 /* Carry out SENT, as the person has typed it, with PICTURES (or NULL). */
 static void take_text(struct chat *chat, struct str sent, const struct value *pictures)
 {
 	auto_free char *text = memory_copy_str(str_trim(sent));
-	struct agent_outcome outcome;
 	struct buf made;
 
 	/* A text that begins with a blank is not kept. */
@@ -458,23 +501,16 @@ static void take_text(struct chat *chat, struct str sent, const struct value *pi
 		line_history_add(chat->history, str_of(text));
 	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
 	buf_init(&made, PROMPT_MAX);
-	const enum invoked invoked = chat_has_command(str_of(text))
-					     ? INVOKED_NOTHING
-					     : invoke(chat->talk, text, &made);
-	if (invoked == INVOKED_NOTHING && chat_is_command(str_of(text))) {
-		chat_command(chat, str_of(text));
-	} else if (invoked != INVOKED_FAILED) {
-		console_work(chat->console, &chat->line);
-		const int64_t begun_ms = clock_now_ms();
-
-		(void)talk_turn(chat->talk, invoked == INVOKED ? made.data : text, pictures,
-				&outcome);
-		if (clock_now_ms() - begun_ms > NOTIFY_AFTER_MS)
-			console_notify(chat->console, "a turn is over");
-		if (outcome.reason == AGENT_CANCELLED || outcome.reason == AGENT_MODEL_FAILED)
-			console_take_back(chat->console);
-		console_rest(chat->console);
-	}
+	const enum invoked invoked =
+		chat_has_command(str_of(text)) || aside_is_one(str_of(text))
+			? INVOKED_NOTHING
+			: invoke(chat->talk, text, &made);
+	if (aside_is_one(str_of(text)))
+		take_aside(chat, str_of(text));
+	else if (invoked == INVOKED_NOTHING && chat_is_command(str_of(text)))
+		take_command(chat, str_of(text));
+	else if (invoked != INVOKED_FAILED)
+		take_prompt(chat, invoked == INVOKED ? made.data : text, pictures);
 	buf_fini(&made);
 	talk_break(chat->talk);
 }
@@ -507,13 +543,22 @@ static bool take_waiting(struct chat *chat)
 	return taken;
 }
 
+static enum console_answer read_line(struct chat *chat)
+{
+	enum console_answer answer;
+
+	chat->may_list = true;
+	answer = console_read(chat->console, &chat->line, mentions_wake_fd(chat->mentions));
+	chat->may_list = false;
+	return answer;
+}
+
 static void serve(struct chat *chat)
 {
 	while (!chat->over && !talk_is_over(chat->talk)) {
 		if (take_waiting(chat))
 			continue;
-		switch (console_read(chat->console, &chat->line,
-				     talk_interrupt_fd(chat->talk))) {
+		switch (read_line(chat)) {
 		case CONSOLE_LINE:
 			take_line(chat);
 			break;
@@ -530,6 +575,10 @@ static void serve(struct chat *chat)
 			chat->code = CODE_SIGNAL + SIGHUP;
 			break;
 		case CONSOLE_WOKEN:
+			if (mentions_settle(chat->mentions)) {
+				line_offer(&chat->line);
+				break;
+			}
 			/* A SIGINT from another process counts as a Ctrl+C. */
 			talk_calm(chat->talk);
 			if (talk_signal(chat->talk) == 0 &&
@@ -557,7 +606,9 @@ static int open_talk(struct chat *chat, const char *resume)
 	struct talk_options options = {.console = chat->console,
 				       .kept = true,
 				       .screen = &look,
-				       .resume = resume};
+				       .resume = resume,
+				       .joins = chat_joins,
+				       .context = chat};
 	const struct setup_flags flags = {.serves = true};
 	struct err err = {0};
 	int code = setup_open(chat->setup, chat->options, &flags);
@@ -600,23 +651,30 @@ static int converse(const struct options *options, const char *resume)
 	console_set_actor(chat.console,
 			  &(struct console_actor){.act = chat_act, .context = &chat});
 	line_init(&chat.line, chat.history,
-		  (struct line_completer){.complete = chat_complete, .context = &chat});
+		  (struct line_completer){.complete = chat_complete,
+					  .hint = chat_hint,
+					  .context = &chat});
 	paint_init(&chat.paint);
 	chat.paint.colour = look.colour;
 	chat.paint.unicode = look.unicode;
 	chat.paint.reader = look.reader;
+	chat.moves_cursor = look.terminal;
 	chat.code = open_talk(&chat, resume);
 	if (chat.code == CODE_DONE) {
+		chat.mentions = mentions_new(chat.talk);
 		greet(&chat);
 		talk_break(chat.talk);
 		serve(&chat);
 	}
+	mentions_free(chat.mentions);
 	talk_close(chat.talk);
 	console_close(chat.console);
-	decided_end(chat.setup, options, chat.code);
+	decided_end(chat.setup, chat.options, chat.code);
 	setup_fini(chat.setup);
 	free(chat.setup);
 	free(chat.model);
+	free(chat.prompt);
+	journal_found_fini(&chat.found);
 	value_free(chat.earlier);
 	appearance_fini(&chat.appearance);
 	paint_fini(&chat.paint);

@@ -1,0 +1,354 @@
+/* mentions: lists the names, completes them, and reads what a prompt names. */
+
+#include "front/conversation/mentions.h"
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "front/talk.h"
+#include "process/loop.h"
+#include "session/session.h"
+#include "tool/tool.h"
+#include "tui/complete.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	FRESH_MS = 2000, /* younger names are not asked for again */
+	/* How far before the cursor a mention begins at most. */
+	MENTION_MAX = 1024,
+	NAME_MAX_BYTES = 4096 + 64,
+};
+
+struct mentions {
+	struct talk *talk;
+	int wake; /* epoll over the interrupt of the talk and `done` */
+	pthread_mutex_t lock;
+	struct complete *names;
+	int64_t listed_ms; /* when the names were asked for; 0: never */
+	/* A list that is on its way. */
+	struct running *running; /* NULL: none is */
+	int paths;               /* it is written into this file … */
+	int done[2];             /* … and this pipe is readable then */
+	bool taken;
+};
+
+struct mentions *mentions_new(struct talk *talk)
+{
+	struct mentions *mentions = memory_alloc(sizeof(*mentions));
+	struct epoll_event event = {.events = EPOLLIN};
+
+	mentions->talk = talk;
+	mentions->paths = mentions->done[0] = mentions->done[1] = -1;
+	mentions->names = complete_new();
+	(void)pthread_mutex_init(&mentions->lock, NULL);
+	mentions->wake = epoll_create1(EPOLL_CLOEXEC);
+	if (mentions->wake >= 0)
+		(void)epoll_ctl(mentions->wake, EPOLL_CTL_ADD, talk_interrupt_fd(talk),
+				&event);
+	return mentions;
+}
+
+/* The list that was on its way is over. */
+static void forget_list(struct mentions *mentions)
+{
+	running_free(mentions->running);
+	mentions->running = NULL;
+	fd_close(&mentions->paths);
+	fd_close(&mentions->done[0]);
+	fd_close(&mentions->done[1]);
+	mentions->taken = false;
+}
+
+void mentions_stop(struct mentions *mentions)
+{
+	if (mentions == NULL || mentions->running == NULL)
+		return;
+	(void)pthread_mutex_lock(&mentions->lock);
+	forget_list(mentions);
+	mentions->listed_ms = 0;
+	(void)pthread_mutex_unlock(&mentions->lock);
+}
+
+void mentions_free(struct mentions *mentions)
+{
+	if (mentions == NULL)
+		return;
+	mentions_stop(mentions);
+	complete_free(mentions->names);
+	fd_close(&mentions->wake);
+	(void)pthread_mutex_destroy(&mentions->lock);
+	free(mentions);
+}
+
+int mentions_wake_fd(const struct mentions *mentions)
+{
+	return mentions->wake >= 0 ? mentions->wake : talk_interrupt_fd(mentions->talk);
+}
+
+void mentions_refresh(struct mentions *mentions)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	auto_value struct value *arguments = value_new_object();
+	struct request request = {
+		.tool = "list_paths",
+		.arguments = arguments,
+		.id = "paths",
+		.fd_count = 2,
+		.by_front = true,
+		.quiet = true,
+		.terse = true,
+	};
+
+	if (mentions->running != NULL ||
+	    (mentions->listed_ms != 0 && clock_now_ms() - mentions->listed_ms < FRESH_MS))
+		return;
+	(void)pthread_mutex_lock(&mentions->lock);
+	mentions->listed_ms = clock_now_ms();
+	if (fd_memory_file("paths", STR(""), &mentions->paths, NULL) &&
+	    fd_pipe(mentions->done, NULL)) {
+		request.fds[0] = mentions->paths;
+		request.fds[1] = mentions->done[1];
+		(void)epoll_ctl(mentions->wake, EPOLL_CTL_ADD, mentions->done[0], &event);
+		mentions->running =
+			session_start(talk_session(mentions->talk), &request, NULL, NULL);
+	} else {
+		forget_list(mentions);
+	}
+	(void)pthread_mutex_unlock(&mentions->lock);
+}
+
+/* Take the names when they have come. The caller holds the lock. */
+static void take_names(struct mentions *mentions)
+{
+	struct pollfd done = {.fd = mentions->done[0], .events = POLLIN};
+	struct stat st;
+	struct buf text;
+	char *at;
+	ssize_t got;
+
+	if (mentions->running == NULL || mentions->taken || poll(&done, 1, 0) <= 0)
+		return;
+	mentions->taken = true;
+	if (fstat(mentions->paths, &st) < 0 || st.st_size > COMPLETE_TEXT_MAX)
+		return;
+	buf_init(&text, COMPLETE_TEXT_MAX);
+	at = buf_reserve(&text, (size_t)st.st_size);
+	got = at != NULL ? pread(mentions->paths, at, (size_t)st.st_size, 0) : -1;
+	if (got >= 0) {
+		buf_commit(&text, (size_t)got);
+		complete_set(mentions->names, buf_str(&text));
+	}
+	buf_fini(&text);
+}
+
+bool mentions_settle(struct mentions *mentions)
+{
+	struct loop *loop = session_loop(talk_session(mentions->talk));
+	bool taken;
+
+	if (mentions->running == NULL)
+		return false;
+	(void)pthread_mutex_lock(&mentions->lock);
+	take_names(mentions);
+	taken = mentions->taken;
+	if (taken || running_is_done(mentions->running)) {
+		/* The names are there; the word that the call has ended follows. */
+		while (!running_is_done(mentions->running))
+			loop_turn(loop, CLOCK_NEVER);
+		forget_list(mentions);
+	}
+	(void)pthread_mutex_unlock(&mentions->lock);
+	return taken;
+}
+
+/* Wait for names that are on their way. */
+static void wait_for_names(struct mentions *mentions)
+{
+	struct loop *loop = session_loop(talk_session(mentions->talk));
+
+	while (mentions->running != NULL && !running_is_done(mentions->running))
+		loop_turn(loop, CLOCK_NEVER);
+	(void)mentions_settle(mentions);
+}
+
+static void add_word(void *context, struct str name)
+{
+	struct buf *words = context;
+	const size_t before = words->size;
+
+	mention_add(name, words);
+	if (!buf_addc(words, '\n'))
+		buf_truncate(words, before);
+}
+
+bool mentions_complete(struct mentions *mentions, struct str before, size_t *from,
+		       struct buf *words)
+{
+	size_t start = before.size > MENTION_MAX
+			       ? text_character_border(before, before.size - MENTION_MAX)
+			       : 0;
+	struct mention mention;
+	bool found = false;
+
+	while (!found && mention_next(before, start, &mention)) {
+		found = mention.end == before.size && mention.first == 0 &&
+			(!mention.quoted || before.data[before.size - 1] != '"' ||
+			 mention.name.size == 0);
+		start = mention.end;
+	}
+	if (!found)
+		return false;
+	*from = mention.begin;
+	(void)pthread_mutex_lock(&mentions->lock);
+	take_names(mentions);
+	complete_find(mentions->names, mention.name, add_word, words);
+	(void)pthread_mutex_unlock(&mentions->lock);
+	return true;
+}
+
+/* Reading what a prompt names. */
+
+struct attaching {
+	struct mentions *mentions;
+	struct value *items;
+	struct value *done; /* the mentions that were read, as members */
+	size_t bytes;
+};
+
+/* Carry out TOOL with ARGUMENTS (taken), and keep its text as NAME. */
+static void attach(struct attaching *attaching, const char *tool, struct value *arguments,
+		   const char *name)
+{
+	const struct request request = {.tool = tool,
+					.arguments = arguments,
+					.by_front = true,
+					.terse = true};
+	const size_t left = attaching->bytes < MENTIONS_ALL_MAX
+				    ? MENTIONS_ALL_MAX - attaching->bytes
+				    : 0;
+	const size_t most = left < MENTIONS_FILE_MAX ? left : MENTIONS_FILE_MAX;
+	struct value *item = value_new_object();
+	struct tool_result result;
+	struct buf text;
+
+	tool_result_init(&result);
+	buf_init(&text, 2 * MENTIONS_FILE_MAX);
+	if (most == 0) {
+		(void)buf_adds(&text, "(Not read: what the prompt names before has filled the "
+				      "room. Read it if you need it.)");
+	} else {
+		struct str part;
+
+		agent_call(talk_agent(attaching->mentions->talk), &request, false, &result);
+		part = buf_str(&result.text);
+		if (part.size > most) {
+			const char *end;
+
+			part = str_part(part, 0, text_character_border(part, most));
+			end = memrchr(part.data, '\n', part.size);
+			if (end != NULL)
+				part.size = (size_t)(end + 1 - part.data);
+		}
+		attaching->bytes += part.size;
+		(void)buf_addstr(&text, part);
+		if (part.size < result.text.size)
+			(void)buf_addf(&text,
+				       "[… %zu bytes left out: read the rest if you need it]",
+				       result.text.size - part.size);
+	}
+	value_set_text(item, "name", name);
+	value_set_str(item, "text", buf_str(&text));
+	value_append(attaching->items, item);
+	buf_fini(&text);
+	tool_result_fini(&result);
+	value_free(arguments);
+}
+
+/* The file or folder of MENTION in PATH; false: there is none of that name. */
+static bool resolve(struct mentions *mentions, const struct mention *mention,
+		    struct buf *path)
+{
+	static const char ends[] = ".,;:!?)]}'\"`";
+	struct str name = mention->name;
+	bool known = false;
+
+	for (;;) {
+		buf_clear(path);
+		if (!buf_addstr(path, name))
+			return false;
+		known = complete_has(mentions->names, buf_str(path));
+		/* A folder is known with its slash. */
+		if (!known && !str_ends(name, STR("/")) && buf_addc(path, '/'))
+			known = complete_has(mentions->names, buf_str(path));
+		/* What ends a sentence may be no part of the name. */
+		if (known || mention->quoted || name.size == 0 ||
+		    strchr(ends, name.data[name.size - 1]) == NULL)
+			break;
+		name.size--;
+	}
+	if (known)
+		complete_note(mentions->names, buf_str(path));
+	return known;
+}
+
+static void attach_mention(struct attaching *attaching, const struct mention *mention)
+{
+	struct value *arguments;
+	struct buf path, name;
+	bool known;
+
+	buf_init(&path, NAME_MAX_BYTES);
+	buf_init(&name, 2 * NAME_MAX_BYTES);
+	(void)pthread_mutex_lock(&attaching->mentions->lock);
+	known = resolve(attaching->mentions, mention, &path);
+	(void)pthread_mutex_unlock(&attaching->mentions->lock);
+	(void)buf_addstr(&name, buf_str(&path));
+	if (mention->first != 0)
+		(void)buf_addf(&name, ", lines %" PRIu32 " to %" PRIu32, mention->first,
+			       mention->last);
+	if (known && value_member(attaching->done, name.data) == NULL &&
+	    value_count(attaching->done) < MENTIONS_MAX) {
+		const bool is_folder = str_ends(buf_str(&path), STR("/"));
+
+		value_set_boolean(attaching->done, name.data, true);
+		arguments = value_new_object();
+		value_set_text(arguments, "path", path.data);
+		if (!is_folder && mention->first != 0) {
+			value_set_integer(arguments, "start_line", mention->first);
+			value_set_integer(arguments, "end_line", mention->last);
+		}
+		attach(attaching, is_folder ? "list_files" : "read_file", arguments,
+		       name.data);
+	}
+	buf_fini(&name);
+	buf_fini(&path);
+}
+
+void mentions_attach(struct mentions *mentions, struct str prompt)
+{
+	struct attaching attaching = {.mentions = mentions};
+	struct mention mention;
+
+	if (!mention_next(prompt, 0, &mention))
+		return;
+	mentions_refresh(mentions);
+	wait_for_names(mentions);
+	attaching.items = value_new_array();
+	attaching.done = value_new_object();
+	for (size_t at = 0; mention_next(prompt, at, &mention); at = mention.end)
+		attach_mention(&attaching, &mention);
+	value_free(attaching.done);
+	agent_attach(talk_agent(mentions->talk), attaching.items);
+}
