@@ -1096,8 +1096,9 @@ static bool list_one(void *context, const struct journal_session *found)
 	row = value_new_object();
 	value_set_text(row, "sessionId", found->id);
 	value_set_str(row, "cwd", found->workspace);
-	if (found->prompt.size > 0)
-		value_set_str(row, "title", found->prompt);
+	if (found->title.size > 0 || found->prompt.size > 0)
+		value_set_str(row, "title",
+			      found->title.size > 0 ? found->title : found->prompt);
 	add_date(row, found->last_wall_ms);
 	value_append(listing->list, row);
 	(void)snprintf(listing->last, sizeof(listing->last), "%s", found->id);

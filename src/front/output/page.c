@@ -457,6 +457,13 @@ void page_event(struct page *page, const struct event *event)
 	case EVENT_COMPACTED:
 		print_folded("Summary of what stands above", "summary", event->text, out);
 		break;
+	case EVENT_REWOUND:
+		print_folded("Back to before this prompt; what stands above since is left out",
+			     "summary", event->text, out);
+		break;
+	case EVENT_NAMED:
+		print_block("p", "item note", event->text, SHOWS_CLEAN, out);
+		break;
 	case EVENT_TURN_ENDED:
 		print_end(page, event->data);
 		break;

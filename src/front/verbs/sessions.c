@@ -101,6 +101,8 @@ static bool list_one(void *context, const struct journal_session *session)
 		value_set_str(row, "workspace", session->workspace);
 		if (session->prompt.size > 0)
 			value_set_str(row, "prompt", session->prompt);
+		if (session->title.size > 0)
+			value_set_str(row, "title", session->title);
 		if (session->parent.size > 0)
 			value_set_str(row, "parent", session->parent);
 		listing->code = verb_print_json(row, 0, out);
@@ -116,7 +118,7 @@ static bool list_one(void *context, const struct journal_session *session)
 		(void)fprintf(out, "  for");
 		print_column(session->parent, out);
 	}
-	print_prompt(session->prompt, out);
+	print_prompt(session->title.size > 0 ? session->title : session->prompt, out);
 	(void)fputc('\n', out);
 	return !ferror(out);
 }
@@ -448,6 +450,18 @@ static void print_pictures(const struct value *pictures, FILE *out)
 		(void)fputc('\n', out);
 }
 
+/* The names of what came with a prompt; its content is in the calls that have read it. */
+static void print_attached(const struct value *items, FILE *out)
+{
+	for (size_t i = 0; i < value_count(items); i++) {
+		(void)fputs("- with it: ", out);
+		print_name(value_str(value_member(value_item(items, i), "name")), out);
+		(void)fputc('\n', out);
+	}
+	if (value_count(items) > 0)
+		(void)fputc('\n', out);
+}
+
 static void export_event(const struct event *event, FILE *out)
 {
 	switch (event->kind) {
@@ -464,6 +478,7 @@ static void export_event(const struct event *event, FILE *out)
 	case EVENT_STEERED:
 		print_titled("User", event->text, out);
 		print_pictures(value_member(event->data, "pictures"), out);
+		print_attached(value_member(event->data, "attached"), out);
 		break;
 	case EVENT_MESSAGE:
 		print_message(event->data, out);
@@ -479,6 +494,13 @@ static void export_event(const struct event *event, FILE *out)
 		break;
 	case EVENT_COMPACTED:
 		print_titled("Summary of what stands above", event->text, out);
+		break;
+	case EVENT_REWOUND:
+		print_titled("Back to before this prompt; what stands above since is left out",
+			     event->text, out);
+		break;
+	case EVENT_NAMED:
+		print_titled("Title", event->text, out);
 		break;
 	case EVENT_TURN_ENDED:
 		print_end(event->data, out);
