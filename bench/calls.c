@@ -35,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,6 +148,11 @@ static bool call_run(struct session *session, const struct command *command)
 
 	for (size_t i = 0; i < 3 && command->kind == EXEC; i++)
 		request.fds[request.fd_count++] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	/* Where it writes the paths, and that it has. */
+	if (command->kind == TOOL && strcmp(request.tool, "list_paths") == 0) {
+		request.fds[request.fd_count++] = memfd_create("paths", MFD_CLOEXEC);
+		request.fds[request.fd_count++] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	}
 	session_call(session, &request, &result);
 	for (size_t i = 0; i < request.fd_count; i++)
 		(void)close(request.fds[i]);

@@ -7,9 +7,9 @@ COLOURS = {30: "#1e2127", 31: "#e06c75", 32: "#98c379", 33: "#e5c07b", 34: "#61a
            35: "#c678dd", 36: "#56b6c2", 37: "#dcdfe4", 90: "#7f848e"}
 TOKEN = re.compile(r"\x1b[=>M]|\x1b\[[0-9;?<>$]*[A-Za-z]|\x1b\\|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?<>$]*\Z|"
                    r"\x1b\][^\x07\x1b]*\x1b?\Z|\x1b\Z|[\s\S]")
-# Questions, and modes that change nothing of what is seen.
+# Questions, the clipboard, and modes that change nothing of what is seen.
 UNSEEN = re.compile(r"\x1b\\|\x1b\[(\?u|>0q|<8u|>4m|\?(1004|2026|2027)\$p|c|\?(1|12|25|2026|1004)[hl]|[0-9;]*t)|"
-                    r"\x1b\](8;|11;\?|9;|99;|777;).*|\x1b[=>]")
+                    r"\x1b\](8;|11;\?|52;|9;|99;|777;).*|\x1b[=>]")
 
 
 def columns_of(character):

@@ -353,8 +353,7 @@ static bool copy_events(struct journal *journal, const char *session, const char
 	statement_bind_text(statement, 1, str_of(session));
 	statement_bind_text(statement, 2, str_of(id));
 	ok = statement_run(statement, &inserted, err);
-	return ok && (inserted > 0 ||
-		      err_set(err, ENOENT, "nothing is recorded of session %s", session));
+	return ok;
 }
 
 bool journal_fork(struct journal *journal, const char *session, char id[JOURNAL_ID + 1],
@@ -364,6 +363,7 @@ bool journal_fork(struct journal *journal, const char *session, char id[JOURNAL_
 	bool forked;
 
 	forked = journal_find(journal, session, "", &found, err) &&
+		 (found.events > 0 || err_set(err, ENOENT, "nothing is recorded of it")) &&
 		 journal_new_session(journal, found.workspace, found.agent, found.model,
 				     id, err) &&
 		 copy_events(journal, session, id, err);

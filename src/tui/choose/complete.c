@@ -17,6 +17,7 @@ struct name {
 
 struct complete {
 	char *text;
+	char *folded; /* the same in lower case */
 	struct name *names;
 	size_t count;
 	char *recent[COMPLETE_RECENT_MAX]; /* the newest last */
@@ -31,8 +32,9 @@ struct complete *complete_new(void)
 static void forget_names(struct complete *complete)
 {
 	free(complete->text);
+	free(complete->folded);
 	free(complete->names);
-	complete->text = NULL;
+	complete->text = complete->folded = NULL;
 	complete->names = NULL;
 	complete->count = 0;
 }
@@ -126,6 +128,9 @@ void complete_set(struct complete *complete, struct str list)
 	for (size_t i = 0; i < list.size; i++)
 		most += list.data[i] == '\0';
 	complete->text = memory_copy_str(list);
+	complete->folded = memory_alloc(list.size + 1);
+	for (size_t i = 0; i < list.size; i++)
+		complete->folded[i] = (char)lower(list.data[i]);
 	complete->names = memory_array(most + 1, sizeof(*complete->names));
 	for (size_t at = 0; at < list.size;) {
 		const char *end = memchr(list.data + at, '\0', list.size - at);
@@ -180,51 +185,47 @@ enum fit {
 	FIT_NONE,
 };
 
-/* Where WANTED (in lower case) is in TEXT; SIZE_MAX: nowhere. */
+/* Where WANTED is in TEXT; SIZE_MAX: nowhere. */
 static size_t find(struct str text, struct str wanted)
 {
-	const unsigned char first = (unsigned char)wanted.data[0];
+	const char *at = memmem(text.data, text.size, wanted.data, wanted.size);
 
-	for (size_t i = 0; i + wanted.size <= text.size; i++) {
-		size_t n = 1;
-
-		if (lower(text.data[i]) != first)
-			continue;
-		while (n < wanted.size &&
-		       lower(text.data[i + n]) == (unsigned char)wanted.data[n])
-			n++;
-		if (n == wanted.size)
-			return i;
-	}
-	return SIZE_MAX;
+	return at != NULL ? (size_t)(at - text.data) : SIZE_MAX;
 }
 
 static bool has_letters(struct str text, struct str wanted)
 {
-	size_t n = 0;
+	const char *at = text.data, *end = text.data + text.size;
 
-	for (size_t i = 0; i < text.size && n < wanted.size; i++)
-		n += lower(text.data[i]) == (unsigned char)wanted.data[n];
-	return n == wanted.size;
+	for (size_t i = 0; i < wanted.size; i++) {
+		at = memchr(at, wanted.data[i], (size_t)(end - at));
+		if (at == NULL)
+			return false;
+		at++;
+	}
+	return true;
 }
 
+/* How PATH, whose last part begins at LAST, fits WANTED; both are in lower case. */
 static enum fit fit_of(struct str path, size_t last, struct str wanted)
 {
 	const struct str name = str_part(path, last, path.size);
-	const size_t in_name = find(name, wanted);
+	size_t at;
 
-	if (in_name == 0)
+	/* What has not even the letters has nothing else of it. */
+	if (!has_letters(name, wanted)) {
+		if (!has_letters(path, wanted))
+			return FIT_NONE;
+		at = find(path, wanted);
+		/* A wanted text with folders means the path from its beginning. */
+		if (at == 0 && memchr(wanted.data, '/', wanted.size) != NULL)
+			return FIT_BEGINS;
+		return at != SIZE_MAX ? FIT_IN_PATH : FIT_LETTERS_OF_PATH;
+	}
+	at = find(name, wanted);
+	if (at == 0)
 		return name.size == wanted.size ? FIT_WHOLE : FIT_BEGINS;
-	if (in_name != SIZE_MAX)
-		return FIT_IN;
-	if (has_letters(name, wanted))
-		return FIT_LETTERS;
-	/* A wanted text with folders means the path from its beginning. */
-	if (find(path, wanted) != SIZE_MAX)
-		return str_find(wanted, STR("/"), 0) != SIZE_MAX && find(path, wanted) == 0
-			       ? FIT_BEGINS
-			       : FIT_IN_PATH;
-	return has_letters(path, wanted) ? FIT_LETTERS_OF_PATH : FIT_NONE;
+	return at != SIZE_MAX ? FIT_IN : FIT_LETTERS;
 }
 
 /* A name that was found. The smaller `order`, the better. */
@@ -307,8 +308,9 @@ void complete_find(const struct complete *complete, struct str wanted,
 
 		if ((name->letters & letters) != letters)
 			continue;
-		const enum fit fit =
-			wanted.size > 0 ? fit_of(path, name->last, wanted) : FIT_BEGINS;
+		const struct str lowered = {complete->folded + name->at, name->size};
+		const enum fit fit = wanted.size > 0 ? fit_of(lowered, name->last, wanted)
+						     : FIT_BEGINS;
 		if (fit == FIT_NONE)
 			continue;
 		/* Few names were used: most are known by their length not to be among them. */

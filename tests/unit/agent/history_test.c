@@ -343,6 +343,43 @@ static void a_summary_stands_for_what_was_before(void **state)
 	history_fini(&history);
 }
 
+static void what_was_taken_back_is_not_said(void **state)
+{
+	struct rewound_range ranges[] = {{3, 6}, {7, 9}};
+	const struct rewound rewound = {.ranges = ranges, .count = 2};
+	auto_value struct value *data = value_new_object();
+	struct value *items = value_new_array(), *item = value_new_object();
+	struct event last = numbered(EVENT_TURN_BEGAN, 10, "third");
+	struct history history;
+
+	(void)state;
+	value_set_text(item, "name", "a.c");
+	value_set_text(item, "text", "int a;");
+	value_append(items, item);
+	value_set(data, "attached", items);
+	last.data = data;
+	const struct event events[] = {
+		numbered(EVENT_TURN_BEGAN, 1, "first"),
+		numbered(EVENT_TURN_BEGAN, 3, "second"),
+		numbered(EVENT_INSTRUCTIONS, 4, "Use tabs."),
+		numbered(EVENT_STEERED, 5, "more"),
+		numbered(EVENT_REWOUND, 6, "second"),
+		numbered(EVENT_TURN_BEGAN, 7, "wrong"),
+		numbered(EVENT_REWOUND, 9, "wrong"),
+		last,
+	};
+	history_init(&history);
+	for (size_t i = 0; i < UNIT_COUNT(events); i++)
+		assert_true(history_replay(&history, &rewound, &events[i], NULL));
+	assert_int_equal(history.conversation.message_count, 1);
+	assert_int_equal(message_at(&history, 0)->part_count, 3);
+	assert_string_equal(message_at(&history, 0)->parts[0].text, "first");
+	assert_string_equal(message_at(&history, 0)->parts[1].text, "third");
+	assert_string_equal(message_at(&history, 0)->parts[2].text, "a.c:\nint a;");
+	assert_string_equal(history.instructions, "Use tabs.");
+	history_fini(&history);
+}
+
 static void the_first_and_the_newest_prompts_stay(void **state)
 {
 	struct history history;
@@ -718,6 +755,7 @@ int main(void)
 		cmocka_unit_test(lines_give_the_same_conversation_as_events),
 		cmocka_unit_test(a_damaged_line_is_named),
 		cmocka_unit_test(a_summary_stands_for_what_was_before),
+		cmocka_unit_test(what_was_taken_back_is_not_said),
 		cmocka_unit_test(the_first_and_the_newest_prompts_stay),
 		cmocka_unit_test(a_summary_of_nothing_known_changes_nothing),
 		cmocka_unit_test(tokens_are_counted_by_the_service_and_estimated_since),

@@ -67,6 +67,58 @@ static void events_come_back_in_order(void **state)
 	folder_end(&folder);
 }
 
+static bool note_title(void *context, const struct journal_session *session)
+{
+	(void)buf_addf(context, "%.*s;", (int)session->title.size, session->title.data);
+	return true;
+}
+
+static void a_session_is_copied_with_all_its_events(void **state)
+{
+	struct folder folder;
+	struct journal *journal;
+	struct log log = {0};
+	char id[JOURNAL_ID + 1], copy[JOURNAL_ID + 1], wanted[256];
+	struct buf titles;
+
+	(void)state;
+	folder_begin(&folder, "sessions.db");
+	buf_init(&log.text, 1000);
+	buf_init(&titles, 1000);
+	assert_true(journal_open(folder.file, &journal, NULL));
+	begin_session(journal, id);
+	assert_false(journal_fork(journal, id, copy, NULL));
+	assert_true(journal_append(journal, id, 1, "session_began", 1000,
+				   STR("{\"session\":\"x\",\"run\":\"y\",\"agent\":\"a\"}"),
+				   NULL));
+	assert_true(journal_append(journal, id, 2, "named", 1001,
+				   STR("{\"text\":\"old\"}"), NULL));
+	assert_true(journal_append(journal, id, 3, "named", 1002,
+				   STR("{\"text\":\"new\"}"), NULL));
+	assert_true(journal_fork(journal, id, copy, NULL));
+	assert_string_not_equal(id, copy);
+	assert_true(journal_append(journal, copy, 4, "named", 1003,
+				   STR("{\"text\":\"own\"}"), NULL));
+	assert_true(journal_read(journal, copy, note_event, &log, NULL));
+	(void)snprintf(wanted, sizeof(wanted),
+		       "1 session_began 1000 {\"session\":\"%s\",\"agent\":\"a\"}\n"
+		       "2 named 1001 {\"text\":\"old\"}\n3 named 1002 {\"text\":\"new\"}\n"
+		       "4 named 1003 {\"text\":\"own\"}\n",
+		       copy);
+	assert_string_equal(log.text.data, wanted);
+	buf_clear(&log.text);
+	log.last = 1;
+	assert_true(journal_read_kind(journal, id, "named", note_event, &log, NULL));
+	assert_int_equal(log.last, 3);
+	assert_true(journal_list(journal, 10, note_title, &titles, NULL));
+	assert_string_equal(titles.data, "own;new;");
+	assert_false(journal_fork(journal, "ffffffffffff", copy, NULL));
+	journal_close(journal);
+	buf_fini(&log.text);
+	buf_fini(&titles);
+	folder_end(&folder);
+}
+
 static void a_gap_or_a_repeat_is_refused(void **state)
 {
 	static const int64_t wrong[] = {0, -1, 1, 2, 4, INT64_MAX, INT64_MIN};
@@ -428,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_come_back_in_order),
+		cmocka_unit_test(a_session_is_copied_with_all_its_events),
 		cmocka_unit_test(a_gap_or_a_repeat_is_refused),
 		cmocka_unit_test(a_session_nobody_began_is_unknown),
 		cmocka_unit_test(the_newest_session_is_listed_first),

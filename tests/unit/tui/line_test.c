@@ -669,6 +669,56 @@ static void leaving_takes_two_of_them(void **state)
 	desk_close(&desk);
 }
 
+static void rows_are(const struct desk *desk, struct line_look look, const char *rows,
+		     size_t row, size_t column)
+{
+	struct line_frame frame;
+
+	line_frame_init(&frame);
+	line_frame_compose(&frame, &desk->line, &look);
+	assert_string_equal(frame.rows.data, rows);
+	assert_int_equal(frame.row, row);
+	assert_int_equal(frame.column, column);
+	line_frame_fini(&frame);
+}
+
+static void words_are_shown_and_chosen(void **state)
+{
+	const struct line_look look = {.columns = 40, .rows = 10};
+	const struct line_look low = {.columns = 40, .rows = 2};
+	struct desk desk = desk_open();
+
+	(void)state;
+	type(&desk, "/");
+	rows_are(&desk, look, "> /\n> /agent\n  /help\n  /hello\n", 0, 3);
+	/* The words never take the text's last row. */
+	rows_are(&desk, low, "> /\n> /agent\n", 0, 3);
+	type(&desk, "he");
+	rows_are(&desk, look, "> /he\n> /help\n  /hello\n", 0, 5);
+	/* Enter takes what the letters begin; the command needs nothing more. */
+	type(&desk, "\r");
+	assert_int_equal(desk.result, LINE_DONE);
+	has(&desk, "/help |");
+	line_start(&desk.line);
+	type(&desk, "/he\x1b[B\x1b[B\x1b[B");
+	rows_are(&desk, look, "> /he\n  /help\n> /hello\n", 0, 5);
+	type(&desk, "\r");
+	has(&desk, "/hello |");
+	line_start(&desk.line);
+	/* Ctrl+G leaves the menu, and the arrows are for the text again. */
+	type(&desk, "/he\x07");
+	rows_are(&desk, look, "> /he\n", 0, 5);
+	type(&desk, "l");
+	rows_are(&desk, look, "> /hel\n", 0, 6);
+	type(&desk, "\t");
+	has(&desk, "/hel|");
+	type(&desk, "\x15/");
+	rows_are(&desk, look, "> /\n> /agent\n  /help\n  /hello\n", 0, 3);
+	type(&desk, "\t");
+	has(&desk, "/agent |");
+	desk_close(&desk);
+}
+
 static void blank_lines_are_not_sent(void **state)
 {
 	struct desk desk = desk_open();
@@ -692,19 +742,6 @@ static void it_stops_at_its_ceiling(void **state)
 	assert_int_equal(desk.line.text.size, LINE_BYTES_MAX);
 	assert_true(desk.line.hint.size > 0);
 	desk_close(&desk);
-}
-
-static void rows_are(const struct desk *desk, struct line_look look, const char *rows,
-		     size_t row, size_t column)
-{
-	struct line_frame frame;
-
-	line_frame_init(&frame);
-	line_frame_compose(&frame, &desk->line, &look);
-	assert_string_equal(frame.rows.data, rows);
-	assert_int_equal(frame.row, row);
-	assert_int_equal(frame.column, column);
-	line_frame_fini(&frame);
 }
 
 static void rows_are_broken_by_what_is_seen(void **state)
@@ -885,6 +922,7 @@ int main(void)
 		cmocka_unit_test(the_history_is_gone_through_and_left),
 		cmocka_unit_test(a_search_finds_older_ones_and_can_be_left),
 		cmocka_unit_test(leaving_takes_two_of_them),
+		cmocka_unit_test(words_are_shown_and_chosen),
 		cmocka_unit_test(blank_lines_are_not_sent),
 		cmocka_unit_test(it_stops_at_its_ceiling),
 		cmocka_unit_test(rows_are_broken_by_what_is_seen),
