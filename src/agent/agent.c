@@ -119,7 +119,7 @@ void agent_attach(struct agent *agent, struct value *take_items)
 	value_free(take_items);
 }
 
-/* What goes with a text of the person goes into DATA of its event. */
+/* Put the items that wait for a text of the person into DATA of its event. */
 static void agent_take_attached(struct agent *agent, struct value *data)
 {
 	if (value_count(agent->attached) > 0)

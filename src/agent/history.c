@@ -545,7 +545,7 @@ static void history_add_shown(struct history *history, const struct event *event
 	buf_fini(&text);
 }
 
-/* What came with a prompt: files that it names, and what the person has run. */
+/* Add the files that a prompt names, and the commands that the person has run. */
 static void history_add_attached(struct history *history, const struct event *event)
 {
 	const struct value *items = value_member(event->data, "attached");

@@ -56,7 +56,7 @@ void chat_command(struct chat *chat, struct str text);
 
 /* Carry out ACTION of a key (struct console_actor). CONTEXT: the chat. */
 bool chat_act(void *context, enum line_result action, bool runs);
-/* What goes with a prompt, or with a text that joins a turn (talk_options.joins). */
+/* Attach the files that TEXT names, which joins a turn (talk_options.joins). */
 void chat_joins(void *context, struct str text);
 
 /* The form of the argument that may follow BEFORE (struct line_completer). CONTEXT: the chat. */

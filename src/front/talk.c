@@ -1020,6 +1020,12 @@ bool talk_tell_undone(struct talk *talk, const struct tool_result *result, struc
 	return recorded;
 }
 
+void talk_rest(struct talk *talk)
+{
+	if (talk->screen != NULL)
+		screen_rest(talk->screen);
+}
+
 void talk_break(struct talk *talk)
 {
 	if (talk->screen != NULL)

@@ -148,6 +148,8 @@ bool talk_diff(struct talk *talk, struct buf *text);
  */
 bool talk_tell_undone(struct talk *talk, const struct tool_result *result, struct err *err);
 
+/* A call for the person has ended (agent_call), and no turn is under way. */
+void talk_rest(struct talk *talk);
 /* Between turns: end the last output with a blank line. */
 void talk_break(struct talk *talk);
 

@@ -2135,12 +2135,12 @@ def a_person_goes_back_to_before_a_prompt():
 def a_command_of_the_person_runs_in_the_cell():
     with Chat() as tty:
         tty.type(b"! echo spoken; echo kept >kept.txt\r")
-        tty.shows("\u2502 spoken")
-        tty.prompt()
+        tty.wait_until(lambda: re.search(r"^ +spoken$", tty.screen.text(), re.M), "spoken")
         tty.wait_until(lambda: content(tty, "kept.txt") == "kept\n", "kept")
         tty.type(b"!! echo secret\r")
-        tty.shows("\u2502 secret")
+        tty.wait_until(lambda: re.search(r"^ +secret$", tty.screen.text(), re.M), "told")
         tty.prompt()
+        assert " model" not in tty.latest("secret"), tty.screen.text()
         tty.type(b"what was it\r")
         tty.says("what was it")
         turn, = told(tty, "turn_began")

@@ -58,6 +58,7 @@ void aside_run(struct talk *talk, struct str text)
 	value_set_str(arguments, "command", command);
 	tool_result_init(&result);
 	agent_call(talk_agent(talk), &request, true, &result);
+	talk_rest(talk);
 	if (is_told)
 		tell(talk, command, &result);
 	tool_result_fini(&result);

@@ -292,7 +292,7 @@ static bool resolve(struct mentions *mentions, const struct mention *mention,
 		/* A folder is known with its slash. */
 		if (!known && !str_ends(name, STR("/")) && buf_addc(path, '/'))
 			known = complete_has(mentions->names, buf_str(path));
-		/* What ends a sentence may be no part of the name. */
+		/* The end of a sentence is no part of the name. */
 		if (known || mention->quoted || name.size == 0 ||
 		    strchr(ends, name.data[name.size - 1]) == NULL)
 			break;

@@ -93,7 +93,7 @@ static const struct prompt *choose_prompt(struct chat *chat, const struct prompt
 	return chosen;
 }
 
-/* What goes back. */
+/* The parts that go back. */
 enum back { BACK_BOTH, BACK_CONVERSATION, BACK_FILES, BACK_NOTHING };
 
 static enum back choose_back(struct chat *chat)

@@ -212,7 +212,7 @@ static enum fit fit_of(struct str path, size_t last, struct str wanted)
 	const struct str name = str_part(path, last, path.size);
 	size_t at;
 
-	/* What has not even the letters has nothing else of it. */
+	/* A path without the letters has nothing else of the wanted text. */
 	if (!has_letters(name, wanted)) {
 		if (!has_letters(path, wanted))
 			return FIT_NONE;
@@ -399,7 +399,7 @@ static void take_plain(struct str rest, struct mention *mention)
 	for (colon = 0; (colon = str_find(word, STR(":"), colon)) != SIZE_MAX; colon++) {
 		const size_t lines = take_lines(str_part(word, colon, word.size), mention);
 
-		/* What ends a sentence may follow. */
+		/* The end of a sentence may follow. */
 		if (lines == 0 ||
 		    (colon + lines < end &&
 		     strchr(".,;:!?)]}'\"`", word.data[colon + lines]) == NULL)) {
