@@ -60,24 +60,40 @@ struct mentions *mentions_new(struct talk *talk)
 	return mentions;
 }
 
-/* The list that was on its way is over. */
+/*
+ * The list that was on its way is over. The lock is never held while the loop turns: a question
+ * may come then, for which the thread of the keys has to let go of the terminal.
+ */
 static void forget_list(struct mentions *mentions)
 {
-	running_free(mentions->running);
+	struct running *running;
+	int paths, done[2];
+
+	(void)pthread_mutex_lock(&mentions->lock);
+	running = mentions->running;
+	paths = mentions->paths;
+	done[0] = mentions->done[0];
+	done[1] = mentions->done[1];
 	mentions->running = NULL;
-	fd_close(&mentions->paths);
-	fd_close(&mentions->done[0]);
-	fd_close(&mentions->done[1]);
+	mentions->paths = mentions->done[0] = mentions->done[1] = -1;
 	mentions->taken = false;
+	(void)pthread_mutex_unlock(&mentions->lock);
+	running_free(running);
+	fd_close(&paths);
+	fd_close(&done[0]);
+	fd_close(&done[1]);
 }
 
 void mentions_stop(struct mentions *mentions)
 {
-	if (mentions == NULL || mentions->running == NULL)
+	if (mentions == NULL)
 		return;
-	(void)pthread_mutex_lock(&mentions->lock);
 	forget_list(mentions);
 	mentions->listed_ms = 0;
+	/* The next session may have another workspace. */
+	(void)pthread_mutex_lock(&mentions->lock);
+	complete_free(mentions->names);
+	mentions->names = complete_new();
 	(void)pthread_mutex_unlock(&mentions->lock);
 }
 
@@ -105,27 +121,32 @@ void mentions_refresh(struct mentions *mentions)
 		.tool = "list_paths",
 		.arguments = arguments,
 		.id = "paths",
+		.fds = {-1, -1},
 		.fd_count = 2,
 		.by_front = true,
 		.quiet = true,
 		.terse = true,
 	};
+	struct running *running;
+	int done[2];
 
 	if (mentions->running != NULL ||
 	    (mentions->listed_ms != 0 && clock_now_ms() - mentions->listed_ms < FRESH_MS))
 		return;
-	(void)pthread_mutex_lock(&mentions->lock);
 	mentions->listed_ms = clock_now_ms();
-	if (fd_memory_file("paths", STR(""), &mentions->paths, NULL) &&
-	    fd_pipe(mentions->done, NULL)) {
-		request.fds[0] = mentions->paths;
-		request.fds[1] = mentions->done[1];
-		(void)epoll_ctl(mentions->wake, EPOLL_CTL_ADD, mentions->done[0], &event);
-		mentions->running =
-			session_start(talk_session(mentions->talk), &request, NULL, NULL);
-	} else {
-		forget_list(mentions);
+	if (!fd_memory_file("paths", STR(""), &request.fds[0], NULL) ||
+	    !fd_pipe(done, NULL)) {
+		fd_close(&request.fds[0]);
+		return;
 	}
+	request.fds[1] = done[1];
+	(void)epoll_ctl(mentions->wake, EPOLL_CTL_ADD, done[0], &event);
+	running = session_start(talk_session(mentions->talk), &request, NULL, NULL);
+	(void)pthread_mutex_lock(&mentions->lock);
+	mentions->running = running;
+	mentions->paths = request.fds[0];
+	mentions->done[0] = done[0];
+	mentions->done[1] = done[1];
 	(void)pthread_mutex_unlock(&mentions->lock);
 }
 
@@ -163,13 +184,13 @@ bool mentions_settle(struct mentions *mentions)
 	(void)pthread_mutex_lock(&mentions->lock);
 	take_names(mentions);
 	taken = mentions->taken;
-	if (taken || running_is_done(mentions->running)) {
-		/* The names are there; the word that the call has ended follows. */
-		while (!running_is_done(mentions->running))
-			loop_turn(loop, CLOCK_NEVER);
-		forget_list(mentions);
-	}
 	(void)pthread_mutex_unlock(&mentions->lock);
+	if (!taken && !running_is_done(mentions->running))
+		return false;
+	/* The names are there; the word that the call has ended follows. */
+	while (!running_is_done(mentions->running))
+		loop_turn(loop, CLOCK_NEVER);
+	forget_list(mentions);
 	return taken;
 }
 
