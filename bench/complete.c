@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "tui/complete.h"
+#include "tui/choose/complete.h"
 
 enum { NAMES = 100000, TEXT_MAX = 16 << 20 };
 

@@ -436,7 +436,8 @@ struct talk {
 	bool answered;                  /* questions get an answer */
 	bool relays; /* the answers come from the caller that started this run */
 	bool broken; /* an event could not be recorded */
-	struct hook_files *hooks; /* of the configuration, and behind them of the options */
+	struct hook_files *hooks; /* of the configuration, and behind them … */
+	struct agent_hooks behind; /* … those of the options; `ask` NULL: none */
 	void (*joins)(void *context, struct str text); /* as in talk_options */
 	void *context;
 };
@@ -639,6 +640,14 @@ static bool open_orchestrate(struct talk *talk, const struct value *request, str
 	return orchestrate_open(&options, &talk->orchestrate, err);
 }
 
+/* Open the hooks for runs of SETUP, before its session: they borrow from it. */
+static bool open_hooks(struct talk *talk, const struct setup *setup, struct err *err)
+{
+	return hook_files_open(setup, interrupt_fd(talk->interrupt),
+			       talk->behind.ask != NULL ? &talk->behind : NULL, false,
+			       &talk->hooks, err);
+}
+
 static bool open_model(struct talk *talk, const struct model_options *options,
 		       struct model **model, struct err *err)
 {
@@ -701,8 +710,9 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 			   options->request != NULL, &err) ||
 	    !open_orchestrate(talk, options->request, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	if (!hook_files_open(setup, interrupt_fd(talk->interrupt), options->hooks, false,
-			     &talk->hooks, &err))
+	if (options->hooks != NULL)
+		talk->behind = *options->hooks;
+	if (!open_hooks(talk, setup, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	talk->recorder = recorder_new(NULL, open_view(talk, options));
 	code = open_session(talk, setup, open_meanwhile, &opening, &talk->session);
@@ -722,6 +732,7 @@ static void close_parts(struct talk *talk)
 	agent_close(talk->agent);
 	session_close(talk->session);
 	orchestrate_close(talk->orchestrate);
+	hook_files_close(talk->hooks);
 	recorder_free(talk->recorder);
 	journal_close(talk->journal);
 	free(talk->asked);
@@ -739,7 +750,6 @@ void talk_close(struct talk *talk)
 	asking_close(talk->asking);
 	screen_free(talk->screen);
 	json_events_free(talk->json);
-	hook_files_close(talk->hooks);
 	catalogue_close(talk->catalogue);
 	interrupt_close(talk->interrupt);
 	free(talk);
@@ -841,8 +851,9 @@ static int change_hands(struct talk *with, struct setup *setup)
 	with->setup = setup;
 	with->session = NULL;
 	with->orchestrate = NULL;
+	with->hooks = NULL;
 	if (!trusting_open(setup, with->console, interrupt_fd(with->interrupt), true, &err) ||
-	    !open_orchestrate(with, NULL, &err))
+	    !open_orchestrate(with, NULL, &err) || !open_hooks(with, setup, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	return open_session(with, setup, NULL, NULL, &with->session);
 }
@@ -875,6 +886,7 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 	if (setup != NULL) {
 		session_close(unused.session);
 		orchestrate_close(unused.orchestrate);
+		hook_files_close(unused.hooks);
 	}
 	if (model != NULL) {
 		model_close(unused.model);
@@ -908,6 +920,7 @@ int talk_begin_again(struct talk *talk, struct setup *setup,
 	with.agent = NULL;
 	with.session = NULL;
 	with.orchestrate = NULL;
+	with.hooks = NULL;
 	with.recorder = NULL;
 	with.journal = NULL;
 	with.model = NULL;

@@ -17,8 +17,8 @@
 #include "model/http.h"
 #include "model/provider.h"
 #include "session/session.h"
+#include "tui/choose/list.h"
 #include "tui/console.h"
-#include "tui/list.h"
 #include "tui/paint.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #include "process/loop.h"
 #include "session/session.h"
 #include "tool/tool.h"
-#include "tui/complete.h"
+#include "tui/choose/complete.h"
 
 #include <inttypes.h>
 #include <poll.h>

@@ -18,8 +18,8 @@
 #include "front/verb.h"
 #include "store/costs.h"
 #include "store/journal.h"
+#include "tui/choose/list.h"
 #include "tui/console.h"
-#include "tui/list.h"
 
 #include <errno.h>
 #include <fcntl.h>

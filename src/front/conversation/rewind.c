@@ -16,9 +16,9 @@
 #include "store/journal.h"
 #include "tool/event.h"
 #include "tool/tool.h"
+#include "tui/choose/list.h"
 #include "tui/console.h"
 #include "tui/line.h"
-#include "tui/list.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
