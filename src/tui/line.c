@@ -1240,12 +1240,17 @@ void line_offer(struct line *line)
 		menu_leave(&line->menu);
 }
 
-/* Tab. It never loses a word: a beginning goes on, or the chosen word takes its place. */
+/*
+ * Tab. It never loses a word: a beginning goes on, or the menu is shown, or the word that is chosen
+ * there takes its place.
+ */
 static void complete(struct line *line)
 {
-	if (line->menu.count == 0 && open_inset(line))
+	const bool was_open = line->menu.count > 0;
+
+	if (!was_open && open_inset(line))
 		return;
-	if (line->menu.count == 0)
+	if (!was_open)
 		look_for_words(line);
 	line->menu.left = false;
 	if (line->menu.count == 0)
@@ -1254,7 +1259,7 @@ static void complete(struct line *line)
 	if (!line->menu.moved && line->menu.count > 1 && str_starts(common, word) &&
 	    common.size > word.size)
 		replace_word(line, common, false);
-	else
+	else if (was_open || line->menu.count == 1)
 		replace_word(line, menu_word(&line->menu, line->menu.at), true);
 }
 

@@ -101,13 +101,25 @@ static void go_to(struct list *list, size_t at)
 		list->first = list->at - LIST_ROWS_MAX + 1;
 }
 
+/* A paste may have line ends and tabs: the filter is one line. */
+static void add_typed(struct list *list, struct str typed)
+{
+	for (size_t i = 0; i < typed.size; i++) {
+		const char c = typed.data[i];
+
+		if (!buf_addc(&list->filter, c == '\n' || c == '\t' ? ' ' : c))
+			break;
+	}
+	buf_truncate(&list->filter,
+		     text_character_border(buf_str(&list->filter), list->filter.size));
+}
+
 enum list_result list_take(struct list *list, enum typing_key key, struct str typed)
 {
 	switch (key) {
 	case TYPING_TEXT:
 	case TYPING_PASTE:
-		typed = str_part(typed, 0, str_find(typed, STR("\n"), 0));
-		(void)buf_addstr(&list->filter, typed);
+		add_typed(list, typed);
 		apply_filter(list);
 		break;
 	case TYPING_BACKSPACE:
@@ -199,16 +211,20 @@ void list_compose(struct line_frame *frame, const struct list *list,
 	const size_t most = room < LIST_ROWS_MAX ? room : LIST_ROWS_MAX;
 	size_t first = list->first;
 	struct paint paint;
-	struct buf head;
 
 	paint_init(&paint);
 	paint.colour = look->colour;
 	paint.unicode = look->unicode;
-	buf_init(&head, LIST_FILTER_MAX + LIST_ITEM_MAX);
-	(void)buf_addf(&head, "%s: %s", list->title, list->filter.data);
-	paint_one_line(&paint, PAINT_BOLD, buf_str(&head), width - 1);
+	paint_format(&paint, PAINT_BOLD, "%s: ", list->title);
+	paint_cut(&paint, PAINT_BOLD, buf_str(&list->filter), width);
 	frame->row = 0;
 	frame->column = paint_width_of_row(buf_str(&paint.out), NULL);
+	if (frame->column >= width) {
+		/* The row is full: the cursor stands on its last column. */
+		buf_clear(&paint.out);
+		paint_cut(&paint, PAINT_BOLD, str_of(list->title), width - 1);
+		frame->column = width - 1;
+	}
 	(void)buf_addc(&paint.out, '\n');
 	if (list->at >= first + most)
 		first = list->at - most + 1;
@@ -218,7 +234,6 @@ void list_compose(struct line_frame *frame, const struct list *list,
 		add_count(&paint, list, most);
 	buf_clear(&frame->rows);
 	(void)buf_addstr(&frame->rows, buf_str(&paint.out));
-	buf_fini(&head);
 	paint_fini(&paint);
 }
 

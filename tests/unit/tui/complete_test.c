@@ -44,7 +44,7 @@ static void the_name_counts_before_its_folders(void **state)
 	finds(complete, "tui/", "src/tui/ src/tui/screen.c src/tui/screen.h ");
 	finds(complete, "src/t",
 	      "src/tui/ src/tui/screen.c src/tui/screen.h src/sc/rest.c ");
-	finds(complete, "rdm", "README.md ");
+	finds(complete, "rdm", "README.md docs/screens/old.md ");
 	finds(complete, "zzz", "");
 	finds(complete, "",
 	      "README.md src/ src/tui/ docs/screens/old.md src/sc/rest.c "

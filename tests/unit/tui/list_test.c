@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -104,7 +105,7 @@ static void long_rows_are_cut(void **state)
 	(void)state;
 	list_init(&list, "A title that is long");
 	list_add(&list, STR("a text that is longer than the window"), STR("detail"));
-	shows(&list, 20, 24, "A title that is ~\n> a text that is l~\n");
+	shows(&list, 20, 24, "A title that is...\n> a text that is...\n");
 	list_fini(&list);
 }
 
