@@ -369,7 +369,7 @@ static void what_was_taken_back_is_not_said(void **state)
 		last,
 	};
 	history_init(&history);
-	for (size_t i = 0; i < UNIT_COUNT(events); i++)
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		assert_true(history_replay(&history, &rewound, &events[i], NULL));
 	assert_int_equal(history.conversation.message_count, 1);
 	assert_int_equal(message_at(&history, 0)->part_count, 3);
