@@ -132,7 +132,7 @@ static struct value *response_of(const struct hook_moment *moment)
 	const char *path = value_text(value_member(moment->arguments, "path"));
 	struct value *response = value_new_object();
 
-	if ((moment->tool->effects & EFFECT_RUNS) != 0) {
+	if (moment->tool != NULL && (moment->tool->effects & EFFECT_RUNS) != 0) {
 		value_set_str(response, "stdout", buf_str(&result->text));
 		value_set_text(response, "stderr", "");
 		value_set_boolean(response, "interrupted",
@@ -683,7 +683,7 @@ size_t hook_run_play(const struct hook_options *options, struct session *session
 		.agent_name = session_policy(session)->name,
 	};
 	struct runs runs = {.options = options, .moment = &moment, .transcript_fd = -1};
-	struct hook_calls calls;
+	struct hook_calls calls = {0};
 	size_t count;
 
 	tool_result_init(&result);
