@@ -1379,6 +1379,23 @@ def a_hook_leaves_a_call_to_the_person():
 
 
 @tap.case
+def a_hook_keeps_a_conversation_from_being_summarised():
+    refuses = "grep -q 'manual.*\"custom_instructions\":\"the names\"' && { echo not now >&2; exit 2; }; exit 0"
+    with Chat(SUMS, config=hooked("PreCompact", refuses)) as tty:
+        for prompt, answer in ((b"first\r", "One."), (b"second\r", "Two.")):
+            tty.type(prompt)
+            tty.shows(answer)
+            tty.prompt()
+        tty.type(b"/compact the names\r")
+        tty.shows("not now")
+        tty.prompt()
+        tty.type(b"/compact\r")
+        tty.shows("The conversation is summarised: some ")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
 def a_hook_refuses_a_prompt_and_the_next_one_is_sent():
     with Chat(config=hooked("UserPromptSubmit", "grep -q hunter2 && { echo no passwords here >&2; exit 2; }; exit 0")) as tty:
         tty.type(b"it is hunter2\r")
