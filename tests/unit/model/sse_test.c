@@ -158,7 +158,7 @@ static void an_event_has_an_id_when_it_is_whole(void **state)
 	assert_true(sse_feed(sse, STR("\ndata: y\n\nretry: soon\n"), NULL));
 	assert_string_equal(sse_last_id(sse), "a");
 	assert_int_equal(sse_retry_ms(sse), 250);
-	assert_true(sse_feed(sse, (struct str){"id: b\0c\n\nid: d", 15}, NULL));
+	assert_true(sse_feed(sse, (struct str){"id: b\0c\n\nid: d", 14}, NULL));
 	assert_string_equal(sse_last_id(sse), "a");
 	assert_true(sse_feed(sse, STR("\n\n"), NULL));
 	assert_string_equal(sse_last_id(sse), "d");
