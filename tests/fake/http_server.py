@@ -14,6 +14,7 @@ import http.server
 import json
 import secrets
 import socket
+import ssl
 import threading
 import time
 import urllib.parse
@@ -39,7 +40,8 @@ TOOLS = [
 class Server:
     """One server; `close` ends it."""
 
-    def __init__(self, era="both"):
+    def __init__(self, era="both", certificate=None):
+        """CERTIFICATE: a file with a key and its certificate; then the server speaks TLS."""
         self.era = era
         self.streams = True
         self.json_pretty = False
@@ -90,8 +92,12 @@ class Server:
                 pass
 
         self.httpd = Listener(("127.0.0.1", 0), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.httpd.socket = context.wrap_socket(self.httpd.socket, server_side=True)
         self.port = self.httpd.server_address[1]
-        self.origin = f"http://127.0.0.1:{self.port}"
+        self.origin = f"http{'s' if certificate else ''}://127.0.0.1:{self.port}"
         self.url = self.origin + "/mcp"
         threading.Thread(target=self.httpd.serve_forever, args=(0.02,), daemon=True).start()
 

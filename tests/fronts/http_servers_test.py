@@ -300,6 +300,25 @@ def its_notices_are_heard_again_after_a_lost_stream(here):
             talk.end()
 
 
+@place
+def a_certificate_must_be_known(here):
+    both = os.path.join(here.root, "both.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-nodes", "-keyout", both + ".key", "-out", both + ".crt", "-days", "2", "-subj", "/CN=t",
+                    "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    with open(both, "w", encoding="utf-8") as file:
+        for part in ".key", ".crt":
+            with open(both + part, encoding="utf-8") as read:
+                file.write(read.read())
+    with http_server.Server(certificate=both) as server:
+        here.configure(server.url)
+        done = here.run("servers", "test", "web")
+        assert done.returncode == 1 and "cannot be reached: SSL certificate problem" in done.stderr, done
+        assert not server.log
+        here.env["SSL_CERT_FILE"] = both + ".crt"
+        assert here.call("web_echo", HI).stdout == "hi\n"
+
+
 # Servers that do not behave.
 
 @place
