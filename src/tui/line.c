@@ -596,9 +596,10 @@ static void move(struct buf *out, size_t from, size_t to)
 
 static void move_to_column(struct buf *out, size_t column)
 {
-	(void)buf_addc(out, '\r');
 	if (column > 0)
-		(void)buf_addf(out, "\x1b[%zuC", column);
+		(void)buf_addf(out, "\x1b[%zuG", column + 1);
+	else
+		(void)buf_addc(out, '\r');
 }
 
 /*

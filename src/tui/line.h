@@ -174,7 +174,7 @@ void line_to_draft(struct line *line);
  * from one set of rows to another. Rows are broken here, never by the terminal, and only
  * changed rows are written again. Pure.
  *
- * Sequences: ECMA-48 CUU, CUD, CUF, EL, ED; SGR when there is colour.
+ * Sequences: ECMA-48 CUU, CUD, CHA, EL, ED; SGR when there is colour.
  */
 
 struct line_look {

@@ -385,9 +385,8 @@ static void insert(const struct live *live, struct str whole, size_t count, stru
 			(void)buf_adds(out, "\r\n");
 		(void)buf_addstr(out, row);
 	}
-	(void)buf_addf(out, "\r\x1b[%zuB", live->shown.row + 1);
-	if (live->shown.column > 0)
-		(void)buf_addf(out, "\x1b[%zuC", live->shown.column);
+	(void)buf_addf(out, "\x1b[%zuB\x1b[%zuG", live->shown.row + 1,
+		       live->shown.column + 1);
 }
 
 /* Remember TEXT, which was printed. */

@@ -1362,6 +1362,9 @@ static void screen_show_activity(struct screen *screen)
 	if (!screen->gone && (live || !screen->line_open) &&
 	    screen_activity(screen, &label, &since_ms)) {
 		elapsed_ms = clock_now_ms() - since_ms;
+		/* Words that come show that something is under way: only the seconds change. */
+		if (live && screen->line_open)
+			elapsed_ms -= elapsed_ms % 1000;
 		if (live)
 			screen_live_spinner(screen, label.data, elapsed_ms);
 		else if (elapsed_ms >= SCREEN_SPINNER_AFTER_MS)

@@ -58,7 +58,7 @@ static void terminal_obey(struct terminal *terminal, size_t number, char what)
 		check(number > 0 && terminal->row + number < terminal->there);
 		terminal->row += number;
 		break;
-	case 'C':
+	case 'G':
 		check(terminal->coming.size == 0);
 		terminal->fresh = false;
 		break;

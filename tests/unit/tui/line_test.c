@@ -796,12 +796,12 @@ static void only_what_changed_is_written(void **state)
 	type(&desk, "!");
 	line_frame_compose(&wanted, &desk.line, &look);
 	line_frame_change(&shown, &wanted, &out);
-	assert_string_equal(out.data, "!\r\x1b[6C");
+	assert_string_equal(out.data, "!\x1b[7G");
 	buf_clear(&out);
 	type(&desk, "\x7f\x7f");
 	line_frame_compose(&shown, &desk.line, &look);
 	line_frame_change(&wanted, &shown, &out);
-	assert_string_equal(out.data, "\r  tw\x1b[K\r\x1b[4C");
+	assert_string_equal(out.data, "\r  tw\x1b[K\x1b[5G");
 	line_frame_fini(&shown);
 	line_frame_fini(&wanted);
 	buf_fini(&out);
