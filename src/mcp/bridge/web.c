@@ -275,24 +275,24 @@ struct web_exchange *web_begin(struct web *web, const struct web_request *reques
 
 void web_abort(struct web_exchange *exchange)
 {
-	struct web *web = exchange ? exchange->web : NULL;
+	struct web_exchange **at;
+	struct web *web;
 
-	for (struct web_exchange **at = web ? &web->first : NULL; at && *at;
-	     at = &(*at)->next) {
-		if (*at == exchange) {
-			*at = exchange->next;
-			break;
-		}
-	}
 	if (!exchange)
 		return;
+	web = exchange->web;
+	at = &web->first;
+	while (*at && *at != exchange)
+		at = &(*at)->next;
+	if (*at)
+		*at = exchange->next;
 	if (exchange->easy) {
 		(void)web->curl.multi_remove_handle(web->multi, exchange->easy);
 		web->curl.easy_cleanup(exchange->easy);
 	}
 	/* A line may hold a token. */
-	for (struct curl_slist *at = exchange->headers; at; at = at->next)
-		explicit_bzero(at->data, strlen(at->data));
+	for (struct curl_slist *line = exchange->headers; line; line = line->next)
+		explicit_bzero(line->data, strlen(line->data));
 	web->curl.slist_free_all(exchange->headers);
 	buf_fini(&exchange->head);
 	free(exchange);

@@ -64,12 +64,8 @@ static const struct option_row login_options[] = {
 };
 
 static const struct option_row logout_options[] = {
-	OPTION_ROW_WORKSPACE,
-	OPTION_ROW_CONFIG,
-	OPTION_ROW_AGENT,
-	OPTION_ROW_LEVEL,
-	OPTION_ROW_HELP,
-	{0},
+	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT,
+	OPTION_ROW_LEVEL,     OPTION_ROW_HELP,   {0},
 };
 
 /* The settings of the server NAME; NULL: there is none, and it was said. */
@@ -409,17 +405,17 @@ static bool run_once(struct task *task, struct loop *loop, struct err *err)
 				  .carrier = "exec",
 				  .effects = EFFECT_RUNS,
 				  .internal = true};
-	auto_close int input = open("/dev/null", O_RDWR | O_CLOEXEC);
-	auto_close int output = open("/dev/null", O_RDWR | O_CLOEXEC);
-	auto_close int steer = -1;
+	auto_close int steer = -1, input = -1, output = -1;
 	struct session *session;
 	struct running *running;
 
 	bridged_close(task->bridged);
-	if (input < 0 || output < 0)
-		return err_set(err, errno, "/dev/null: %s", strerror(errno));
 	if (!bridged_open(task->bridged, &session, &steer, err))
 		return false;
+	input = open("/dev/null", O_RDWR | O_CLOEXEC);
+	output = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (input < 0 || output < 0)
+		return err_set(err, errno, "/dev/null: %s", strerror(errno));
 	arguments = bridged_arguments(task->bridged);
 	const struct request request = {.tool = exec.name,
 					.made = &exec,
