@@ -1296,6 +1296,17 @@ static bool covers(const struct cell_spec *spec, const char *path)
 	       path_within(spec->home, path);
 }
 
+/* Is PATH the real path of FD? */
+static bool is_real(int fd, const char *path)
+{
+	struct buf real;
+
+	buf_init(&real, PATH_MAX);
+	const bool same = fd_real_path(fd, &real) && strcmp(real.data, path) == 0;
+	buf_fini(&real);
+	return same;
+}
+
 static bool show(struct policy *policy, struct cell_spec *spec,
 		 const struct shape_shown *shown, struct err *err)
 {
@@ -1304,6 +1315,8 @@ static bool show(struct policy *policy, struct cell_spec *spec,
 
 	if (fd < 0)
 		return err_set(err, errno, "%s: %s", shown->source, strerror(errno));
+	if (shown->exact && !is_real(fd, shown->source))
+		return true;
 	if (spec_is_sealed(spec) && covers(spec, path))
 		return err_set(err, EINVAL,
 			       "nothing can be shown at %s: a cell stands on it", path);

@@ -83,6 +83,11 @@ struct shape_shown {
 	const char *why; /* the reason, for explanations of the view */
 	/* it is a layer: a file that root keeps for itself there is a file of the workspace */
 	bool layer;
+	/*
+	 * it lies where others write: it is shown only while `source` is its real path and leads
+	 * through no link, which could have been put there since the caller looked
+	 */
+	bool exact;
 };
 
 /* A home of the cell's own, in place of the project's private one. For L3 only. */

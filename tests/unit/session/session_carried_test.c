@@ -434,6 +434,32 @@ static void nothing_is_shown_over_what_a_cell_stands_on(void **state)
 	}
 }
 
+/* At /usr nothing can be shown, so a session that opens has left it out. */
+static void what_must_be_exact_is_not_shown_through_a_link(void **state)
+{
+	struct fixture *fixture = *state;
+	char link[sizeof(fixture->source) + 8];
+
+	(void)snprintf(link, sizeof(link), "%s.link", fixture->source);
+	assert_int_equal(symlink(fixture->source, link), 0);
+	for (int exact = 0; exact < 2; exact++) {
+		const struct shape_shown shown[] = {
+			{.source = link, .path = "/usr", .exact = exact != 0}, {0}};
+		const struct session_options options = {
+			.workspace = fixture->room.folder,
+			.take_policy = policy_new("test", fixture->room.folder),
+			.tools = fixture->tools,
+			.shown = shown,
+			.cancel_fd = -1};
+		struct session *session = NULL;
+		struct err err = {0};
+
+		assert_int_equal(session_open(&options, &session, &err), exact != 0);
+		session_close(session);
+	}
+	assert_int_equal(unlink(link), 0);
+}
+
 #define IN_SESSION(test) \
 	cmocka_unit_test_setup_teardown(test, open_session, close_session)
 
@@ -452,6 +478,7 @@ int main(int argc, char **argv)
 		IN_SESSION(a_worker_that_raves_harms_nobody),
 		IN_SESSION(what_is_shown_lies_at_its_path_and_is_read_only),
 		IN_SESSION(nothing_is_shown_over_what_a_cell_stands_on),
+		IN_SESSION(what_must_be_exact_is_not_shown_through_a_link),
 	};
 
 	session_role(argc, argv, table);
