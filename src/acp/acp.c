@@ -445,8 +445,10 @@ static struct value *modes_of(const struct acp_session *session)
 	return made;
 }
 
-static struct value *commands_now(void)
+/* The program's own commands, and what the person can call (front/extend/invoke.h). */
+static struct value *commands_now(const struct acp_session *session)
 {
+	const struct value *called = value_member(session->state, "commands");
 	struct value *made = value_new_array();
 
 	for (const struct acp_command *command = acp_commands; command->name != NULL;
@@ -462,6 +464,8 @@ static struct value *commands_now(void)
 		}
 		value_append(made, row);
 	}
+	for (size_t i = 0; i < value_count(called); i++)
+		value_append(made, value_ref(value_item(called, i)));
 	return made;
 }
 
@@ -632,7 +636,7 @@ static void end_opening(struct acp_session *session, const struct waiting *done)
 	value_set(result, "modes", modes_of(session));
 	answer(session->acp, done->id, result);
 	tell_state(session, "available_commands_update", "availableCommands",
-		   commands_now());
+		   commands_now(session));
 }
 
 static void end_setting(struct acp_session *session, const struct waiting *done,

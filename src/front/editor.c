@@ -17,6 +17,7 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/agents.h"
+#include "front/extend/invoke.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
@@ -41,6 +42,7 @@ enum {
 	/* After so many questions without an answer the editor is not asked in this turn. */
 	SILENCE_MAX = 3,
 	BUFFER_MAX = 4 << 20, /* a larger text is no work of a person's hands */
+	CALLED_MAX = 4 << 20, /* as of a prompt of `run` */
 	QUEUE_MAX = 32,
 	SENTENCE_MAX = 1 << 10,
 	SHOWN_MAX = 1 << 20, /* of a patch that a person wants to see */
@@ -99,13 +101,27 @@ static void add_name(void *context, const char *name)
 	value_append(context, value_new_text(name));
 }
 
+/* As ACP has them; what is typed behind the name is always taken. */
+static void add_command(void *context, const char *name, const char *description)
+{
+	struct value *row = value_new_object(), *input = value_new_object();
+
+	value_set_text(row, "name", name);
+	value_set_text(row, "description", description);
+	value_set_text(input, "hint", "text");
+	value_set(row, "input", input);
+	value_append(context, row);
+}
+
 /* The editor may want the next thing. FAILED: why the last one was not done; or NULL. */
 static void tell_idle(struct editor *editor, const char *failed)
 {
 	auto_value struct value *line = new_line("idle");
-	struct value *models = value_new_array();
+	struct value *models = value_new_array(), *commands = value_new_array();
 
 	setup_each_model(editor->setup, add_name, models);
+	invoke_each(editor->setup, add_command, commands);
+	value_set(line, "commands", commands);
 	value_set_text(line, "session", talk_id(editor->talk));
 	value_set_text(line, "agent", editor->setup->agent);
 	value_set_text(line, "model", talk_model_name(editor->talk));
@@ -589,22 +605,38 @@ static bool take_command(const struct editor *editor, const char *text)
 	return false;
 }
 
+/* One turn with TEXT, or with what it calls. NULL, or why it failed. */
+static const char *take_prompt(struct editor *editor, const char *text,
+			       const struct value *pictures)
+{
+	struct agent_outcome outcome;
+	const char *failed = NULL;
+	struct buf made;
+
+	buf_init(&made, CALLED_MAX);
+	editor->silence = 0;
+	const enum invoked invoked = invoke(editor->talk, text, &made);
+	if (invoked == INVOKED_FAILED)
+		failed = "Nothing was sent; the log of glovebox says why.";
+	else if (talk_turn(editor->talk, invoked == INVOKED ? made.data : text, pictures,
+			   &outcome) != CODE_DONE &&
+		 outcome.iterations == 0 && outcome.reason == AGENT_MODEL_FAILED)
+		failed = "The model did not answer; the log of glovebox says why.";
+	buf_fini(&made);
+	return failed;
+}
+
 static void do_one(struct editor *editor, const struct value *wish)
 {
 	const char *key = value_text(value_member(wish, "key"));
 	const char *to = value_text(value_member(wish, "to"));
 	const char *text = value_text(value_member(wish, "text"));
 	const char *failed = NULL;
-	struct agent_outcome outcome;
 
 	if (text != NULL && take_command(editor, text)) {
 		failed = NULL;
 	} else if (text != NULL) {
-		editor->silence = 0;
-		if (talk_turn(editor->talk, text, value_member(wish, "pictures"),
-			      &outcome) != CODE_DONE &&
-		    outcome.iterations == 0 && outcome.reason == AGENT_MODEL_FAILED)
-			failed = "The model did not answer; the log of glovebox says why.";
+		failed = take_prompt(editor, text, value_member(wish, "pictures"));
 	} else if (key == NULL || to == NULL) {
 		failed = "Nothing is wanted.";
 	} else if (strcmp(key, "mode") == 0) {
