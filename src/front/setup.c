@@ -19,6 +19,7 @@
 #include "cell/publish.h"
 #include "extend/extension.h"
 #include "front/agents.h"
+#include "front/extend/trusting.h"
 #include "front/extensions.h"
 #include "front/review/layered.h"
 #include "front/rules.h"
@@ -1111,9 +1112,13 @@ static bool read_servers(struct setup *setup, struct config *config,
 {
 	struct front_servers *servers = &setup->servers;
 	auto_value struct value *entry = value_new_object();
+	auto_value struct value *more =
+		flags->servers != NULL ? value_copy(flags->servers) : value_new_object();
 
-	if (!front_servers_read(servers, config, setup->config, setup->workspace,
-				flags->servers, err))
+	if (flags->serves && !flags->shipped_only && flags->policy_file == NULL &&
+	    !trusting_servers(setup, more, err))
+		return false;
+	if (!front_servers_read(servers, config, setup->config, setup->workspace, more, err))
 		return false;
 	if (servers->settings == NULL)
 		return true;

@@ -6,9 +6,12 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "base/value.h"
 #include "extend/extension.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "mcp/client/remotes.h"
+#include "policy/policy.h"
 #include "tui/console.h"
 #include "tui/paint.h"
 
@@ -211,6 +214,73 @@ bool trusting_decide(const struct setup *setup, const struct policy *policy,
 			fine = ask(setup->workspace, &trust, items, count, console,
 				   wake_fd, let_in, err);
 		free(items);
+	}
+	trust_fini(&trust);
+	brought_fini(&list);
+	return fine;
+}
+
+/* Servers of the workspace. */
+
+static bool is_any_server(const struct trust *trust)
+{
+	for (size_t i = 0; i < trust->count; i++) {
+		if (trust->entries[i].kind == BROUGHT_SERVER &&
+		    trust->entries[i].hash[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
+static void take_server(const struct brought *item, struct value *servers)
+{
+	auto_value struct value *alone = value_new_object();
+	auto_value struct value *entry = NULL;
+	struct err err = {0};
+
+	if (value_parse(str_of(item->text), 0, &entry, &err)) {
+		value_set(alone, item->name, value_ref(entry));
+		if (remotes_check(alone, &err)) {
+			if (value_member(servers, item->name) == NULL)
+				value_set(servers, item->name, value_copy(entry));
+			return;
+		}
+	}
+	(void)verb_complain(CODE_DONE, "a server of %s is left out: %s", item->file,
+			    err.text);
+}
+
+/* Read the servers with the rights of SETUP's policy, whose tools are not settled yet. */
+static bool read_servers(const struct setup *setup, struct brought_list *list,
+			 struct err *err)
+{
+	struct policy *policy = setup->policy;
+	const bool given = policy->tools.given;
+	bool fine;
+
+	/* The tools of servers are not known, and reading needs none. */
+	policy->tools.given = true;
+	fine = policy_paths_normal(policy, setup->workspace, err) &&
+	       brought_read(policy, BROUGHT_SERVER, NULL, setup_least_level(setup), list,
+			    err);
+	policy->tools.given = given;
+	return fine;
+}
+
+bool trusting_servers(const struct setup *setup, struct value *servers, struct err *err)
+{
+	struct brought_list list = {0};
+	struct trust trust = {0};
+	bool fine;
+
+	if (!brought_is_any(setup->workspace))
+		return true;
+	fine = trust_read(setup->workspace, &trust, err);
+	if (fine && is_any_server(&trust))
+		fine = read_servers(setup, &list, err);
+	for (size_t i = 0; fine && i < list.count; i++) {
+		if (trust_of(&trust, &list.items[i]) == TRUST_GIVEN)
+			take_server(&list.items[i], servers);
 	}
 	trust_fini(&trust);
 	brought_fini(&list);

@@ -31,6 +31,13 @@ bool trusting_open(struct setup *setup, struct console *console, int wake_fd, bo
 		   struct err *err);
 
 /*
+ * Add to SERVERS, an object, the servers of the workspace of SETUP that were let in, under names
+ * that it does not have. Their texts are used as they are: no variable of the person is put into
+ * them. One whose entry is wrong is left out, and named on standard error. SETUP has its policy.
+ */
+bool trusting_servers(const struct setup *setup, struct value *servers, struct err *err);
+
+/*
  * Ask the person about all that is not let in, also about what was put off before. POLICY: the
  * rights to read. *LET_IN: something was; it counts for setups that are opened from now on.
  */
