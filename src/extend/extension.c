@@ -9,7 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TOOLS = 1, PROMPT_MAX = 1 << 20 };
+enum {
+	TOOLS = 1,
+	PROMPT_MAX = 1 << 20,
+	OWN_MAX = 32 << 10 /* of the person's AGENTS.md */
+};
 
 const struct tool *const extension_rows[TOOLS + 1] = {
 	&skill_tool,
@@ -22,6 +26,7 @@ struct extension {
 	struct tool tools[TOOLS];
 	const struct tool **table, **table_before; /* a session may still use the last one */
 	struct shape_shown *shown;
+	struct buf told; /* the person's AGENTS.md; empty when there is none */
 	char *prompt;
 };
 
@@ -72,6 +77,7 @@ static void make_shown(struct extension *extension, const struct shape_shown *sh
 				.source = skill->folder,
 				.path = skill->folder,
 				.why = "skill",
+				.exact = true,
 			};
 	}
 }
@@ -80,6 +86,9 @@ struct extension *extension_open(const struct extension_options *options)
 {
 	struct extension *extension = memory_alloc(sizeof(*extension));
 
+	buf_init(&extension->told, OWN_MAX);
+	if (!own_instructions(options->config, &extension->told))
+		buf_clear(&extension->told);
 	add_all(extension, options);
 	make_shown(extension, options->shown);
 	for (size_t i = 0; i < TOOLS; i++)
@@ -97,6 +106,7 @@ void extension_close(struct extension *extension)
 	free(extension->table);
 	free(extension->table_before);
 	free(extension->shown);
+	buf_fini(&extension->told);
 	free(extension->prompt);
 	free(extension);
 }
@@ -158,6 +168,11 @@ const char *extension_prompt(struct extension *extension, const char *prompt)
 	if (prompt != NULL)
 		(void)buf_adds(&text, prompt);
 	(void)buf_end_line(&text);
+	if (extension->told.size > 0) {
+		(void)buf_adds(&text, "\nThe user tells every agent:\n\n");
+		(void)buf_addstr(&text, str_trim(buf_str(&extension->told)));
+		(void)buf_addc(&text, '\n');
+	}
 	skills_prompt(&extension->skills, &text);
 	while (text.size > 0 && text.data[text.size - 1] == '\n')
 		buf_truncate(&text, text.size - 1);

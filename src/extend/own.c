@@ -110,14 +110,13 @@ static void take_skills(struct brought_list *list, const char *before, const cha
 	buf_init(&place, PATH_MAX);
 	(void)buf_addf(&place, "%s/%s", before, path);
 	auto_close int folder = open_folder(AT_FDCWD, place.data);
-	const size_t size = place.size;
 	fd_names_read(&names, folder, NAMES_MAX, false);
 	for (size_t i = 0; folder >= 0 && i < names.count; i++) {
 		auto_close int below = open_folder(folder, names.items[i]);
 		struct brought *item = NULL;
 
-		buf_truncate(&place, size);
-		if (below >= 0 && buf_addf(&place, "/%s", names.items[i]))
+		/* A link may lead to it; its own path is where it is shown. */
+		if (below >= 0 && fd_real_path(below, &place))
 			item = add(list, BROUGHT_SKILL, names.items[i], place.data);
 		if (item == NULL)
 			continue;
@@ -179,4 +178,11 @@ void own_read(const char *config, const char *home, struct brought_list *list)
 	if (folder >= 0)
 		take_commands(list, folder, path.data, "", COMMANDS_DEPTH);
 	buf_fini(&path);
+}
+
+bool own_instructions(const char *config, struct buf *out)
+{
+	auto_close int folder = config != NULL ? open_folder(AT_FDCWD, config) : -1;
+
+	return folder >= 0 && read_text(folder, "AGENTS.md", out) == NULL;
 }

@@ -5,10 +5,16 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "extend/brought.h"
+
+#include <stdbool.h>
 
 /*
  * Read them into LIST, whose items have absolute names of files and no hashes. CONFIG: the folder
  * of the configuration; HOME: that of the person. Either may be NULL. Call brought_fini.
  */
 void own_read(const char *config, const char *home, struct brought_list *list);
+
+/* Append the AGENTS.md in the folder CONFIG, what the person tells each agent. False: none. */
+bool own_instructions(const char *config, struct buf *out);

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "base/text/text.h"
 #include "files/files.h"
 #include "tool/call.h"
@@ -382,8 +383,15 @@ static void read_skills(struct reading *reading, const char *path)
 		(void)buf_addf(&name, "%s/%s", path, names.items[i]);
 		/* A file beside the skills, such as a README, is none. */
 		if (reach_folder(reading, name.data, &below)) {
-			row = add_item(reading, "skill", names.items[i], name.data);
-			if (row != NULL)
+			/* A link may lead to it; its own path is where it is shown. */
+			const char *real =
+				path_relative(below.path.data,
+					      files_workspace(reading->call->files));
+
+			row = add_item(reading, "skill", names.items[i], real);
+			if (row != NULL && real[0] == '/')
+				set_problem(row, "it leads out of the workspace");
+			else if (row != NULL)
 				read_skill(reading, row, below.fd);
 			file_fini(&below);
 		}

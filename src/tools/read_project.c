@@ -1,7 +1,8 @@
 /*
  * read_project: the front's own tools that read files of a project: its texts for agents,
  * and spill files. The texts for agents are AGENTS.md, else CLAUDE.md, of each
- * folder from the workspace down to the agent's base. Only texts within bounds are read;
+ * folder from the workspace down to the agent's base, with the files that their lines `@path`
+ * name. Only texts within bounds are read;
  * anything else under such a name is skipped and reported.
  */
 
@@ -27,6 +28,8 @@ enum {
 	INSTRUCTIONS_MAX = 32 << 10,
 	/* The most folders on the way. When there are more, the deepest ones count. */
 	FOLDERS_MAX = 32,
+	/* A file named by a line `@path` may name others, so deep; a circle ends there. */
+	INCLUDED_DEPTH = 5,
 };
 
 static const char *const names[] = {"AGENTS.md", "CLAUDE.md"};
@@ -71,6 +74,78 @@ static bool read_some(int fd, size_t max, struct buf *content, struct err *err)
 	return true;
 }
 
+/*
+ * Read the text of FILE into CONTENT, as far as there is room. False: it is none, and *WHY says so.
+ */
+static bool read_text(const struct instructions *instructions, const struct file *file,
+		      struct buf *content, const char **why, struct err *err)
+{
+	/* Read some bytes more, so that a cut character can be recognised. */
+	if (!read_some(file->fd, instructions->room + 4, content, err)) {
+		*why = err->text;
+		return false;
+	}
+	*why = "no text in UTF-8";
+	return memchr(content->data, '\0', content->size) == NULL &&
+	       text_is_utf8(str_part(buf_str(content), 0,
+				     text_character_border(buf_str(content),
+							   instructions->room)));
+}
+
+static void add_lines(struct instructions *instructions, const char *path,
+		      struct str text, unsigned depth, struct buf *out);
+
+/* Add the text of NAME, which a line of the file PATH names. False: it cannot be read. */
+static bool include(struct instructions *instructions, const char *path, struct str name,
+		    unsigned depth, struct buf *out)
+{
+	const char *slash = strrchr(path, '/');
+	struct buf place, content;
+	struct err err = {0};
+	const char *why = err.text;
+	struct file file;
+	bool fine;
+
+	buf_init(&place, PATH_MAX);
+	buf_init(&content, INSTRUCTIONS_MAX + 4);
+	file_init(&file);
+	if (slash != NULL)
+		(void)buf_add(&place, path, (size_t)(slash - path) + 1);
+	(void)buf_addstr(&place, name);
+	fine = files_reach(instructions->call->files, place.data, FILES_READ, &file, &err) &&
+	       read_text(instructions, &file, &content, &why, &err);
+	if (fine) {
+		buf_truncate(&content,
+			     text_character_border(buf_str(&content), instructions->room));
+		instructions->room -= content.size;
+		add_lines(instructions, place.data, buf_str(&content), depth + 1, out);
+	} else {
+		skip(instructions, place.data, why);
+	}
+	file_fini(&file);
+	buf_fini(&content);
+	buf_fini(&place);
+	return fine;
+}
+
+/* Add TEXT of the file PATH; a line `@path` stands for the file that it names, if there is one. */
+static void add_lines(struct instructions *instructions, const char *path,
+		      struct str text, unsigned depth, struct buf *out)
+{
+	struct str line;
+
+	while (str_next_line(&text, &line)) {
+		const struct str named = str_trim(line);
+
+		if (depth < INCLUDED_DEPTH && named.size > 1 && named.data[0] == '@' &&
+		    memchr(named.data, ' ', named.size) == NULL &&
+		    include(instructions, path, str_part(named, 1, named.size), depth, out))
+			continue;
+		(void)buf_addstr(out, line);
+		(void)buf_addc(out, '\n');
+	}
+}
+
 static void take_text(struct instructions *instructions, const char *path,
 		      const struct file *file, struct buf *content, struct buf *out)
 {
@@ -79,12 +154,11 @@ static void take_text(struct instructions *instructions, const char *path,
 
 	buf_truncate(content, text_character_border(buf_str(content), instructions->room));
 	(void)buf_addf(out, "## %s\n\n", path);
-	(void)buf_addstr(out, buf_str(content));
-	(void)buf_end_line(out);
+	instructions->room -= content->size;
+	add_lines(instructions, path, buf_str(content), 0, out);
 	if (size > content->size)
 		(void)buf_addf(out, "[… %zu bytes left out: read %s for the rest]\n",
 			       size - content->size, path);
-	instructions->room -= content->size;
 	value_set_text(row, "path", path);
 	value_set_integer(row, "bytes", (int64_t)size);
 	value_set_integer(row, "left_out", (int64_t)(size - content->size));
@@ -97,6 +171,7 @@ static bool take_file(struct instructions *instructions, const char *path, struc
 	struct file file;
 	struct buf content;
 	struct err err = {0};
+	const char *why = err.text;
 	bool reached;
 
 	file_init(&file);
@@ -108,14 +183,8 @@ static bool take_file(struct instructions *instructions, const char *path, struc
 		return err.code != ENOENT;
 	}
 	buf_init(&content, INSTRUCTIONS_MAX + 4);
-	/* Read some bytes more, so that a cut character can be recognised. */
-	if (!read_some(file.fd, instructions->room + 4, &content, &err))
-		skip(instructions, path, err.text);
-	else if (memchr(content.data, '\0', content.size) ||
-		 !text_is_utf8(str_part(buf_str(&content), 0,
-					text_character_border(buf_str(&content),
-							      instructions->room))))
-		skip(instructions, path, "no text in UTF-8");
+	if (!read_text(instructions, &file, &content, &why, &err))
+		skip(instructions, path, why);
 	else if (str_trim(buf_str(&content)).size > 0)
 		take_text(instructions, path, &file, &content, out);
 	buf_fini(&content);

@@ -30,6 +30,7 @@ class Terminal(Home):
                  looked_at=True, answers=True, rewraps=True):
         super().__init__("glovebox-terminal-")
         for name, text in (files or {}).items():
+            os.makedirs(os.path.dirname(os.path.join(self.work, name)), exist_ok=True)
             with open(os.path.join(self.work, name), "w", encoding="utf-8") as file:
                 file.write(text)
         self.master, self.slave = pty.openpty()

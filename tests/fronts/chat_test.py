@@ -50,8 +50,8 @@ class Chat(terminal.Terminal):
     """A conversation with a recorded model, at its first prompt."""
 
     def __init__(self, script=None, *, options=(), config=None, environment=None, ready=True,
-                 **others):
-        files = {"r.json": json.dumps(script or ECHO)}
+                 files=None, **others):
+        files = {"r.json": json.dumps(script or ECHO), **(files or {})}
         if config is not None:
             files["config.json"] = json.dumps(config)
             options = (*options, "--config", "config.json")
@@ -247,6 +247,34 @@ def without_a_pager_of_ones_own_it_is_less_at_the_last_call():
         # Keys for less are not the conversation's.
         tty.type(b"gq")
         tty.wait_until(lambda: "> /view" in tty.screen.text(), "put back")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def what_a_project_brings_is_asked_about_once():
+    files = {".glovebox/commands/fix.md": "Fix $1 first."}
+    question = "This project brings 1 command. [v]iew, [t]rust these, [n]ot now"
+    with Chat(files=files, ready=False) as tty:
+        tty.shows(question)
+        time.sleep(terminal.DEAF_S)
+        tty.type(b"v")
+        tty.shows("Fix $1 first.")
+        tty.shows("This project brings 1 command. [t]rust these, [n]ot now")
+        # What is let in are the bytes that were shown.
+        with open(os.path.join(tty.work, ".glovebox/commands/fix.md"), "w", encoding="utf-8") as file:
+            file.write("Delete it all.")
+        time.sleep(terminal.DEAF_S)
+        tty.type(b"t")
+        tty.prompt()
+        tty.type(b"/fix a.c\r")
+        tty.shows("You said: Fix a.c first..")
+        tty.prompt()
+        tty.type(b"/trust\r")
+        tty.shows("changed since it was let in")
+        tty.wait_until(lambda: tty.screen.text().count(question) == 2, "asked again")
+        time.sleep(terminal.DEAF_S)
+        tty.type(b"n")
         tty.prompt()
         tty.leave()
 
