@@ -336,7 +336,7 @@ class Conversation:
         if what < 0.45:
             self.print()
         elif what < 0.65:
-            self.play.order("keys " + self.random.choice(("word ", "longer words here ", "\\e[D", "\\n", self.play.words[-1], self.play.words[4], "\x7f", "\x15")))
+            self.play.order("keys " + self.random.choice(("word ", "longer words here ", "\\e[D", "\\r", self.play.words[-1], self.play.words[4], "\x7f", "\x15")))
         elif what < 0.80:
             self.play.order("status " + self.random.choice(("", "", "| 3.1 s  bash make test" + " more" * 30)))
         elif what < 0.90:

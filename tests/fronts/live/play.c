@@ -40,6 +40,7 @@ static void read_escapes(struct str text, struct buf *out)
 			c = (char)(c == 'n'   ? '\n'
 				   : c == 'e' ? '\x1b'
 				   : c == 't' ? '\t'
+				   : c == 'r' ? '\r'
 					      : c);
 		}
 		(void)buf_addc(out, c);
