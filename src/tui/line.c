@@ -1080,7 +1080,7 @@ void line_replace(struct line *line, struct str typed)
 	struct buf clean;
 
 	buf_init(&clean, LINE_BYTES_MAX);
-	insets_add_clean(typed, &clean);
+	insets_add_again(&line->insets, typed, &clean);
 	if (!clean.overflowed) {
 		changes_begin(&line->changes);
 		line_set(line, buf_str(&clean));
@@ -1404,7 +1404,7 @@ static void take_pasted(struct line *line)
 		refuse_length(line);
 	else if (!insets_are_for(pasted) || insets_are_in(pasted) ||
 		 !inset_paste(line, pasted, &inset)) {
-		if (!take_pictures(line, pasted))
+		if (str_trim(pasted).size == 0 || !take_pictures(line, pasted))
 			insert_foreign(line, pasted);
 	} else {
 		insert(line, buf_str(&inset));

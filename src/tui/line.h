@@ -158,7 +158,7 @@ enum line_result line_take(struct line *line, enum typing_key key, struct str ty
 void line_insert(struct line *line, struct str typed);
 /* Insert TEXT, whose insets are those of INSETS. */
 void line_insert_with(struct line *line, const struct insets *insets, struct str text);
-/* Replace the text by TYPED, as line_insert does. */
+/* Replace the text by TYPED, in which the labels of its pictures stand for them. */
 void line_replace(struct line *line, struct str typed);
 /* Show SENTENCE below the text until the next key. */
 void line_set_hint(struct line *line, const char *sentence);

@@ -12,6 +12,7 @@ import tempfile
 import termios
 import threading
 import time
+import zlib
 
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
@@ -446,6 +447,71 @@ def a_change_is_undone_and_a_text_is_put_away():
         tty.shows("Escape again goes back to an earlier prompt")
         tty.typed(b"x\x7f", ">", 2)
         tty.leave()
+
+
+def picture():
+    """A PNG of one point."""
+    def chunk(kind, data):
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", bytes.fromhex("00000001000000010800000000")) +
+            chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b""))
+
+
+def prompts_of(tty):
+    """The events of the last session that begin a turn."""
+    done = tap.run([GLOVEBOX, "sessions", "export", "last"], cwd=tty.work, env=tty.variables)
+    return [json.loads(line) for line in done.stdout.splitlines() if '"turn_began"' in line]
+
+
+@tap.case
+def a_path_of_a_picture_that_is_pasted_is_the_picture():
+    with Chat() as tty:
+        place = os.path.join(tty.work, "a b.PNG")
+        with open(place, "wb") as file:
+            file.write(picture())
+        paths = (place, place.replace(" ", "\\ "), f"'{place}' ", "file://" + place.replace(" ", "%20"))
+        for number, path in enumerate(paths, 1):
+            tty.type(pasted(path.encode()))
+            tty.shows(f"> [picture {number}: a b.PNG: PNG, 1×1, 6")
+            tty.typed(b"\x7f", ">", 2)
+            tty.typed(b"\x03", ">", 2)
+        tty.type(b"see " + pasted(f"'{place}' '{place}'".encode()) + b" there\r")
+        tty.shows("You said: see [picture 5: a b.PNG:")
+        tty.prompt()
+        # A path of no picture is text, and one of a broken picture says why it is.
+        tty.typed(pasted(b"/nowhere/x.png"), "> /nowhere/x.png", 16)
+        with open(place, "wb") as file:
+            file.write(picture()[:-9])
+        tty.type(b"\x03" + pasted(place.encode()))
+        tty.shows("a b.PNG: ")
+        tty.wait_until(lambda: tty.row().endswith("a b.PNG"), "the path as text")
+        tty.typed(b"\x03", ">", 2)
+        tty.leave()
+        told, = prompts_of(tty)
+        assert len(told["pictures"]) == 2, told.keys()
+
+
+@tap.case
+def a_picture_in_the_clipboard_is_taken_by_the_persons_program():
+    with Chat(ready=False) as tty:
+        tty.process.kill()
+        tty.process.wait()
+        with open(os.path.join(tty.work, "p.png"), "wb") as file:
+            file.write(picture())
+        tools = os.path.join(tty.home, "tools")
+        os.makedirs(tools)
+        with open(os.path.join(tools, "xclip"), "w", encoding="ascii") as file:
+            file.write('#!/bin/sh\ncase "$*" in *image/png*) exec cat p.png;; esac\nexit 1\n')
+        os.chmod(os.path.join(tools, "xclip"), 0o755)
+        for display in ({}, {"DISPLAY": ":7"}):
+            tty.variables = {**tty.variables, **display, "PATH": tools + ":" + os.environ["PATH"]}
+            tty.variables.pop("WAYLAND_DISPLAY", None)
+            tty.run_again()
+            tty.prompt()
+            tty.type(b"\x16")
+            tty.shows("> [picture 1: clipboard: PNG, 1×1" if display else "no picture is in the clipboard")
+            tty.typed(b"\x03", ">", 2)
+            tty.leave()
 
 
 @tap.case

@@ -2,7 +2,6 @@
 
 #include "front/verbs/run.h"
 
-#include "agent/history.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -10,13 +9,13 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "base/text/text.h"
 #include "front/chat.h"
 #include "front/conversation/aside.h"
 #include "front/conversation/mentions.h"
 #include "front/extend/invoke.h"
 #include "front/output/appearance.h"
 #include "front/output/formats.h"
+#include "front/pictures.h"
 #include "front/review/decided.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
@@ -42,9 +41,6 @@
 
 /* A longer prompt should be a file in the workspace. */
 enum { PROMPT_MAX = 4 << 20 };
-
-/* Pictures of a prompt: half of those that a conversation keeps (agent/history.h). */
-enum { PICTURES_MAX = 10 };
 
 /* clang-format off */
 #define EVENT_OPTION_ROWS \
@@ -221,71 +217,17 @@ static int run_resumed(const struct run *run)
 	return code;
 }
 
-/* Read a picture of the person's; the content alone says what the file is. */
-static bool read_picture(const char *path, struct value **item, struct err *err)
-{
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct picture picture;
-	struct buf bytes, text;
-	struct stat st;
-	bool good;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, errno, "--image %s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, EINVAL, "--image %s: this is no file", path);
-	if (st.st_size > PICTURE_BYTES_MAX)
-		return err_set(err, EFBIG,
-			       "--image %s: models take pictures of at most " PICTURE_MOST_TEXT
-			       ": make it smaller, with magick for example",
-			       path);
-	buf_init(&bytes, PICTURE_BYTES_MAX);
-	buf_init(&text, PATH_MAX + 128);
-	good = fd_read_all(fd, &bytes, path, err);
-	if (good && !picture_read(buf_str(&bytes), &picture, err))
-		good = err_while(err, "--image %s", path);
-	if (good && !picture_fits(&picture, bytes.size))
-		good = err_set(err, EFBIG,
-			       "--image %s: models take pictures of at most " PICTURE_MOST_TEXT
-			       ": make it smaller, with magick for example",
-			       path);
-	if (good) {
-		text_add_name(&text, str_of(path_base_name(path)));
-		(void)buf_adds(&text, ": ");
-		picture_describe(&picture, bytes.size, &text);
-		*item = picture_value(&picture, buf_str(&bytes));
-		value_set_str(*item, "text", buf_str(&text));
-	}
-	buf_fini(&text);
-	buf_fini(&bytes);
-	return good;
-}
-
-/* The pictures of --image. All of them must go into one request (agent/history.h). */
+/* The pictures of --image. */
 static bool read_pictures(const struct options *options, struct value **pictures,
 			  struct err *err)
 {
 	const char *const *paths = options_texts(options, "image");
-	size_t bytes = 0;
 
 	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
-		struct value *item = NULL;
-
-		if (i == PICTURES_MAX)
-			return err_set(err, E2BIG,
-				       "--image: at most %d pictures go with a prompt",
-				       PICTURES_MAX);
-		if (!read_picture(paths[i], &item, err))
-			return false;
-		bytes += value_str(value_member(item, "data")).size;
-		if (*pictures == NULL)
-			*pictures = value_new_array();
-		value_append(*pictures, item);
+		if (!pictures_add_file(paths[i], pictures, err))
+			return err_while(err, "--image");
 	}
-	return bytes <= HISTORY_PICTURE_BYTES ||
-	       err_set(err, E2BIG,
-		       "--image: the pictures of a prompt may have 12 MiB together: make them "
-		       "smaller, or send some with another prompt");
+	return true;
 }
 
 /* The form of --output-format in FORMATS; NULL: the screen, or --json. */
@@ -654,6 +596,7 @@ static int converse(const struct options *options, const char *resume)
 		  (struct line_completer){.complete = chat_complete,
 					  .hint = chat_hint,
 					  .context = &chat});
+	chat.line.camera.pictures = pictures_taken;
 	paint_init(&chat.paint);
 	chat.paint.colour = look.colour;
 	chat.paint.unicode = look.unicode;

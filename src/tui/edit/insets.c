@@ -185,6 +185,40 @@ void insets_add_shown(const struct insets *insets, struct str text, struct buf *
 	}
 }
 
+/* The number of the picture whose label TEXT begins with; the count: of none. */
+static size_t labelled(const struct insets *insets, struct str text)
+{
+	size_t at = 0;
+
+	while (at < insets->count && (insets->items[at].picture == NULL ||
+				      !str_starts(text, str_of(insets->items[at].label))))
+		at++;
+	return at;
+}
+
+void insets_add_again(const struct insets *insets, struct str text, struct buf *out)
+{
+	while (text.size > 0) {
+		const size_t at = str_find(text, STR("[picture "), 0);
+		const size_t before = at != SIZE_MAX ? at : text.size;
+		const struct str rest = str_part(text, before, text.size);
+		const size_t found = labelled(insets, rest);
+
+		insets_add_clean(str_part(text, 0, before), out);
+		text = rest;
+		if (rest.size == 0)
+			return;
+		if (found < insets->count)
+			text_add_code((uint32_t)(FIRST_CODE + found), out);
+		else
+			(void)buf_addc(out, '[');
+		text = str_part(text,
+				found < insets->count ? strlen(insets->items[found].label)
+						      : 1,
+				text.size);
+	}
+}
+
 size_t insets_whole_size(const struct insets *insets, struct str text)
 {
 	const struct inset *inset;

@@ -61,6 +61,8 @@ const struct inset *insets_at(const struct insets *insets, struct str text);
 bool insets_add_whole(const struct insets *insets, struct str text, struct buf *out);
 /* Append TEXT as it is shown: each inset as its label. */
 void insets_add_shown(const struct insets *insets, struct str text, struct buf *out);
+/* Append TEXT, which was shown to the person elsewhere: the labels of pictures are insets again. */
+void insets_add_again(const struct insets *insets, struct str text, struct buf *out);
 /* The size of what insets_add_whole appends. */
 size_t insets_whole_size(const struct insets *insets, struct str text);
 /* The pictures in TEXT as an array, in their order; NULL: there is none. The caller frees it. */

@@ -479,6 +479,30 @@ static void a_pasted_path_of_a_picture_is_an_inset(void **state)
 	desk_close(&desk);
 }
 
+static void a_text_that_was_edited_elsewhere_keeps_its_pictures(void **state)
+{
+	static const char edited[] = "new [picture 1: /a.png] [picture 2: /a.png] [x";
+	struct desk desk = desk_open();
+	struct value *pictures;
+	struct buf whole;
+
+	(void)state;
+	buf_init(&whole, 4096);
+	desk.line.camera.pictures = see;
+	paste(&desk, "/a.png");
+	line_replace(&desk.line, STR(edited));
+	has(&desk, "new \xef\xb7\x90 [picture 2: /a.png] [x|");
+	line_add_whole(&desk.line, &whole);
+	assert_string_equal(whole.data, edited);
+	pictures = line_pictures(&desk.line);
+	assert_int_equal(value_count(pictures), 1);
+	value_free(pictures);
+	type(&desk, "\x1f");
+	has(&desk, "\xef\xb7\x90|");
+	buf_fini(&whole);
+	desk_close(&desk);
+}
+
 static void insets_move_to_another_line(void **state)
 {
 	struct desk desk = desk_open(), other = desk_open();
@@ -913,6 +937,7 @@ int main(void)
 		cmocka_unit_test(characters_of_marks_from_outside_are_none),
 		cmocka_unit_test(a_paste_that_is_too_long_is_refused),
 		cmocka_unit_test(a_pasted_path_of_a_picture_is_an_inset),
+		cmocka_unit_test(a_text_that_was_edited_elsewhere_keeps_its_pictures),
 		cmocka_unit_test(insets_move_to_another_line),
 		cmocka_unit_test(escape_twice_puts_the_text_away_or_goes_back),
 		cmocka_unit_test(keys_for_others_are_results),
