@@ -7,8 +7,10 @@ COLOURS = {30: "#1e2127", 31: "#e06c75", 32: "#98c379", 33: "#e5c07b", 34: "#61a
            35: "#c678dd", 36: "#56b6c2", 37: "#dcdfe4", 90: "#7f848e"}
 TOKEN = re.compile(r"\x1b[=>M]|\x1b\[[0-9;?<>$]*[A-Za-z]|\x1b\\|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?<>$]*\Z|"
                    r"\x1b\][^\x07\x1b]*\x1b?\Z|\x1b\Z|[\s\S]")
+KEYBOARDS = {"\x1b[>1u": "kitty", "\x1b[<u": None, "\x1b[<8u": None, "\x1b[>4;1m": "other",
+             "\x1b[>4m": None}
 # Questions, the clipboard, and modes that change nothing of what is seen.
-UNSEEN = re.compile(r"\x1b\\|\x1b\[(\?u|>0q|<8u|>4m|\?(1004|2026|2027)\$p|c|\?(1|12|25|2026|1004)[hl]|[0-9;]*t)|"
+UNSEEN = re.compile(r"\x1b\\|\x1b\[(\?u|>0q|\?(1004|2026|2027)\$p|c|\?(1|12|25|2026|1004)[hl]|[0-9;]*t)|"
                     r"\x1b\](8;|11;\?|52;|9;|99;|777;).*|\x1b[=>]")
 
 
@@ -28,6 +30,7 @@ class Screen:
         self.wrapped = set()  # rows that go on in the next one
         self.colour, self.bold, self.dim = None, False, False
         self.pastes_marked = False
+        self.keyboard = None  # how it sends keys that have no bytes of their own
         self.modes = set()  # that are on: "\x1b[?2004"
         self.torn = ""
         self.other = None  # what the screen was before a program went to another one
@@ -103,6 +106,9 @@ class Screen:
     def obey(self, token):
         if token[-1] in "hl":
             self.modes = (self.modes | {token[:-1]}) if token[-1] == "h" else self.modes - {token[:-1]}
+        if token in KEYBOARDS:
+            self.keyboard = KEYBOARDS[token]
+            return
         if UNSEEN.fullmatch(token):
             return
         numbers = [int(number) for number in re.findall(r"\d+", token)]

@@ -14,6 +14,7 @@
 #include "process/loop.h"
 #include "process/pty.h"
 #include "tui/choose/list.h"
+#include "tui/edit/visual.h"
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/paint.h"
@@ -62,6 +63,21 @@ enum mode {
 	MODE_WATCHING, /* the thread keeps the keys; Ctrl+C is a signal */
 };
 
+/* How the terminal sends the keys that have no bytes of their own. */
+enum keyboard {
+	KEYBOARD_PLAIN,
+	KEYBOARD_KITTY, /* its protocol with flags 1: what would be told from nothing else */
+	KEYBOARD_OTHER, /* xterm's modifyOtherKeys 1 */
+};
+
+static const struct {
+	const char *on, *off;
+} keyboards[] = {
+	[KEYBOARD_PLAIN] = {"", ""},
+	[KEYBOARD_KITTY] = {"\x1b[>1u", "\x1b[<u"},
+	[KEYBOARD_OTHER] = {"\x1b[>4;1m", "\x1b[>4m"},
+};
+
 /* A theme that was chosen. Another thread may still print with one that is not any more. */
 struct chosen {
 	struct theme theme;
@@ -86,7 +102,8 @@ struct console {
 	bool early; /* what is there to be read was typed before the terminal was raw */
 	struct typing typing;
 	struct term term;
-	bool asked;            /* the terminal */
+	bool asked; /* the terminal */
+	enum keyboard keyboard;
 	struct chosen *chosen; /* the newest; NULL: none */
 	enum notify_way notify;
 	char *notify_words[NOTIFY_WORDS_MAX + 1];
@@ -229,6 +246,25 @@ static void mark(struct console *console, bool on)
 	buf_fini(&out);
 }
 
+/*
+ * Let the terminal send what the present mode can use. Where no line is edited, Ctrl+C has to be
+ * the byte for which the kernel sends a signal. The caller holds the lock.
+ */
+static void set_keyboard(struct console *console)
+{
+	const bool edits = console->mode == MODE_TYPING ||
+			   (console->mode == MODE_WATCHING && console->line != NULL);
+	const enum keyboard wanted = !edits || !console->term.answered ? KEYBOARD_PLAIN
+				     : console->term.has_keyboard      ? KEYBOARD_KITTY
+								       : KEYBOARD_OTHER;
+
+	if (wanted == console->keyboard || !console->look.terminal || !in_foreground())
+		return;
+	console_write(keyboards[console->keyboard].off);
+	console_write(keyboards[wanted].on);
+	console->keyboard = wanted;
+}
+
 /* Set the terminal to the mode of CONSOLE. The caller holds the lock. */
 static void apply(struct console *console)
 {
@@ -247,11 +283,15 @@ static void apply(struct console *console)
 	if (console->mode == MODE_TYPING)
 		settings.c_lflag &= ~(tcflag_t)ISIG;
 	/* Keys are signals again from here on, and one of them may end us. */
-	if (console->mode == MODE_BEFORE)
+	if (console->mode == MODE_BEFORE) {
+		set_keyboard(console);
 		mark(console, false);
+	}
 	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);
-	if (console->mode != MODE_BEFORE)
+	if (console->mode != MODE_BEFORE) {
 		mark(console, true);
+		set_keyboard(console);
+	}
 }
 
 /* The thread looks again at what it has to wait for. */
@@ -385,6 +425,7 @@ static void take_answer(struct console *console, struct str answer)
 	console->look.reflow = console->term.reflow;
 	live_set_terminal(console->live, &console->term);
 	apply_theme(console);
+	set_keyboard(console);
 }
 
 /* Append the first line of WAITING, as it is shown. */
@@ -539,7 +580,9 @@ static void obey_meanwhile(struct console *console, enum typing_key key, size_t 
 		live_clear(console->live, 0);
 		break;
 	case LINE_SUSPENDED:
+		break;
 	case LINE_EDITOR:
+		line_set_hint(line, "your editor can open the text when the agent rests");
 		break;
 	case LINE_REWIND:
 	case LINE_VIEWER:
@@ -905,6 +948,7 @@ void console_work(struct console *console, struct line *line)
 	(void)pthread_mutex_lock(&console->lock);
 	console->interrupted = false;
 	console->line = line;
+	set_keyboard(console);
 	live_start(console->live);
 	show_waiting(console);
 	show_meanwhile(console);
@@ -920,6 +964,7 @@ void console_rest(struct console *console)
 	if (console->line != NULL)
 		live_stop(console->live);
 	console->line = NULL;
+	set_keyboard(console);
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
@@ -1131,6 +1176,25 @@ static bool obey(struct console *console, enum line_result result,
 	return true;
 }
 
+/* Let the person edit LINE in their own editor. */
+static void edit_outside(struct console *console, struct line *line, int wake_fd)
+{
+	struct err err = {0};
+	struct buf text;
+
+	buf_init(&text, LINE_BYTES_MAX);
+	line_add_whole(line, &text);
+	erase(console);
+	console_set_mode(console, MODE_BEFORE);
+	const bool edited = visual_edit(&text, wake_fd, &err);
+	console_set_mode(console, MODE_TYPING);
+	if (edited)
+		line_replace(line, buf_str(&text));
+	else
+		line_set_hint(line, err.text);
+	buf_fini(&text);
+}
+
 /* Let others carry out ACTION, between turns. The typed rows are off the screen meanwhile. */
 static void act(struct console *console, struct line *line, enum line_result action)
 {
@@ -1187,7 +1251,9 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 			break;
 		if (result == LINE_SUSPENDED)
 			continue;
-		if (result >= LINE_EDITOR)
+		if (result == LINE_EDITOR)
+			edit_outside(console, line, wake_fd);
+		else if (result > LINE_EDITOR)
 			act(console, line, result);
 		/*
 		 * A paste comes in thousands of pieces: do not draw after each of them.
@@ -1341,6 +1407,7 @@ static size_t choice_of(enum typing_key key, struct str typed, const char *const
 	switch (key) {
 	case TYPING_ENTER:
 	case TYPING_NEW_LINE:
+	case TYPING_EDITOR:
 	case TYPING_ESCAPE:
 	case TYPING_INTERRUPT:
 	case TYPING_CANCEL:

@@ -515,6 +515,119 @@ def a_picture_in_the_clipboard_is_taken_by_the_persons_program():
 
 
 @tap.case
+def a_terminal_that_can_tell_keys_apart_does():
+    # Where it sends no bytes for which the kernel has signals, we send them.
+    for knows, stop in ((b"\x1b[?0u", b"\x1b[27u"), (b"\x1b[?0u", b"\x1b[99;5u"), (b"", b"\x03")):
+        keyboard = "kitty" if knows else "other"
+        with Chat(LONG, ready=False) as tty:
+            tty.knows = knows
+            tty.prompt()
+            tty.wait_until(lambda kind=keyboard: tty.screen.keyboard == kind, keyboard)
+            tty.typed(b"one\x1b[13;2utwo" if knows else b"one\x1b[27;2;13~two", "  two", 5)
+            tty.typed(b"\x1b[99;5u" if knows else b"\x03", ">", 2)
+            tty.type(b"go\r")
+            tty.wait_until(lambda: tty.children("sleep"), "running")
+            tty.type(stop)
+            tty.shows("Interrupted by the user.")
+            tty.prompt()
+            if stop == b"\x1b[27u":
+                tty.process.kill()
+                tty.end()
+                assert tty.is_as_before()
+            else:
+                tty.leave()
+            tty.wait_until(lambda: tty.screen.keyboard is None, "as before")
+
+
+EDITOR = """#!/bin/sh
+stat -c '%a' "$1" "${1%/*}" > seen
+cat "$1" >> seen
+case $(cat how) in
+change) printf 'changed: %s\\nsecond\\n' "$(cat "$1")" > "$1.new"; mv "$1.new" "$1";;
+fail) echo lost > "$1"; exit 3;;
+sleep) echo $$ > pid; exec sleep 600;;
+esac
+"""
+
+
+@tap.case
+def a_text_is_edited_in_the_persons_own_editor():
+    with Chat(ready=False) as tty:
+        tty.process.kill()
+        tty.process.wait()
+        place = os.path.join(tty.work, "my editor")
+        with open(place, "w", encoding="ascii") as file:
+            file.write(EDITOR)
+        os.chmod(place, 0o755)
+        def how(word):
+            with open(os.path.join(tty.work, "how"), "w", encoding="ascii") as file:
+                file.write(word)
+        tty.variables = {**tty.variables, "EDITOR": "'./my editor'", "TMPDIR": tty.home}
+        tty.variables.pop("VISUAL", None)
+        tty.variables.pop("XDG_RUNTIME_DIR", None)
+        tty.run_again()
+        tty.prompt()
+        with open(os.path.join(tty.work, "p.png"), "wb") as file:
+            file.write(picture())
+        how("change")
+        tty.typed(b"text", "> text", 6)
+        tty.type(pasted(os.path.join(tty.work, "p.png").encode()))
+        tty.shows("[picture 1: p.png")
+        tty.type(b"\x07")
+        tty.shows("> changed: text[picture 1: p.png")
+        tty.wait_until(lambda: tty.row() == "  second", "the second line")
+        with open(os.path.join(tty.work, "seen"), encoding="utf-8") as file:
+            seen = file.read()
+        assert seen.startswith("600\n700\ntext[picture 1: p.png: PNG, "), seen
+        tty.typed(b"\x1f\x7f", "> text", 6)
+        how("fail")
+        tty.type(b"\x07")
+        tty.shows("did not end well")
+        tty.wait_until(lambda: tty.row() == "> text", "as it was")
+        tty.type(b"!\r")
+        tty.says("text!")
+        # A signal for us ends the editor as well; nothing stays.
+        how("sleep")
+        tty.type(b"\x07")
+        tty.wait_until(lambda: os.path.exists(os.path.join(tty.work, "pid")), "in the editor")
+        tty.process.send_signal(signal.SIGTERM)
+        assert tty.end() == 128 + signal.SIGTERM
+        assert tty.is_as_before() and not glob.glob(os.path.join(tty.home, "glovebox-edit-*"))
+        tty.variables.pop("EDITOR")
+        tty.run_again()
+        tty.prompt()
+        tty.type(b"\x07")
+        tty.shows("set VISUAL or EDITOR")
+        tty.leave()
+
+
+@tap.case
+def an_editor_that_is_stopped_stops_us_and_goes_on_with_us():
+    with Chat(ready=False) as tty:
+        tty.process.kill()
+        tty.process.wait()
+        place = os.path.join(tty.work, "editor")
+        with open(place, "w", encoding="ascii") as file:
+            file.write('#!/bin/sh\ntouch here\nuntil test -e end; do sleep 0.05; done\necho more >> "$1"\n')
+        os.chmod(place, 0o755)
+        tty.variables = {**tty.variables, "VISUAL": "./editor"}
+        tty.run_again()
+        tty.prompt()
+        tty.typed(b"text\x0a", "", 2)
+        tty.type(b"\x07")
+        tty.wait_until(lambda: os.path.exists(os.path.join(tty.work, "here")), "in the editor")
+        # The kernel sends the signal: the editor has the terminal as it was.
+        tty.type(b"\x1a")
+        tty.wait_for_stop()
+        assert tty.is_as_before()
+        tty.process.send_signal(signal.SIGCONT)
+        go_on(tty)
+        tty.wait_until(lambda: tty.row() == "  more", "what the editor made of it")
+        tty.typed(b"\x03", ">", 2)
+        tty.leave()
+
+
+@tap.case
 def the_persons_file_gives_actions_other_keys():
     with Chat() as tty:
         tty.type(b"/keys\r")
