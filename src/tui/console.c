@@ -1185,8 +1185,9 @@ static void edit_outside(struct console *console, struct line *line, int wake_fd
 	buf_init(&text, LINE_BYTES_MAX);
 	line_add_whole(line, &text);
 	erase(console);
-	console_set_mode(console, MODE_BEFORE);
+	console_lend(console);
 	const bool edited = visual_edit(&text, wake_fd, &err);
+	console_take(console);
 	console_set_mode(console, MODE_TYPING);
 	if (edited)
 		line_replace(line, buf_str(&text));

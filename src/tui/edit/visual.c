@@ -89,6 +89,7 @@ static bool run(const char *path, int wake_fd, struct err *err)
 		.argv = argv,
 		.environment = (const char *const *)environ,
 		.fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
+		.is_job = controlled,
 		.joins_group = !controlled,
 		.ends_with_us = true,
 	};
