@@ -95,6 +95,13 @@ class Chat(terminal.Terminal):
         self.wait_until(lambda: self.row() == row and self.screen.column == column,
                         f"{row!r} with the cursor in {column}")
 
+    def command(self, text, shown):
+        """Send the command TEXT, whose answer has SHOWN, which may stand above as well."""
+        self.typed(text.encode(), f"> {text}", 2 + len(text))
+        self.type(b"\r")
+        self.wait_until(lambda: shown in self.latest(f"> {text}\n"), f"shown: {shown!r}")
+        self.prompt()
+
     def says(self, prompt):
         """What the model was told, as it quotes it."""
         self.shows(f"You said: {prompt}.")
@@ -1329,9 +1336,7 @@ def a_change_is_shown_and_undone():
         tty.type(b"write it\r")
         tty.shows("1 changed file")
         tty.prompt()
-        tty.type(b"\x0c/diff\r")
-        tty.wait_until(lambda: re.search(r"> /diff\n[^>]*\+two", tty.screen.text()), "the change")
-        tty.prompt()
+        tty.command("/diff", "+two")
         green = [cell for line in tty.screen.lines for cell in line if cell[1] == "#98c379"]
         assert len(green) >= len("+one+two")
         tty.type(b"/undo\r")
@@ -1424,9 +1429,7 @@ def other_hands_know_what_the_first_have_changed():
         tty.type(b"/agent looker\r")
         tty.shows("goes on with the agent looker")
         tty.prompt()
-        tty.type(b"\x0c/diff\r")
-        tty.shows("+two")
-        tty.prompt()
+        tty.command("/diff", "+two")
         # It may write nothing; what the default agent made is undone with that one's rights.
         tty.type(b"/undo\r")
         tty.shows("The person has undone a step of yours:")
@@ -1885,9 +1888,7 @@ def the_layer_of_a_conversation_is_shown_landed_and_gone_on_with():
         tty.shows("f0  +1 -0")
         tty.prompt()
         assert "Somebody works" not in tty.screen.text()
-        tty.type(b"/review --diff f0\r")
-        tty.wait_until(lambda: re.search(r"--diff f0\n[^>]*\+0", tty.screen.text()), "the change")
-        tty.prompt()
+        tty.command("/review --diff f0", "+0")
         tty.type(b"/review --json\r")
         tty.shows("and not --json.")
         tty.prompt()
@@ -1905,9 +1906,7 @@ def the_layer_of_a_conversation_is_shown_landed_and_gone_on_with():
         tty.shows("Turn 3.")
         tty.prompt()
         assert open(os.path.join(tty.work, "a"), encoding="ascii").read() == "0\n"
-        tty.type(b"/review land\r")
-        tty.shows("! to the model: The person has landed the layer:")
-        tty.prompt()
+        tty.command("/review land", "! to the model: The person has landed the layer:")
         assert open(os.path.join(tty.work, "a"), encoding="ascii").read() == "0\n2\n"
         tty.type(b"\x0cgo on\r")
         tty.shows("Turn 5.")
