@@ -595,6 +595,7 @@ def a_text_is_edited_in_the_persons_own_editor():
         tty.says("text!")
         # A signal for us ends the editor as well; nothing stays.
         how("sleep")
+        tty.wait_until(lambda: not termios.tcgetattr(tty.slave)[3] & termios.ISIG, "at the prompt")
         tty.type(b"\x07")
         tty.wait_until(lambda: os.path.exists(os.path.join(tty.work, "pid")), "in the editor")
         tty.process.send_signal(signal.SIGTERM)
