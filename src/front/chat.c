@@ -974,13 +974,14 @@ static void run_help(struct chat *chat, const char *argument)
 			       commands[i].argument);
 		(void)buf_addf(out, "  %-*s%s\n", COMMAND_COLUMN, form, commands[i].summary);
 	}
-	(void)buf_adds(out,
-		       "\nA backslash at the end of a line, or Alt+Enter, begins another one. "
-		       "@ names a file or folder that goes with the prompt, @file:10-40 some lines of it. ! runs a "
-		       "command in the cell, and the model is told of it; of !! it is not. "
-		       "Tab completes, Ctrl+R searches what was typed before. While the "
-		       "agent works, Ctrl+C or Escape stops it, Ctrl+C again quits. /keys lists all "
-		       "keys.\n");
+	(void)buf_adds(
+		out,
+		"\nA backslash at the end of a line, or Alt+Enter, begins another one. "
+		"@ names a file or folder that goes with the prompt, @file:10-40 some lines of it. ! runs a "
+		"command in the cell, and the model is told of it; of !! it is not. "
+		"Tab completes, Ctrl+R searches what was typed before. While the "
+		"agent works, Ctrl+C or Escape stops it, Ctrl+C again quits. /keys lists all "
+		"keys.\n");
 }
 
 /* The name in "/name …", and where its argument begins. */
@@ -1126,8 +1127,9 @@ static void add_candidate(void *context, const char *name)
 static void add_invoked(void *context, const char *name, const char *description)
 {
 	/* It is foreign: the menu takes a line of it, and shows it exact. */
-	auto_free char *line = memory_copy_str(
-		str_part(str_of(description), 0, str_find(str_of(description), STR("\n"), 0)));
+	auto_free char *line =
+		memory_copy_str(str_part(str_of(description), 0,
+					 str_find(str_of(description), STR("\n"), 0)));
 
 	add_described(context, name, line);
 }

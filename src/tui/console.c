@@ -536,8 +536,8 @@ static bool send_line(struct console *console, bool steers)
 /* Tab where there is nothing to complete. */
 static bool completes_nothing(const struct line *line, size_t before)
 {
-	return line->text.size == before && line->hint.size == 0 && line->menu.count == 0 &&
-	       str_trim(buf_str(&line->text)).size > 0;
+	return line->text.size == before && line->hint.size == 0 &&
+	       line->menu.count == 0 && str_trim(buf_str(&line->text)).size > 0;
 }
 
 /*
