@@ -211,7 +211,7 @@ def a_conversation_is_viewed_in_full_by_the_pager():
         tty.type(b"go\r")
         tty.shows("── done")
         tty.prompt()
-        assert "… 35 more lines (/view)\n  46\n" in tty.screen.text(), tty.screen.text()
+        assert "… 35 more lines (Ctrl+O)\n  46\n" in tty.screen.text(), tty.screen.text()
         pages(tty, "/view", "cat >seen; env >variables; : >paged\n")
         seen, variables = read_from(tty, "seen"), read_from(tty, "variables")
         assert "\n> go\n\nI count.\n\n● bash seq 11 50\\x0Atrue · " in seen, seen
@@ -256,6 +256,11 @@ def without_a_pager_of_ones_own_it_is_less_at_the_last_call():
         tty.type(b"gq")
         tty.wait_until(lambda: "> /view" in tty.screen.text(), "put back")
         tty.prompt()
+        tty.type(b"kept\x0f")
+        tty.wait_until(lambda: tty.screen.text().startswith("● bash seq 11 50"), "by a key")
+        tty.type(b"q")
+        tty.wait_until(lambda: tty.row() == "> kept", "put back, with what was typed")
+        tty.type(b"\x15")
         tty.leave()
 
 

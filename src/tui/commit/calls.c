@@ -147,7 +147,7 @@ static void add_line(struct paint *paint, const char *tool, const struct value *
 static const char *rest_of(const struct paint *paint, const struct value *result)
 {
 	if (paint->talks && !paint->full)
-		return "/view";
+		return "Ctrl+O";
 	return value_text(value_member(value_member(result, "details"), "spill"));
 }
 
@@ -223,7 +223,7 @@ static void add_body(struct paint *paint, const struct value *result)
 	const struct value *left_out = value_member(result, "left_out");
 	const struct paint_excerpt diff = {.head = paint->full ? SIZE_MAX / 2 : DIFF_HEAD,
 					   .tail = DIFF_TAIL,
-					   .handle = paint->talks ? "/view" : NULL,
+					   .handle = paint->talks ? "Ctrl+O" : NULL,
 					   .is_diff = true};
 	const bool ran = has_run(result);
 	const struct paint_excerpt text = {

@@ -461,7 +461,7 @@ static void on_a_terminal_a_command_is_a_line_and_its_last_lines(void **state)
 	(void)state;
 	shows(on_terminal, cues,
 	      "● bash make test · 0.4 s\n  all\n  3 tests ok\n\n● bash true · 0.0 s\n"
-	      "● bash seq 8 · exit 2 · 0.0 s\n  … 13 more lines (/view)\n  4\n  5\n  6\n  7\n  8\n");
+	      "● bash seq 8 · exit 2 · 0.0 s\n  … 13 more lines (Ctrl+O)\n  4\n  5\n  6\n  7\n  8\n");
 }
 
 static void on_a_terminal_a_failure_has_its_reason(void **state)
