@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "mcp/message.h"
+#include "policy/policy.h"
 #include "process/loop.h"
 #include "process/outbox.h"
 #include "process/role.h"
@@ -103,7 +104,7 @@ struct acp_session {
 	struct buf notice;    /* the last sentence of the program itself */
 };
 
-enum question_kind { QUESTION_PERMISSION = 1, QUESTION_BUFFER };
+enum question_kind { QUESTION_PERMISSION = 1, QUESTION_PLAN, QUESTION_BUFFER };
 
 /* A request of ours that the client has not answered. */
 struct question {
@@ -111,7 +112,7 @@ struct question {
 	struct acp_session *session;
 	enum question_kind kind;
 	int64_t id;
-	/* of a permission: the call, the number and the hash of the question */
+	/* of a permission or plan: the call, the number and (or NULL) the hash of the question */
 	char *call, *hash;
 	int64_t number; /* or that of the buffer */
 };
@@ -260,7 +261,32 @@ static void answer_approval(struct acp_session *session, const char *call, int64
 	acp_process_say(session->process, line);
 }
 
-static void ask_permission(struct acp_session *session, const struct value *event)
+/* MODE: the one in which the plan is carried out, or that of planning. */
+static void answer_plan(struct acp_session *session, const char *call, int64_t number,
+			const char *mode)
+{
+	auto_value struct value *line = value_new_object();
+	struct value *content = value_new_object();
+
+	value_set_text(content, "mode", mode);
+	value_set_text(line, "call", call);
+	value_set_integer(line, "id", number);
+	value_set_text(line, "action", "accept");
+	value_set(line, "content", content);
+	acp_process_say(session->process, line);
+}
+
+static void refuse_question(struct acp_session *session, enum question_kind kind,
+			    const char *call, int64_t number, const char *hash)
+{
+	if (kind == QUESTION_PLAN)
+		answer_plan(session, call, number, policy_modes[MODE_PLAN].name);
+	else
+		answer_approval(session, call, number, APPROVAL_NO, hash);
+}
+
+static void ask_permission(struct acp_session *session, enum question_kind kind,
+			   const struct value *event)
 {
 	const char *call = value_text(value_member(event, "call"));
 	const char *hash = value_text(value_member(event, "hash"));
@@ -269,10 +295,12 @@ static void ask_permission(struct acp_session *session, const struct value *even
 
 	if (call == NULL || session->life != LIFE_OPEN)
 		return;
-	question = ask(session, QUESTION_PERMISSION, "session/request_permission",
-		       acp_update_permission(session->update, event));
+	question = ask(session, kind, "session/request_permission",
+		       kind == QUESTION_PLAN
+			       ? acp_update_plan(session->update, event)
+			       : acp_update_permission(session->update, event));
 	if (question == NULL) {
-		answer_approval(session, call, number, APPROVAL_NO, hash);
+		refuse_question(session, kind, call, number, hash);
 		return;
 	}
 	question->call = memory_copy(call);
@@ -330,6 +358,31 @@ static void ask_buffer(struct acp_session *session, const struct value *wish)
 		question->number = number;
 }
 
+/* The person has chosen one of the options of QUESTION, or none. */
+static void take_choice(const struct question *question, const struct value *result)
+{
+	const struct value *outcome = value_member(result, "outcome");
+	const char *option = value_text(value_member(outcome, "optionId"));
+	enum approval_answer word = APPROVAL_NO;
+	enum policy_mode mode = MODE_PLAN;
+
+	if (!str_is(value_str(value_member(outcome, "outcome")), "selected"))
+		option = NULL;
+	if (question->kind == QUESTION_PLAN) {
+		if (!policy_mode_parse(option, &mode))
+			mode = MODE_PLAN;
+		answer_plan(question->session, question->call, question->number,
+			    policy_modes[mode].name);
+		return;
+	}
+	if (option != NULL && strcmp(option, "once") == 0)
+		word = APPROVAL_ONCE;
+	else if (option != NULL && strcmp(option, "session") == 0)
+		word = APPROVAL_SESSION;
+	answer_approval(question->session, question->call, question->number, word,
+			question->hash);
+}
+
 /* The client has answered one of our requests. */
 static void take_answer(struct acp *acp, const struct mcp_message *message)
 {
@@ -344,17 +397,7 @@ static void take_answer(struct acp *acp, const struct mcp_message *message)
 		answer_buffer(at->session, at->number,
 			      value_member(message->result, "content"));
 	} else {
-		const struct value *outcome = value_member(message->result, "outcome");
-		const struct str option = value_str(value_member(outcome, "optionId"));
-		enum approval_answer word = APPROVAL_NO;
-
-		if (str_is(value_str(value_member(outcome, "outcome")), "selected")) {
-			if (str_is(option, "once"))
-				word = APPROVAL_ONCE;
-			else if (str_is(option, "session"))
-				word = APPROVAL_SESSION;
-		}
-		answer_approval(at->session, at->call, at->number, word, at->hash);
+		take_choice(at, message->result);
 	}
 	question_free(acp, at);
 }
@@ -413,8 +456,9 @@ static struct value *options_of(const struct acp_session *session)
 {
 	struct value *made = value_new_array(), *modes = value_new_array();
 
-	for (const struct acp_mode *mode = acp_modes; mode->id != NULL; mode++)
-		value_append(modes, choice(mode->id, mode->name, mode->description));
+	for (size_t i = 0; i < MODES; i++)
+		value_append(modes, choice(policy_modes[i].name, policy_modes[i].title,
+					   policy_modes[i].description));
 	value_append(made, select_option("mode", "Mode", "mode",
 					 state_text(session, "mode"), modes));
 	value_append(made,
@@ -432,11 +476,12 @@ static struct value *modes_of(const struct acp_session *session)
 {
 	struct value *made = value_new_object(), *modes = value_new_array();
 
-	for (const struct acp_mode *mode = acp_modes; mode->id != NULL; mode++) {
+	for (size_t i = 0; i < MODES; i++) {
+		const struct policy_mode_row *mode = &policy_modes[i];
 		struct value *row = value_new_object();
 
-		value_set_text(row, "id", mode->id);
-		value_set_text(row, "name", mode->name);
+		value_set_text(row, "id", mode->name);
+		value_set_text(row, "name", mode->title);
 		value_set_text(row, "description", mode->description);
 		value_append(modes, row);
 	}
@@ -697,6 +742,16 @@ static void take_idle(struct acp_session *session, const struct value *line)
 	begin_next(session);
 }
 
+/* The session has gone over to MODE by itself. */
+static void change_mode(struct acp_session *session, const char *mode)
+{
+	if (session->state == NULL || mode == NULL)
+		return;
+	value_set_text(session->state, "mode", mode);
+	tell_state(session, "current_mode_update", "currentModeId", value_new_text(mode));
+	tell_state(session, "config_option_update", "configOptions", options_of(session));
+}
+
 static void note_event(struct acp_session *session, const struct value *event)
 {
 	const struct str name = value_str(value_member(event, "event"));
@@ -712,7 +767,11 @@ static void note_event(struct acp_session *session, const struct value *event)
 		(void)buf_addstr(&session->notice, value_str(value_member(event, "text")));
 	} else if (str_is(name, event_kind_name(EVENT_APPROVAL_WANTED)) &&
 		   value_member(event, "decided") == NULL) {
-		ask_permission(session, event);
+		ask_permission(session, QUESTION_PERMISSION, event);
+	} else if (str_is(name, event_kind_name(EVENT_QUESTION))) {
+		ask_permission(session, QUESTION_PLAN, event);
+	} else if (str_is(name, event_kind_name(EVENT_MODE_CHANGED))) {
+		change_mode(session, value_text(value_member(event, "mode")));
 	} else if (str_is(name, event_kind_name(EVENT_APPROVAL_GIVEN))) {
 		end_permission(session, event);
 	}

@@ -33,13 +33,6 @@ enum {
 	SENTENCE_MAX = 2 << 10,
 };
 
-const struct acp_mode acp_modes[] = {
-	{"auto", "Work", "Works in its cell, with the rights of the agent."},
-	{"plan", "Plan",
-	 "Reads, searches and runs commands; the kernel keeps every file as it is."},
-	{0},
-};
-
 const struct acp_command acp_commands[] = {
 	{"diff", "Show what this conversation has changed", NULL},
 	{"undo", "Take the last step back, or the step with this number", "number"},

@@ -48,12 +48,6 @@ enum { ACP_PROCESS_ARGUMENTS = 6 };
 /* The longest line to the process: a prompt, or the text of a file, with its escapes. */
 enum { ACP_PROCESS_LINE_MAX = 32 << 20 };
 
-/* The modes of a session, in the order in which an editor shows them. */
-struct acp_mode {
-	const char *id, *name, *description;
-};
-extern const struct acp_mode acp_modes[]; /* ends with {0} */
-
 /* The prompts that are commands of the program itself: "/NAME" alone, or with a HINT behind. */
 struct acp_command {
 	const char *name, *description;

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "policy/policy.h"
 #include "session/approval.h"
 #include "tool/event.h"
 
@@ -85,6 +86,7 @@ static const struct {
 	{"glob", "search", "Find ", "pattern"},
 	{"grep", "search", "Search ", "pattern"},
 	{"generate_patch", "think", "Hand over the changes", NULL},
+	{"present_plan", "switch_mode", "The plan", NULL},
 	{"delegate_agent", "think", "Delegate to ", "agent"},
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -974,26 +976,51 @@ static void add_option(struct value *options, const char *id, const char *kind,
 	value_append(options, option);
 }
 
-struct value *acp_update_permission(struct acp_update *update, const struct value *event)
+/* The call that EVENT is about, as it was announced, or by its id only. */
+static struct value *about_call(struct acp_update *update, const struct value *event)
 {
 	const struct shown *call =
 		find_call(update, value_text(value_member(event, "call")));
-	struct value *made = value_new_object(), *options = value_new_array();
-	struct value *about = value_new_object(), *content;
-	struct buf name;
+	struct value *about = value_new_object();
 
 	if (call != NULL)
 		describe(update, call, about);
 	else
 		value_set(about, "toolCallId", value_copy(value_member(event, "call")));
-	content = value_member(about, "content");
-	if (content == NULL) {
-		content = value_new_array();
-		value_set(about, "content", content);
-	}
-	add_code(content,
-		 value_str(value_member(value_member(event, "request"), "message")));
+	if (value_member(about, "content") == NULL)
+		value_set(about, "content", value_new_array());
 	value_set_text(about, "status", "pending");
+	return about;
+}
+
+struct value *acp_update_plan(struct acp_update *update, const struct value *event)
+{
+	struct value *made = value_new_object(), *options = value_new_array();
+	struct value *about = about_call(update, event);
+
+	flush_words(update, update->words_ms);
+	add_block(value_member(about, "content"),
+		  text_block(value_str(
+			  value_member(value_member(event, "request"), "message"))));
+	add_option(options, policy_modes[MODE_AUTO].name, "allow_always",
+		   STR("Carry it out"));
+	add_option(options, policy_modes[MODE_ASK].name, "allow_once",
+		   STR("Carry it out, and ask before each write and command"));
+	add_option(options, policy_modes[MODE_PLAN].name, "reject_once",
+		   STR("Go on planning"));
+	value_set(made, "toolCall", about);
+	value_set(made, "options", options);
+	return made;
+}
+
+struct value *acp_update_permission(struct acp_update *update, const struct value *event)
+{
+	struct value *made = value_new_object(), *options = value_new_array();
+	struct value *about = about_call(update, event);
+	struct buf name;
+
+	add_code(value_member(about, "content"),
+		 value_str(value_member(value_member(event, "request"), "message")));
 	buf_init(&name, APPROVAL_SUBJECT_MAX);
 	(void)buf_adds(&name, "Allow for this session: ");
 	(void)buf_addstr(&name, value_str(value_member(event, "scope")));

@@ -54,6 +54,13 @@ void acp_update_flush(struct acp_update *update, int64_t now_ms);
 void acp_update_settle(struct acp_update *update);
 
 /*
+ * The members `toolCall` and `options` for EVENT, an EVENT_QUESTION about a plan. The ids of
+ * the options are modes (policy/policy.h): the one in which it is carried out, or `plan`. The
+ * caller frees it.
+ */
+struct value *acp_update_plan(struct acp_update *update, const struct value *event);
+
+/*
  * The members `toolCall` and `options` for EVENT, an EVENT_APPROVAL_WANTED whose call has
  * been announced. The ids of the options are the words of an answer (session/approval.h).
  * The caller frees it.

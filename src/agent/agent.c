@@ -65,6 +65,8 @@ static bool agent_record_begin(struct agent *agent, enum event_kind kind,
 	value_set_text(data, "workspace", workspace);
 	value_set_text(data, "agent", options->name);
 	value_set_text(data, "model", model);
+	value_set_text(data, "mode",
+		       policy_modes[session_policy(options->session)->mode].name);
 	value_set_boolean(data, "replay", model_is_replay(options->model));
 	tool_set_strength(data, session_strength(options->session));
 	if (options->parent)
@@ -169,6 +171,21 @@ void agent_count_tokens(const struct agent *agent, struct agent_tokens *tokens)
 	tokens->fixed = agent->fixed_bytes / HISTORY_BYTES_PER_TOKEN;
 	tokens->said = all > tokens->fixed ? all - tokens->fixed : 0;
 	tokens->context = model_context(agent->options.model);
+}
+
+bool agent_tell_mode(struct agent *agent, struct err *err)
+{
+	const struct policy_mode_row *mode =
+		&policy_modes[session_policy(agent->options.session)->mode];
+	auto_value struct value *data = value_new_object();
+	struct event event = {
+		.kind = EVENT_MODE_CHANGED,
+		.text = str_of(mode->told),
+		.data = data,
+	};
+
+	value_set_text(data, "mode", mode->name);
+	return recorder_event(agent->options.recorder, &event, err);
 }
 
 /* Tokens of the next request, as far as they can be known. */
@@ -912,6 +929,18 @@ static void handover_take_delegated(struct turn *turn, const struct value *detai
 	}
 }
 
+/* DETAILS are those of present_plan. */
+static void handover_take_plan(struct turn *turn, const struct value *details)
+{
+	enum policy_mode next = MODE_PLAN;
+
+	(void)policy_mode_parse(value_text(value_member(details, "next")), &next);
+	if (next != MODE_PLAN)
+		turn->agreed = next;
+	else
+		turn->planned = !value_is_true(value_member(details, "goes_on"));
+}
+
 void agent_handover_take(struct turn *turn, const struct tool *tool,
 			 const struct tool_result *result)
 {
@@ -919,6 +948,8 @@ void agent_handover_take(struct turn *turn, const struct tool *tool,
 		handover_take_patch(turn, result);
 	if (strcmp(tool->name, "delegate_agent") == 0)
 		handover_take_delegated(turn, result->details);
+	if (tool->plans && result->status == RESULT_DONE)
+		handover_take_plan(turn, result->details);
 }
 
 /* Make the patch when a file was changed since the last one. */
@@ -1121,6 +1152,7 @@ static const char *const reasons[] = {
 	[AGENT_MODEL_FAILED] = "model_failed",
 	[AGENT_STOPPED] = "stopped",
 	[AGENT_PATCH] = "patch",
+	[AGENT_PLAN] = "plan",
 	[AGENT_ITERATIONS] = "iterations",
 	[AGENT_TOKENS] = "tokens",
 	[AGENT_MONEY] = "money",
@@ -1187,7 +1219,13 @@ static void agent_offer_tools(struct agent *agent)
 	}
 }
 
-/* Add the facts that the prompt of a role cannot know: workspace, hosts, instructions. */
+static const char agent_plans[] =
+	"\n\nThe person wants a plan now, and no change yet. Whatever a command writes is thrown "
+	"away with the cell; tools that change files are not there. Look, search and try, ask in "
+	"words what you must know, and then call present_plan, or answer with the plan where that "
+	"tool is not there.";
+
+/* Add the facts that the prompt of a role cannot know: workspace, hosts, mode, instructions. */
 static void agent_set_system(struct agent *agent)
 {
 	const struct policy *policy = session_policy(agent->options.session);
@@ -1212,6 +1250,8 @@ static void agent_set_system(struct agent *agent)
 	for (size_t i = 0; i < network->count; i++)
 		buf_addf(&text, " %s%s", network->items[i],
 			 i + 1 < network->count ? "," : ".");
+	if (policy->mode == MODE_PLAN)
+		buf_adds(&text, agent_plans);
 	instructions_add(agent, &text);
 	conversation_set_system(&agent->history.conversation, text.data);
 	agent->fixed_bytes += text.size;
@@ -1415,6 +1455,7 @@ static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
 				.shell_s = limits->shell_s,
 			},
 		.circle = {.warn = limits->loop_warn, .stop = limits->loop_stop},
+		.agreed = MODE_PLAN,
 	};
 	limits_init(&turn->limits, clock_now_ms());
 	deadline_ms = limits_deadline_ms(&turn->limits);
@@ -1471,6 +1512,17 @@ static bool turn_steer(struct agent *agent, struct err *err)
 	return recorded;
 }
 
+/* Nothing runs: the front may go over to another mode. */
+static bool turn_between(struct agent *agent, struct turn *turn, struct err *err)
+{
+	const enum policy_mode agreed = turn->agreed;
+
+	turn->agreed = MODE_PLAN;
+	return agent->options.between == NULL ||
+	       agent->options.between(agent->options.between_context,
+				      agreed != MODE_PLAN ? &agreed : NULL, err);
+}
+
 static bool turn_step(struct agent *agent, struct turn *turn, struct err *err)
 {
 	if (agent_interrupted(agent)) {
@@ -1481,7 +1533,7 @@ static bool turn_step(struct agent *agent, struct turn *turn, struct err *err)
 		return false;
 	if (turn->over)
 		return true;
-	if (!turn_steer(agent, err))
+	if (!turn_between(agent, turn, err) || !turn_steer(agent, err))
 		return false;
 	history_settle(&agent->history);
 	if (!compact_when_due(agent, turn, err))

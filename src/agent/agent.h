@@ -83,6 +83,14 @@ struct agent_options {
 	const struct agent_hooks *hooks; /* the first that is asked; NULL: none */
 	/* a person or a program answers questions (EVENT_APPROVAL_WANTED) */
 	bool answered;
+	/*
+	 * Called before each request of a turn, while no call is under way: the front may go
+	 * over to another mode, by agent_change or session_set_mode, and then tells it
+	 * (agent_tell_mode). AGREED: the mode in which the person wants a plan carried out
+	 * that was just presented; NULL: none. NULL: the mode stays.
+	 */
+	bool (*between)(void *context, const enum policy_mode *agreed, struct err *err);
+	void *between_context;
 };
 
 /*
@@ -98,7 +106,7 @@ bool agent_open(const struct agent_options *options, struct agent **agent, struc
 void agent_close(struct agent *agent); /* NULL is fine */
 
 /*
- * Call it between turns: the agent goes on with another session, model, name or prompt.
+ * Call it between turns, or in `between`: the agent goes on with another session, model, name or prompt.
  * The recorder, cancel_fd and the conversation stay the same, and nothing is resumed.
  * Objects that OPTIONS no longer names may be closed afterwards. On failure nothing has
  * changed.
@@ -146,6 +154,12 @@ struct agent_tokens {
 	uint64_t context; /* that the model takes; 0: not known */
 };
 void agent_count_tokens(const struct agent *agent, struct agent_tokens *tokens);
+
+/*
+ * The session is in another mode than before: record EVENT_MODE_CHANGED, whose text the model
+ * reads.
+ */
+bool agent_tell_mode(struct agent *agent, struct err *err);
 
 const char *agent_reason_name(enum agent_reason reason); /* "stopped", "model_failed" */
 
@@ -238,6 +252,8 @@ struct turn {
 	size_t asked_count;
 	struct value *hooks_said; /* of these calls, for the model (hooks.c); owned */
 	unsigned stops;           /* how often a hook has made the turn go on */
+	bool planned; /* a plan was presented that is not to be carried out now */
+	enum policy_mode agreed; /* the mode to carry a plan out in; MODE_PLAN: none */
 	bool check_cancelled;
 };
 

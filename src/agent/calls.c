@@ -500,6 +500,8 @@ bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
 	}
 	if (turn->patch)
 		turn_end(turn, AGENT_PATCH, NULL);
+	if (turn->planned)
+		turn_end(turn, AGENT_PLAN, NULL);
 	if (!agent_hooks_flush(agent, turn, err))
 		return false;
 	/* After all results, as the last text of this step in the conversation. */

@@ -825,6 +825,9 @@ bool history_event(struct history *history, const struct event *event, struct er
 		if (value_is_true(value_member(event->data, "to_model")))
 			(void)history_add_text(history, event->text, event->number);
 		return true;
+	case EVENT_MODE_CHANGED:
+		(void)history_add_text(history, event->text, event->number);
+		return true;
 	case EVENT_SHORTENED:
 		history_take_shorter(history, event);
 		return true;

@@ -85,10 +85,10 @@ void history_init(struct history *history);
 void history_fini(struct history *history);
 
 /*
- * Add EVENT to the conversation: a turn's text, a message, a result, or a notice whose
- * data says `to_model`. EVENT_SHORTENED shortens older results, EVENT_COMPACTED replaces
- * older messages by its summary. EVENT_REWOUND adds nothing: a reader that meets one has left
- * out what it takes back (history_replay).
+ * Add EVENT to the conversation: a turn's text, a message, a result, another mode, or a
+ * notice whose data says `to_model`. EVENT_SHORTENED shortens older results, EVENT_COMPACTED
+ * replaces older messages by its summary. EVENT_REWOUND adds nothing: a reader that meets one
+ * has left out what it takes back (history_replay).
  * EVENT_HOOK adds its text, and a turn that a hook refused adds nothing.
  * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
  * nothing, nor does a result for a call that the last message did not make (the

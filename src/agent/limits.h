@@ -18,8 +18,9 @@
 enum agent_reason {
 	/* no usable answer; the session is consistent and may go on */
 	AGENT_MODEL_FAILED,
-	AGENT_STOPPED,    /* the model had no more calls */
-	AGENT_PATCH,      /* the model handed over with generate_patch */
+	AGENT_STOPPED, /* the model had no more calls */
+	AGENT_PATCH,   /* the model handed over with generate_patch */
+	AGENT_PLAN, /* the model has presented a plan, and the person has not agreed yet */
 	AGENT_ITERATIONS, /* the limits: */
 	AGENT_TOKENS,
 	AGENT_MONEY,

@@ -689,6 +689,10 @@ static bool only_reads(void *context, const char *agent)
 {
 	const struct orchestrate *orchestrate = context;
 
+	/* None of them writes in the mode of this run. */
+	if (str_is(value_str(value_member(orchestrate->request, "mode")),
+		   policy_modes[MODE_PLAN].name))
+		return true;
 	for (size_t i = 0; i < value_count(orchestrate->registry); i++) {
 		const struct value *row = value_item(orchestrate->registry, i);
 
@@ -791,6 +795,7 @@ static void make_request(struct orchestrate *orchestrate,
 	orchestrate->request = orchestrate_request(setup, options->model);
 	value_set(orchestrate->request, "chain", value_copy(orchestrate->chain));
 	value_set(orchestrate->request, "bounds", bounds_of(options));
+	value_set_text(orchestrate->request, "mode", policy_modes[setup->mode].name);
 	if (options->answered)
 		value_set(orchestrate->request, "asks", asks_of(options));
 	if (setup->asked != NULL)
@@ -849,6 +854,7 @@ bool orchestrate_open(const struct orchestrate_options *options,
 		.layer_land = layer_land,
 		.context = orchestrate,
 		.alone = options->alone,
+		.is_delegate = options->request != NULL,
 		.counts_answers = options->counts_answers,
 	});
 	setup->orchestra = orchestrate->orchestra;
@@ -883,4 +889,10 @@ void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
 {
 	if (orchestrate != NULL)
 		orchestra_set_agent(orchestrate->orchestra, agent, session, recorder);
+}
+
+void orchestrate_set_mode(struct orchestrate *orchestrate, enum policy_mode mode)
+{
+	if (orchestrate != NULL && orchestrate->request != NULL)
+		value_set_text(orchestrate->request, "mode", policy_modes[mode].name);
 }

@@ -140,6 +140,9 @@ const char *orchestrate_prompt(const struct orchestrate *orchestrate, const char
 void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
 			   struct session *session, struct recorder *recorder);
 
+/* Delegates that begin later work in MODE, or a stricter one. ORCHESTRATE NULL is fine. */
+void orchestrate_set_mode(struct orchestrate *orchestrate, enum policy_mode mode);
+
 /* The variables of this process, by name, for the request of a process of ours. */
 struct value *orchestrate_environment(void);
 /*

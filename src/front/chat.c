@@ -112,7 +112,8 @@ static void chat_change_agent(struct chat *chat, const char *name)
 	struct setup *setup = memory_alloc(sizeof(*setup));
 	struct model_options model = {0}, now = {0};
 	auto_free char *agent = memory_copy(name); /* it may be that of the setup that goes */
-	const struct setup_flags flags = {.agent = agent, .serves = true};
+	const enum policy_mode mode = chat->setup->mode;
+	const struct setup_flags flags = {.agent = agent, .mode = &mode, .serves = true};
 	bool same_model;
 
 	if ((chat->setup->review != NULL &&
@@ -155,7 +156,12 @@ static void chat_change_agent(struct chat *chat, const char *name)
 static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
 {
 	struct setup *setup = memory_alloc(sizeof(*setup));
-	const struct setup_flags flags = {.agent = chat->setup->agent, .serves = true};
+	const enum policy_mode mode = chat->setup->mode;
+	const struct setup_flags flags = {
+		.agent = chat->setup->agent,
+		.mode = &mode,
+		.serves = true,
+	};
 	struct err err = {0};
 	int code = setup_open(setup, chat->options, &flags);
 
@@ -174,6 +180,52 @@ static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
 	return code;
 }
 
+/* Other modes in the same conversation. */
+
+struct setup *chat_remake(void *context, enum policy_mode mode)
+{
+	struct chat *chat = context;
+	struct setup *setup;
+	const struct setup_flags flags = {
+		.agent = chat->setup->agent,
+		.mode = &mode,
+		.serves = true,
+	};
+	struct err err = {0};
+	int code;
+
+	if (chat->setup->review != NULL) {
+		(void)verb_complain(CODE_USAGE,
+				    "--review: what is in the layer would not be seen in mode "
+				    "plan; end the conversation, and plan in another one");
+		return NULL;
+	}
+	setup = memory_alloc(sizeof(*setup));
+	code = setup_open(setup, chat->options, &flags);
+	setup->publishes = true;
+	/* The mode that was left had no layer, because nothing was written. */
+	if (code == CODE_DONE && setup->policy->review &&
+	    !layered_go_on(setup, NULL, true, "glovebox chat", &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	if (code == CODE_DONE)
+		return setup;
+	setup_fini(setup);
+	free(setup);
+	return NULL;
+}
+
+void chat_taken(void *context, struct setup *setup, bool used)
+{
+	struct chat *chat = context;
+	struct setup *over = used ? chat->setup : setup;
+
+	(void)layered_end(over, false, NULL);
+	setup_fini(over);
+	free(over);
+	if (used)
+		chat->setup = setup;
+}
+
 /*
  * Undo the step NUMBER as the agent NAME. True: this agent made the step, and RESULT has
  * the outcome.
@@ -184,7 +236,8 @@ static bool undo_as(struct chat *chat, const char *name, uint32_t number,
 	struct session_options options = {.cancel_fd = talk_interrupt_fd(chat->talk)};
 	const struct undo_aim aim = {.step = number};
 	struct session *session = NULL;
-	const struct setup_flags flags = {.agent = name, .serves = true};
+	const enum policy_mode mode = MODE_AUTO;
+	const struct setup_flags flags = {.agent = name, .mode = &mode, .serves = true};
 	struct setup setup;
 	bool made = setup_open(&setup, chat->options, &flags) == CODE_DONE;
 
@@ -209,7 +262,10 @@ static void chat_undo(struct chat *chat, uint32_t number, struct tool_result *re
 	struct session *session = talk_session(chat->talk);
 	bool done = false;
 
-	if (!session_made_step(session, number)) {
+	/* A cell of mode plan cannot write, and its agent made the step in another one. */
+	if (chat->setup->mode == MODE_PLAN)
+		done = undo_as(chat, chat->setup->agent, number, result);
+	if (!done && !session_made_step(session, number)) {
 		for (size_t i = value_count(chat->earlier); !done && i-- > 0;)
 			done = undo_as(chat, value_text(value_item(chat->earlier, i)),
 				       number, result);
@@ -301,6 +357,28 @@ static void run_agent(struct chat *chat, const char *argument)
 		       "that one:\n",
 		       chat->setup->agent);
 	chat_each_agent(chat, add_name, chat);
+}
+
+static void run_mode(struct chat *chat, const char *argument)
+{
+	enum policy_mode mode;
+
+	if (policy_mode_parse(argument, &mode)) {
+		(void)talk_set_mode(chat->talk, mode);
+		return;
+	}
+	if (argument[0] != '\0')
+		(void)buf_addf(&chat->paint.out, "There is no mode \"%.40s\".\n", argument);
+	for (size_t i = 0; i < MODES; i++)
+		(void)buf_addf(&chat->paint.out, "%c %-6s%s\n",
+			       i == chat->setup->mode ? '*' : ' ', policy_modes[i].name,
+			       policy_modes[i].description);
+}
+
+static void run_plan(struct chat *chat, const char *argument)
+{
+	if (talk_set_mode(chat->talk, MODE_PLAN) == CODE_DONE && argument[0] != '\0')
+		chat->next = memory_copy(argument);
 }
 
 static void run_tools(struct chat *chat, const char *argument)
@@ -923,6 +1001,9 @@ static const struct command commands[] = {
 	{"model", "[NAME]", "the model; or go on with another", run_model},
 	{"agent", "[NAME]", "the agent; or go on as another, with its rights", run_agent},
 	{"agents", "", "the agents there are", run_agents},
+	{"mode", "[NAME]",
+	 "the mode: auto, ask or plan; or go over to another; Shift+Tab", run_mode},
+	{"plan", "[TEXT]", "go over to mode plan; TEXT: what is to be planned", run_plan},
 	{"tools", "", "the tools that the agent has", run_tools},
 	{"undo", "[N]",
 	 "put back what the newest step, or step N, has changed; --to POINT, --mark NAME",
@@ -1163,7 +1244,10 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 	candidates.begun = str_part(before, end, before.size);
 	if (str_is(name, "agent"))
 		chat_each_agent(chat, add_candidate, &candidates);
-	else if (str_is(name, "notify"))
+	else if (str_is(name, "mode")) {
+		for (size_t i = 0; i < MODES; i++)
+			add_candidate(&candidates, policy_modes[i].name);
+	} else if (str_is(name, "notify"))
 		chat_each_way(add_candidate, &candidates);
 	else if (str_is(name, "theme"))
 		appearance_each_theme(add_candidate, &candidates);

@@ -41,6 +41,7 @@ struct chat {
 	struct value *earlier; /* names of the agents that worked before this one, or NULL */
 	struct paint paint;    /* the answer of a command */
 	struct appearance appearance;
+	char *next; /* a prompt that a command has made, to be sent now; or NULL */
 	bool over;
 	int code; /* the exit code at the end */
 };
@@ -61,6 +62,9 @@ void chat_joins(void *context, struct str text);
 
 /* The form of the argument that may follow BEFORE (struct line_completer). CONTEXT: the chat. */
 void chat_hint(void *context, struct str before, struct buf *out);
+/* For talk_options: other hands for MODE, which the talk has taken when USED. */
+struct setup *chat_remake(void *context, enum policy_mode mode);
+void chat_taken(void *context, struct setup *setup, bool used);
 
 /*
  * The completer of a line (struct line_completer): commands, agents, models, files behind an

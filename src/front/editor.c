@@ -53,8 +53,7 @@ struct editor {
 	struct options options;
 	struct setup *setup;
 	struct talk *talk;
-	char *model; /* as it was set; NULL: that of the options */
-	const struct acp_mode *mode;
+	char *model;         /* as it was set; NULL: that of the options */
 	struct value *queue; /* what the editor wants, in its order */
 	size_t done;         /* so many of the first ones were done */
 	bool over;           /* no more lines will come */
@@ -125,7 +124,7 @@ static void tell_idle(struct editor *editor, const char *failed)
 	value_set_text(line, "session", talk_id(editor->talk));
 	value_set_text(line, "agent", editor->setup->agent);
 	value_set_text(line, "model", talk_model_name(editor->talk));
-	value_set_text(line, "mode", editor->mode->id);
+	value_set_text(line, "mode", policy_modes[editor->setup->mode].name);
 	value_set(line, "agents", agents_of(editor->setup));
 	value_set(line, "models", models);
 	value_set_integer(line, "context", (int64_t)talk_context(editor->talk));
@@ -352,37 +351,6 @@ static void add_folders(const struct value *folders, const struct setup *setup,
 	value_set(entry, "write", write);
 }
 
-/*
- * The keys of a policy for the mode MODE and more FOLDERS (or NULL) of an agent with the
- * rights of SETUP; NULL: none.
- */
-static struct value *entry_of(const struct acp_mode *mode, const struct value *folders,
-			      const struct setup *setup)
-{
-	struct value *entry, *tools;
-
-	if (strcmp(mode->id, "plan") != 0 && folders == NULL)
-		return NULL;
-	entry = value_new_object();
-	if (folders != NULL)
-		add_folders(folders, setup, entry);
-	if (strcmp(mode->id, "plan") != 0)
-		return entry;
-	tools = value_new_array();
-	for (const struct tool *const *at = setup_tools(setup); *at != NULL; at++) {
-		const bool writes = ((*at)->effects & EFFECT_WRITES) != 0 &&
-				    ((*at)->effects & EFFECT_RUNS) == 0;
-
-		if (!(*at)->internal && !writes &&
-		    policy_has_tool(setup->policy, (*at)->name))
-			value_append(tools, value_new_text((*at)->name));
-	}
-	value_set(entry, "tools", tools);
-	value_set(entry, "write", value_new_array());
-	value_set_boolean(entry, "scratch", true);
-	return entry;
-}
-
 static bool model_of(const struct editor *editor, const char *name,
 		     const struct setup *setup, struct model_options *model, struct err *err)
 {
@@ -409,31 +377,33 @@ static void tell_model(struct editor *editor, const char *format, const char *na
 }
 
 /*
- * Make a setup for AGENT in MODE. What the mode and more folders change depends on the
- * rights of the agent, so its own setup is made first. NULL: the complaint was printed.
+ * Make a setup for AGENT in MODE; NULL: in that of the options. What more folders change
+ * depends on the rights of the agent, so its own setup is made first. NULL: the complaint was
+ * printed.
  */
 static struct setup *make_setup(const struct editor *editor, const char *agent,
-				const struct acp_mode *mode)
+				const enum policy_mode *mode)
 {
+	const struct value *folders = value_member(editor->request, "directories");
 	struct setup *setup = memory_alloc(sizeof(*setup));
 	struct setup_flags flags = {
 		.workspace = value_text(value_member(editor->request, "workspace")),
 		.agent = agent,
-		.serves = true,
+		.mode = mode,
+		.serves = folders == NULL,
 		.servers = value_member(editor->request, "servers"),
 	};
 	int code = setup_open(setup, &editor->options, &flags);
-	struct value *entry =
-		code == CODE_DONE
-			? entry_of(mode, value_member(editor->request, "directories"), setup)
-			: NULL;
 
-	if (entry != NULL) {
+	if (code == CODE_DONE && folders != NULL) {
+		auto_value struct value *entry = value_new_object();
+
+		add_folders(folders, setup, entry);
 		setup_fini(setup);
 		flags.entry = entry;
+		flags.serves = true;
 		code = setup_open(setup, &editor->options, &flags);
 		setup->said = NULL; /* it names the rows of options, and this is none */
-		value_free(entry);
 	}
 	setup->publishes = true;
 	if (code == CODE_DONE)
@@ -443,59 +413,57 @@ static struct setup *make_setup(const struct editor *editor, const char *agent,
 	return NULL;
 }
 
-/* Go on as AGENT in MODE. The sentence of a failure, or NULL. */
-static const char *change_hands(struct editor *editor, const char *agent,
-				const struct acp_mode *mode)
+/* For talk_options. */
+
+static struct setup *remake(void *context, enum policy_mode mode)
 {
-	static const char failed[] =
-		"The change was not made; the log of glovebox says why.";
-	struct setup *setup = make_setup(editor, agent, mode);
+	const struct editor *editor = context;
+
+	return make_setup(editor, editor->setup->agent, &mode);
+}
+
+static void taken(void *context, struct setup *setup, bool used)
+{
+	struct editor *editor = context;
+	struct setup *over = used ? editor->setup : setup;
+
+	setup_fini(over);
+	free(over);
+	if (used)
+		editor->setup = setup;
+}
+
+static const char not_made[] = "The change was not made; the log of glovebox says why.";
+
+/* Go on as AGENT. The sentence of a failure, or NULL. */
+static const char *change_hands(struct editor *editor, const char *agent)
+{
+	const enum policy_mode mode = editor->setup->mode;
+	struct setup *setup = make_setup(editor, agent, &mode);
 	struct model_options model = {0}, now = {0};
 	struct err err = {0};
 	bool fine, same;
 
 	if (setup == NULL)
-		return failed;
+		return not_made;
 	fine = model_of(editor, NULL, setup, &model, &err) &&
 	       model_of(editor, NULL, editor->setup, &now, &err);
 	same = model.temperature == now.temperature &&
 	       str_equal(str_of(model.name), str_of(now.name));
 	if (!fine)
 		(void)verb_complain(CODE_FAILED, "%s", err.text);
-	if (!fine || talk_change(editor->talk, setup, same ? NULL : &model) != CODE_DONE) {
-		setup_fini(setup);
-		free(setup);
-		return failed;
-	}
-	setup_fini(editor->setup);
-	free(editor->setup);
-	editor->setup = setup;
-	return NULL;
+	fine = fine && talk_change(editor->talk, setup, same ? NULL : &model) == CODE_DONE;
+	taken(editor, setup, fine);
+	return fine ? NULL : not_made;
 }
 
 static const char *set_mode(struct editor *editor, const char *to)
 {
-	const struct acp_mode *mode = acp_modes;
-	const char *failed;
+	enum policy_mode mode;
 
-	while (mode->id != NULL && strcmp(mode->id, to) != 0)
-		mode++;
-	if (mode->id == NULL)
+	if (!policy_mode_parse(to, &mode))
 		return "There is no such mode.";
-	if (mode == editor->mode)
-		return NULL;
-	failed = change_hands(editor, editor->setup->agent, mode);
-	if (failed != NULL)
-		return failed;
-	editor->mode = mode;
-	tell_model(editor,
-		   strcmp(to, "plan") == 0
-			   ? "The person wants a plan: look, search and try, in a new cell in "
-			     "which nothing that you write stays; then answer with the plan."
-			   : "The person has let you go on with the work: from here on the "
-			     "tools and rights of the agent hold again, in a new cell.",
-		   "");
-	return NULL;
+	return talk_set_mode(editor->talk, mode) == CODE_DONE ? NULL : not_made;
 }
 
 static const char *set_agent(struct editor *editor, const char *to)
@@ -506,7 +474,7 @@ static const char *set_agent(struct editor *editor, const char *to)
 		return NULL;
 	if (value_member(editor->setup->agents, to) == NULL)
 		return "There is no such agent.";
-	failed = change_hands(editor, to, editor->mode);
+	failed = change_hands(editor, to);
 	if (failed == NULL)
 		tell_model(editor,
 			   "The person goes on with the agent %: from here on its tools and "
@@ -735,13 +703,14 @@ static int open_talk(struct editor *editor)
 		.kept = true,
 		.resume = value_text(value_member(editor->request, "resume")),
 		.heard = heard,
+		.remake = remake,
+		.taken = taken,
 		.context = editor,
 		.hooks = buffers ? &hooks : NULL,
 	};
 	struct err err = {0};
 
-	editor->setup =
-		make_setup(editor, options_text(&editor->options, "agent"), editor->mode);
+	editor->setup = make_setup(editor, options_text(&editor->options, "agent"), NULL);
 	if (editor->setup == NULL)
 		return CODE_FAILED;
 	if (model_of(editor, NULL, editor->setup, &options.model, &err) &&
@@ -763,7 +732,6 @@ static int work(const struct value *request)
 {
 	struct editor editor = {
 		.request = request,
-		.mode = acp_modes,
 		.queue = value_new_array(),
 		.known = value_new_object(),
 		.answered = true,

@@ -1362,6 +1362,19 @@ static void take_search(struct setup *setup, const struct config *config)
 	setup->tools = setup->own_tools;
 }
 
+/* A role of the workspace does not work more freely than the user's default agent. */
+static bool bound_mode(struct setup *setup, const struct config *config, struct err *err)
+{
+	struct config_role bounds;
+
+	if (!config_role(config, NULL, POLICY_NAME_DEFAULT, &bounds, err))
+		return false;
+	if (bounds.mode > setup->role.mode)
+		setup->role.mode = bounds.mode;
+	config_role_fini(&bounds);
+	return true;
+}
+
 /* Find the agent's role, from all layers, and make its policy. CONFIG is complete. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -1389,6 +1402,8 @@ static bool choose_agent(struct setup *setup, struct config *config,
 					  err))
 		return false;
 	setup->role_name = memory_copy(config_role_name(config, setup->agent));
+	if (setup->bounds != NULL && !bound_mode(setup, config, err))
+		return false;
 	if (!take_rules(setup, flags, err))
 		return false;
 	take_wall(setup, config, shipped);
@@ -1735,6 +1750,32 @@ int setup_code(const struct err *err)
 									 : CODE_FAILED;
 }
 
+bool setup_set_mode(struct setup *setup, enum policy_mode mode, struct err *err)
+{
+	setup->mode = mode;
+	policy_set_mode(setup->policy, mode);
+	if (setup->servers.take_policy != NULL)
+		policy_set_mode(setup->servers.take_policy, mode);
+	/* The tools of servers are only known when the servers run. */
+	return setup->servers.settings != NULL ||
+	       session_check_tools(setup->policy, setup->tools, err);
+}
+
+/* Work in the mode of FLAGS, else that of --mode, else that of the agent. */
+static bool take_mode(struct setup *setup, const struct options *options,
+		      const struct setup_flags *flags, struct err *err)
+{
+	const char *said = options_text(options, "mode");
+	enum policy_mode mode = (enum policy_mode)setup->role.mode;
+
+	if (flags != NULL && flags->mode != NULL)
+		mode = *flags->mode;
+	else if (said != NULL && !policy_mode_parse(said, &mode))
+		return err_set(err, EINVAL, "--mode %.64s: the modes are: %s", said,
+			       POLICY_MODES);
+	return setup_set_mode(setup, mode, err);
+}
+
 int setup_open(struct setup *setup, const struct options *options,
 	       const struct setup_flags *flags)
 {
@@ -1756,7 +1797,8 @@ int setup_open(struct setup *setup, const struct options *options,
 	    (has_option(options, "--ssh") && !add_ssh(setup, options, &err)) ||
 	    (has_option(options, "--ask") && !add_asks(setup, options, &err)) ||
 	    (has_option(options, "--budget-seconds") &&
-	     !set_limits(options, &setup->policy->limits, &err)))
+	     !set_limits(options, &setup->policy->limits, &err)) ||
+	    (has_option(options, "--mode") && !take_mode(setup, options, flags, &err)))
 		return verb_complain(err.code == CEILING_REFUSED ? CODE_DENIED : CODE_USAGE,
 				     "%s", err.text);
 	if (flags != NULL && flags->serves && !setup_serve(setup, &err))

@@ -50,7 +50,8 @@ struct setup_flags {
 	const char *wrapped; /* the profile that `wrap` runs; or NULL */
 	/* hosts whose addresses may be opened in the person's browser; NULL-ended, or NULL */
 	const char *const *opens;
-	const char *agent;         /* this one, whatever --agent says; or NULL */
+	const char *agent;            /* this one, whatever --agent says; or NULL */
+	const enum policy_mode *mode; /* this one, whatever --mode says; or NULL */
 	const struct value *entry; /* keys of a policy; `read` and `env` are additions */
 	/* load these plugins; NULL: those of the configuration */
 	const struct front_plugins_wish *plugins;
@@ -77,7 +78,8 @@ struct setup {
 	struct policy *bounds;
 	struct value *asked; /* rights that --ask names, for the whole run; NULL: none */
 	struct config_role role;
-	double wall_s; /* limits.wall_s when it was set; else 0 */
+	enum policy_mode mode; /* that of the policy, once it was set (setup_set_mode) */
+	double wall_s;         /* limits.wall_s when it was set; else 0 */
 	unsigned minimum_level;
 	bool level_is_asked; /* --minimum-level was given, and beats the configuration */
 	char *resolver;      /* of the configuration; NULL: the machine's own */
@@ -153,6 +155,13 @@ bool setup_init(struct setup *setup, const struct options *options,
  * opened afterwards use the loop of the servers.
  */
 bool setup_serve(struct setup *setup, struct err *err);
+
+/*
+ * The agent of SETUP works in MODE, and its servers do, which have not been started. A verb that
+ * has the option --mode does so in setup_open, in the mode of the option, else that of the
+ * role and the configuration (setup.role).
+ */
+bool setup_set_mode(struct setup *setup, enum policy_mode mode, struct err *err);
 
 /*
  * setup_serve for an agent whose tools and servers get no right beyond any of BOUNDS, a
@@ -244,6 +253,7 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 #define RUN_OPTION_ROWS_AGENT \
 	OPTION_ROW_CONFIG, \
 	OPTION_ROW_AGENT, \
+	OPTION_ROW_MODE, \
 	OPTION_ROW_ALLOW_HOST, \
 	OPTION_ROW_ASK
 #define RUN_OPTION_ROWS \

@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/delegate.h"
+#include "agent/tools/present_plan.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -185,6 +186,25 @@ static void ask(const struct asking *asking, const struct event *event)
 			     value_integer(value_member(event->data, "id")), answer, NULL);
 }
 
+/* The question of present_plan, which the screen has shown. */
+static void ask_plan(const struct asking *asking, const struct event *event)
+{
+	static const char *const words[MODES + 1] = {"work", "ask", "plan"};
+	auto_value struct value *answer = value_new_object();
+	struct value *content = value_new_object();
+	size_t choice;
+
+	screen_rest(asking->screen);
+	choice = console_choose(asking->console,
+				"Work on it, ask before each write and command, or go on planning",
+				words, asking->woken);
+	value_set_text(content, PRESENT_PLAN_MODE, policy_modes[choice].name);
+	value_set_text(answer, "action", "accept");
+	value_set(answer, "content", content);
+	(void)session_answer(asking->session, event->call,
+			     value_integer(value_member(event->data, "id")), answer, NULL);
+}
+
 /*
  * Show what the script of a plugin says about this call of it. The screen has shown the
  * call's arguments before.
@@ -226,6 +246,8 @@ static bool take(void *context, const struct event *event, struct err *err)
 
 		if (call != NULL)
 			screen_call_free(call);
+	} else if (event->kind == EVENT_QUESTION && asking->session != NULL) {
+		ask_plan(asking, event);
 	} else if (event->kind == EVENT_APPROVAL_WANTED && asking->session != NULL &&
 		   value_member(event->data, "decided") == NULL) {
 		if (!show_preview(asking, event, err))
@@ -439,6 +461,9 @@ struct talk {
 	struct hook_files *hooks; /* of the configuration, and behind them … */
 	struct agent_hooks behind; /* … those of the options; `ask` NULL: none */
 	void (*joins)(void *context, struct str text); /* as in talk_options */
+	bool (*wishes)(void *context, enum policy_mode *mode);
+	struct setup *(*remake)(void *context, enum policy_mode mode);
+	void (*taken)(void *context, struct setup *setup, bool used);
 	void *context;
 };
 
@@ -559,6 +584,20 @@ static bool steers(void *context, struct buf *text)
 	return taken;
 }
 
+/* For the agent: no call is under way. */
+static bool between(void *context, const enum policy_mode *agreed, struct err *err)
+{
+	struct talk *talk = context;
+	enum policy_mode mode;
+
+	(void)err;
+	if (agreed != NULL)
+		(void)talk_set_mode(talk, *agreed);
+	if (talk->wishes != NULL && talk->wishes(talk->context, &mode))
+		(void)talk_set_mode(talk, mode);
+	return !talk->broken;
+}
+
 static struct agent_options agent_options_of(const struct talk *talk)
 {
 	return (struct agent_options){
@@ -576,6 +615,8 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.steers_context = talk->self,
 		.hooks = hook_files_asks(talk->hooks),
 		.answered = talk->answering || talk->asking != NULL,
+		.between = talk->remake != NULL ? between : NULL,
+		.between_context = talk->self,
 	};
 }
 
@@ -611,6 +652,8 @@ static int open_session(struct talk *talk, struct setup *setup,
 			talk->answering || talk->asking != NULL ||
 			hooks_has(hook_files_hooks(talk->hooks), HOOK_BEFORE_CALL) ||
 			hooks_has(hook_files_hooks(talk->hooks), HOOK_PERMISSION),
+		.answers_plans =
+			talk->remake != NULL && (talk->answering || talk->asking != NULL),
 		.relays_approvals = talk->relays,
 		.keep_rule = setup->keeps_rules && !talk->relays ? keep_rule : NULL,
 		.keep_rule_context = setup,
@@ -702,6 +745,9 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->answering = options->answers;
 	talk->answered = options->answers || options->console != NULL;
 	talk->joins = options->joins;
+	talk->wishes = options->wishes;
+	talk->remake = options->remake;
+	talk->taken = options->taken;
 	talk->context = options->context;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
@@ -760,6 +806,7 @@ static int code_of(enum agent_reason reason)
 	switch (reason) {
 	case AGENT_STOPPED:
 	case AGENT_PATCH:
+	case AGENT_PLAN:
 		return CODE_DONE;
 	case AGENT_ITERATIONS:
 	case AGENT_TOKENS:
@@ -954,6 +1001,39 @@ int talk_begin_again(struct talk *talk, struct setup *setup,
 const struct recorder *talk_recorder(const struct talk *talk)
 {
 	return talk->recorder;
+}
+
+/* TALK works in MODE, which needs no other cell. */
+static void change_verdicts(struct talk *talk, enum policy_mode mode)
+{
+	session_set_mode(talk->session, mode);
+	talk->setup->mode = mode;
+	orchestrate_set_mode(talk->orchestrate, mode);
+}
+
+int talk_set_mode(struct talk *talk, enum policy_mode mode)
+{
+	const enum policy_mode now = talk->setup->mode;
+	struct err err = {0};
+
+	if (mode == now)
+		return CODE_DONE;
+	if (mode == MODE_PLAN || now == MODE_PLAN) {
+		struct setup *setup = talk->remake(talk->context, mode);
+		const int code =
+			setup != NULL ? talk_change(talk, setup, NULL) : CODE_FAILED;
+
+		if (setup != NULL)
+			talk->taken(talk->context, setup, code == CODE_DONE);
+		if (code != CODE_DONE)
+			return code;
+	} else {
+		change_verdicts(talk, mode);
+	}
+	if (agent_tell_mode(talk->agent, &err))
+		return CODE_DONE;
+	talk->broken = true;
+	return verb_complain(CODE_FAILED, "%s", err.text);
 }
 
 const char *talk_id(const struct talk *talk)
@@ -1201,13 +1281,17 @@ static bool delegate_serve(struct setup *setup, const struct value *request, str
 {
 	const struct value *asked = value_member(request, "ask");
 	auto_value struct value *own = value_new_array();
+	enum policy_mode mode = MODE_AUTO;
 
 	for (size_t i = 0; i < setup->policy->asks.count; i++)
 		value_append(own, value_new_text(setup->policy->asks.items[i]));
 	for (size_t i = 0; i < value_count(asked); i++)
 		value_append(own, value_copy(value_item(asked, i)));
 	setup->asked = asked != NULL ? value_copy(asked) : NULL;
-	return setup_serve_within(setup, value_member(request, "bounds"), err) &&
+	(void)policy_mode_parse(value_text(value_member(request, "mode")), &mode);
+	mode = policy_mode_stricter(mode, (enum policy_mode)setup->role.mode);
+	return setup_set_mode(setup, mode, err) &&
+	       setup_serve_within(setup, value_member(request, "bounds"), err) &&
 	       take_asks(setup, own, value_member(request, "asks"), err);
 }
 

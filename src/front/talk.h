@@ -60,9 +60,20 @@ struct talk_options {
 	 * may be attached now (agent_attach). NULL: nothing goes with it.
 	 */
 	void (*joins)(void *context, struct str text);
-	void *context; /* of both */
 	/* asked behind those of the configuration (agent_options); its `next` is not used */
 	const struct agent_hooks *hooks;
+	/*
+	 * The person may go over to another mode while the agent works, and says in which one
+	 * a plan is carried out: `wishes` is asked between two requests for the mode that the
+	 * person wants, `remake` makes the hands for MODE where that needs another cell
+	 * (NULL: it has complained), and `taken` is told whether they are used now; those of
+	 * before then belong to the caller again. All NULL: the mode stays, and a plan ends
+	 * the turn.
+	 */
+	bool (*wishes)(void *context, enum policy_mode *mode);
+	struct setup *(*remake)(void *context, enum policy_mode mode);
+	void (*taken)(void *context, struct setup *setup, bool used);
+	void *context; /* of them all */
 };
 
 /*
@@ -118,6 +129,12 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
  */
 int talk_begin_again(struct talk *talk, struct setup *setup,
 		     const struct model_options *model, const char *resume);
+
+/*
+ * Between turns or requests: go over to MODE, in the same conversation. Needs the functions of
+ * talk_options. Returns as talk_change does.
+ */
+int talk_set_mode(struct talk *talk, enum policy_mode mode);
 
 /* The setup of the present agent; borrowed. */
 const struct setup *talk_setup(const struct talk *talk);
@@ -183,6 +200,8 @@ void talk_close(struct talk *talk); /* ends everything that still runs; NULL is 
  * 	chain          the agents from the person's down to the caller
  * 	bounds         entries of agents (setup.entries); each limits the delegate's rights
  * 	asks           kinds (policy.h) that all agents above let it ask for; absent: none
+ * 	mode           that of the caller (policy/policy.h), below which this one does not work;
+ * 	               absent: any
  * 	ask            kinds that the person named for the whole run, beside those of the role
  * 	layer          write into a layer of this name (front/review/writer.h); absent: none
  * 	over           the layers below, the caller's first (view/below.h); absent: none

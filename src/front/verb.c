@@ -1301,6 +1301,9 @@ static void offer_names(struct completing *completing, enum option_names names)
 	case NAMES_FORMATS:
 		offer_words(completing, FORMATS_NAMES);
 		break;
+	case NAMES_MODES:
+		offer_words(completing, POLICY_MODES);
+		break;
 	case NAMES_COSTS:
 		offer_words(completing, VERB_COST_GROUPS);
 		break;

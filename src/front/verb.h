@@ -52,6 +52,7 @@ enum option_names {
 	NAMES_LEVELS,
 	NAMES_SHELLS,
 	NAMES_FORMATS, /* of --output-format */
+	NAMES_MODES,   /* of --mode */
 	NAMES_COSTS,   /* of cost --by */
 };
 
@@ -89,6 +90,13 @@ struct option_row {
 		"agent", 'a', OPTION_TEXT, "NAME",                                \
 			"work as this agent, with its rights (default: default)", \
 			NAMES_AGENTS                                              \
+	}
+#define OPTION_ROW_MODE                                                                     \
+	{                                                                                   \
+		"mode", 0, OPTION_TEXT, "MODE",                                             \
+			"auto, ask before each write and command, or plan: change nothing " \
+			"(default: the agent's)",                                           \
+			NAMES_MODES                                                         \
 	}
 #define OPTION_ROW_ALLOW_HOST                                              \
 	{                                                                  \

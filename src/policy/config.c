@@ -531,6 +531,12 @@ const struct row keys_agent[] = {
 	 .max = THINKING_MAX, .initial = "the provider's own",
 	 .description =
 		 "Tokens the model may think in one answer, where its API has such a bound."},
+	{"mode", ROW_CHOICE, ROLE(mode), .choices = POLICY_MODES,
+	 .initial = "that of the top level",
+	 .description =
+		 "How freely it works until the person says otherwise: `auto`, `ask` before each "
+		 "write and command, or `plan`, in which nothing that it writes stays "
+		 "([agents.md](agents.md))."},
 	{"checks", ROW_CHECKS, .check = are_checks, ROLE(checks),
 	 .max = CHECK_COMMAND_MAX, .initial = "none",
 	 .description = "`{NAME: command}`, or an object for a command: what must be green before a run "
@@ -670,6 +676,8 @@ const struct row keys_config[] = {
 	 .initial = "L3",
 	 .description =
 		 "Strength the cell must reach; below it nothing runs ([levels.md](levels.md))."},
+	{"mode", ROW_CHOICE, CONFIG(mode), .choices = POLICY_MODES, .initial = "auto",
+	 .description = "`mode` of the agents that name none."},
 	{"plugins", ROW_SOURCES, .home = KEY_KEPT, .max = PATH_BYTES_MAX, .initial = "none",
 	 .description = "Scripts that are tools ([plugins.md](plugins.md)): `\"bash:./folder\"`, "
 			"`\"bash+git:URL#ref\"`, `\"toolbox:./folder\"`, or an object.",
@@ -1677,7 +1685,10 @@ bool config_role(const struct config *config, const struct value *shipped_role,
 
 	if (!config_entry(config, shipped_role, name, &entry, err))
 		return false;
-	*role = (struct config_role){.temperature = CONFIG_TEMPERATURE_ABSENT};
+	*role = (struct config_role){
+		.temperature = CONFIG_TEMPERATURE_ABSENT,
+		.mode = config != NULL ? config->mode : MODE_AUTO,
+	};
 	keys_store(keys_agent, entry, KEY_IN_ROLE, role);
 	return true;
 }

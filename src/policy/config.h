@@ -191,6 +191,7 @@ struct config_role {
 	char *description, *model, *prompt;
 	double temperature;
 	uint64_t thinking_budget; /* tokens; 0: the provider's default */
+	unsigned mode; /* enum policy_mode; its own, or that of the top level */
 	/* name -> command, or an object with `command` or `run_tests`; NULL: none */
 	struct value *checks;
 	struct policy_names may_delegate_to; /* not given: every agent */
@@ -205,6 +206,7 @@ void config_role_fini(struct config_role *role);
 
 struct config {
 	unsigned minimum_level;  /* index in the choices of its key */
+	unsigned mode;           /* enum policy_mode */
 	uint64_t undo_space;     /* 0: not set */
 	char *resolver;          /* NULL: that of the machine */
 	struct value *root;      /* the whole configuration, checked; NULL: nothing */

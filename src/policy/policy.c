@@ -577,6 +577,17 @@ void policy_judge_path(const struct policy *policy, const char *path, bool write
 	verdict_end(verdict, &because, policy, NULL);
 }
 
+/* An allowed call is asked about all the same. */
+static void ask_by_mode(const struct policy *policy, struct verdict *verdict)
+{
+	(void)snprintf(verdict->because, sizeof(verdict->because),
+		       "In mode \"%s\" a person decides on each write and each command. Go on "
+		       "without this one, or say in words what should be done.",
+		       policy_modes[policy->mode].name);
+	set_rule(verdict, policy, POLICY_MODE_KEY);
+	verdict->answer = VERDICT_ASK;
+}
+
 void policy_decide(const struct policy *policy, const struct policy_request *request,
 		   struct verdict *verdict)
 {
@@ -601,6 +612,9 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 		return;
 	}
 	commands_decide(policy, request, verdict);
+	if (verdict->answer == VERDICT_ALLOW && policy->mode == MODE_ASK && kind != 0 &&
+	    !request->by_front)
+		ask_by_mode(policy, verdict);
 }
 
 enum {
@@ -855,6 +869,67 @@ void policy_ask_nobody(struct policy *policy)
 	policy_names_fini(&policy->asks);
 }
 
+/* Take NAME, which may not be there, out of NAMES. */
+static void remove_name(struct policy_names *names, const char *name)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < names->count; i++) {
+		if (strcmp(names->items[i], name) == 0)
+			free(names->items[i]);
+		else
+			names->items[kept++] = names->items[i];
+	}
+	names->count = kept;
+}
+
+const struct policy_mode_row policy_modes[MODES] = {
+	[MODE_AUTO] = {"auto", "Work", "Works in its cell, with the rights of the agent.",
+		       "The person lets you work: from here on the tools and rights of the "
+		       "agent hold."},
+	[MODE_ASK] = {"ask", "Ask", "Asks a person before each write and each command.",
+		      "The person is asked before each write and each command from here on, "
+		      "and may refuse it."},
+	[MODE_PLAN] = {"plan", "Plan",
+		       "Reads, searches and runs commands; the kernel keeps every file as it "
+		       "is.",
+		       "The person wants a plan: look, search and try, in a cell in which "
+		       "nothing that you write stays. Then call present_plan with the plan."},
+};
+
+bool policy_mode_parse(const char *text, enum policy_mode *mode)
+{
+	for (unsigned i = 0; text && i < MODES; i++) {
+		if (strcmp(policy_modes[i].name, text) == 0) {
+			*mode = (enum policy_mode)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+enum policy_mode policy_mode_stricter(enum policy_mode a, enum policy_mode b)
+{
+	return a > b ? a : b;
+}
+
+void policy_set_mode(struct policy *policy, enum policy_mode mode)
+{
+	policy->mode = mode;
+	if (mode != MODE_PLAN)
+		return;
+	/* A folder of a shipped role may be missing, and would be made to be written. */
+	for (size_t i = 0; i < policy->write.count; i++) {
+		if (!policy->write.items[i].shipped)
+			policy_add_folder(policy, policy->write.items[i].path, false);
+	}
+	policy_paths_fini(&policy->write);
+	policy->write = (struct policy_paths){.given = true};
+	policy->scratch = true;
+	policy->review = false;
+	remove_name(&policy->asks, "write");
+}
+
 bool policy_has_tool(const struct policy *policy, const char *name)
 {
 	for (size_t i = 0; name && i < policy->tools.count; i++) {
@@ -912,6 +987,22 @@ static void take_every_tool(struct policy_names *names, const struct policy_tool
 	}
 }
 
+/* Leave out of `tools`, whose names are those of TOOLS, what the mode does not have. */
+static void take_tools_of_mode(struct policy *policy, const struct policy_tool *tools,
+			       size_t count)
+{
+	const bool plans = policy->mode == MODE_PLAN;
+
+	for (size_t i = 0; i < count; i++) {
+		const unsigned kind = tools[i].effects & (POLICY_WRITES | POLICY_RUNS);
+
+		if (plans && tools[i].plans && policy->tools.count > 0)
+			add_name(&policy->tools, tools[i].name);
+		else if (plans ? kind == POLICY_WRITES : tools[i].plans)
+			remove_name(&policy->tools, tools[i].name);
+	}
+}
+
 bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 			size_t count, struct err *err)
 {
@@ -946,6 +1037,7 @@ bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 			*name = memory_copy(tool->name);
 		}
 	}
+	take_tools_of_mode(policy, tools, count);
 	return true;
 }
 
@@ -1363,6 +1455,7 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 	intersect_secrets(&policy->secrets, &bounds->secrets, &both->secrets);
 	both->scratch = both_scratch(policy, bounds, both);
 	both->review = policy->review || bounds->review;
+	both->mode = policy_mode_stricter(policy->mode, bounds->mode);
 	intersect_environment(policy, bounds, both);
 	intersect_network(policy, bounds, both);
 	intersect_publish(policy, bounds, both);

@@ -119,6 +119,32 @@ struct policy_limits {
 	uint64_t loop_warn, loop_stop;
 };
 
+/*
+ * How freely an agent works. A mode takes rights away and never gives any: in MODE_ASK a
+ * person is asked before each write and each command, in MODE_PLAN nothing that the agent
+ * writes stays. The table is the only list of the modes: the command line, the configuration,
+ * the terminal and the clients of the Agent Client Protocol have their words from it.
+ */
+
+/* A later one allows less. */
+enum policy_mode { MODE_AUTO, MODE_ASK, MODE_PLAN };
+enum { MODES = MODE_PLAN + 1 };
+
+/* Their names, in this order, separated by blanks. */
+#define POLICY_MODES "auto ask plan"
+
+struct policy_mode_row {
+	const char *name, *title, *description;
+	/* what the model is told when the person goes over to it */
+	const char *told;
+};
+extern const struct policy_mode_row policy_modes[MODES];
+
+/* False: TEXT (or NULL) is no mode. */
+bool policy_mode_parse(const char *text, enum policy_mode *mode);
+/* The one that allows less. */
+enum policy_mode policy_mode_stricter(enum policy_mode a, enum policy_mode b);
+
 struct policy {
 	char *name;      /* of the agent */
 	char *workspace; /* absolute */
@@ -134,7 +160,8 @@ struct policy {
 	 * with the cell
 	 */
 	bool scratch;
-	bool review; /* each session writes into a layer (view/review.h) */
+	bool review;           /* each session writes into a layer (view/review.h) */
+	enum policy_mode mode; /* set by policy_set_mode */
 	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
 	struct policy_names environment;
 	struct commands *commands; /* commands that may run (commands.h); NULL: any */
@@ -212,13 +239,14 @@ struct policy_tool {
 	unsigned effects;     /* enum policy_effects */
 	bool only_when_named; /* not part of "every tool" (orchestration, internal) */
 	bool unlisted;        /* not listed to anybody (internal) */
+	bool plans;           /* part of MODE_PLAN, and of no other mode */
 };
 
 /*
  * Check `tools` against the COUNT existing TOOLS: an unknown name is refused with the
  * nearest one, an alias becomes the name, "not given" becomes every tool. Refuses a
  * pattern in `write` for an agent with a tool that runs commands, because the kernel
- * knows no patterns.
+ * knows no patterns. In MODE_PLAN tools that only write are left out.
  */
 bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 			size_t count, struct err *err);
@@ -246,6 +274,8 @@ bool policy_read_publish(const struct policy *policy, struct network_publish *en
 
 bool policy_has_tool(const struct policy *policy, const char *name);
 
+/* The key of the mode: the rule of a verdict that MODE_ASK gives ends with it. */
+#define POLICY_MODE_KEY "mode"
 /* The words allowed in `ask`, separated by blanks. */
 #define POLICY_ASKABLE "commands network read write"
 /* Ask the person for WHAT as well. WHERE names its origin in sentences. */
@@ -256,9 +286,16 @@ bool policy_asks(const struct policy *policy, const char *what);
 void policy_ask_nobody(struct policy *policy);
 
 /*
+ * POLICY, whose paths are normal, holds in MODE from now on. MODE_PLAN takes its `write` away,
+ * sets `scratch`, and wants no `review` and no folder to write: there is no way back. Between
+ * the other modes there is.
+ */
+void policy_set_mode(struct policy *policy, enum policy_mode mode);
+
+/*
  * Make a new policy with the rights that POLICY and BOUNDS both grant, and with the
  * name and base of POLICY. It has: tools, variables, hosts, credentials and published
- * ports of both; paths that both show or let be written; blocked paths of either; secrets
+ * ports of both; the stricter mode; paths that both show or let be written; blocked paths of either; secrets
  * shown where both show them; `scratch` when no layer would cover a path that one of them
  * protects; commands that fit both lists; the stricter of each limit. Call policy_paths_normal and policy_check_tools on both before. A number wins
  * over POLICY_BY_MACHINE, so settle the limits of both before when that matters. Two
@@ -284,6 +321,7 @@ struct policy_request {
 	/* in place of `command`: one program with its arguments, NULL-ended; or NULL */
 	const char *const *argv;
 	const char *folder; /* absolute: the working folder; NULL: the workspace */
+	bool by_front;      /* the front's own call, about which MODE_ASK does not ask */
 };
 
 enum verdict_answer { VERDICT_DENY = 0, VERDICT_ASK, VERDICT_ALLOW };

@@ -84,6 +84,7 @@ enum {
 	QUESTION_MAX = 4 << 20,
 	DELEGATE_NAME_MAX = 256,
 	APPROVAL_FILE = 48,
+	CHANGE_SHOWN_MAX = 256 << 10, /* a person looks through it, and may scroll */
 };
 
 /*
@@ -92,7 +93,7 @@ enum {
  */
 struct question {
 	struct str effect, subject, because, rule, scope;
-	/* what is wanted, for an effect that a tool names (tool.h); or empty */
+	/* what is wanted, where the effect does not say it by itself (wish_of); or empty */
 	struct str wish;
 	/* which folder it is, beside its name (approval_file); or empty */
 	struct str file;
@@ -109,7 +110,7 @@ struct question {
 static const struct field question_fields[] = {
 	QUESTION(effect),
 	FIELD(struct question, wish, .max = COMMAND_SHOWN_MAX, .optional = true),
-	QUESTION(subject),
+	FIELD(struct question, subject, .max = CHANGE_SHOWN_MAX),
 	QUESTION(command),
 	QUESTION(because),
 	QUESTION(rule),
@@ -331,6 +332,9 @@ static const char *wish_of(struct str effect)
 	return NULL;
 }
 
+/* In MODE_ASK: the tool itself changes files, and SUBJECT says how. */
+static const char effect_change[] = "change";
+
 struct form {
 	struct str message;
 	struct value *schema;
@@ -384,7 +388,8 @@ static struct value *form_of(const struct question *question)
 	const char *schema = question->always != NULL ? kept : plain;
 	const bool runs =
 		str_is(question->effect, "command") || str_is(question->effect, "hook");
-	const char *wish = wish_of(question->effect);
+	const bool changes = str_is(question->effect, effect_change);
+	const char *known = question->wish.size == 0 ? wish_of(question->effect) : NULL;
 	struct form form = {0};
 	struct buf text;
 
@@ -393,9 +398,9 @@ static struct value *form_of(const struct question *question)
 	text_add_exact(&text, question->agent);
 	add_delegates(question->delegates, &text);
 	(void)buf_adds(&text, " wants to ");
-	text_add_exact(&text, wish != NULL ? str_of(wish) : question->wish);
+	text_add_exact(&text, known != NULL ? str_of(known) : question->wish);
 	(void)buf_adds(&text, ":\n");
-	if (wish == NULL || runs) {
+	if (known == NULL || runs) {
 		add_shown(&text, question->subject);
 	} else {
 		/* A folder or a host is shown as one line, whatever its name is. */
@@ -403,7 +408,7 @@ static struct value *form_of(const struct question *question)
 		text_add_exact(&text, question->subject);
 		(void)buf_addc(&text, '\n');
 	}
-	if (!runs) {
+	if (!runs && !changes) {
 		(void)buf_adds(&text, "for:\n");
 		add_shown(&text, question->command);
 	}
@@ -466,7 +471,8 @@ static struct value *approval_data(const struct running *running, struct questio
 	buf_init(&folder, PATH_MAX);
 	approval_command(running, &command);
 	folder_of(running, &folder);
-	question.command = buf_str(&command);
+	if (question.command.size == 0)
+		question.command = buf_str(&command);
 	question.agent = str_of(running->session->policy->name);
 	question.folder = buf_str(&folder);
 	question.workspace = str_of(session_workspace(running->session));
@@ -1055,6 +1061,19 @@ static void refuse_call(struct running *running, const struct value *data,
 	buf_fini(&because);
 }
 
+/* All of the change that RUNNING wants would be more than a person sees. */
+static void refuse_unseen(struct running *running)
+{
+	struct verdict *wanted = running->asking.wanted;
+
+	(void)snprintf(wanted->because, sizeof(wanted->because),
+		       "A person is asked about each change in this mode, and this one is too "
+		       "large to be shown: make it in parts of less than %d KiB.",
+		       CHANGE_SHOWN_MAX >> 10);
+	session_deny(running, wanted->because, wanted->rule);
+	running_finish(running);
+}
+
 /* The command of RUNNING may run: drop the question about it. */
 static void unwant(struct running *running)
 {
@@ -1267,15 +1286,43 @@ static void scope_command(struct str command, const char *effect, struct buf *sc
 		(void)buf_addf(grant, ": %.*s", (int)command.size, command.data);
 }
 
+/* Is WANTED asked about because of MODE_ASK only? */
+static bool is_by_mode(const struct verdict *wanted)
+{
+	return str_ends(str_of(wanted->rule), STR("." POLICY_MODE_KEY));
+}
+
+/* Is RUNNING a call of a tool that itself changes files, which MODE_ASK asks about? */
+static bool is_change(const struct running *running)
+{
+	const unsigned effects = running->tool->effects;
+
+	return (effects & EFFECT_WRITES) != 0 && (effects & EFFECT_RUNS) == 0;
+}
+
+static struct str wish_by_mode(const struct running *running)
+{
+	for (const struct row *row = running->tool->params;
+	     row != NULL && row->name != NULL; row++) {
+		if (row->kind == ROW_COMMAND)
+			return STR("run a command");
+	}
+	return STR("call a tool that runs programs");
+}
+
 bool approval_can_ask(const struct running *running)
 {
+	/* Its question has room for more (ask_change). */
+	const bool shows_change =
+		is_change(running) && running->session->policy->mode == MODE_ASK;
 	struct buf command;
 	bool fits;
 
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	approval_command(running, &command);
 	/* A person cannot read bytes as hexadecimal digits. */
-	fits = !command.overflowed && !running->told.quiet && !running->told.unheard &&
+	fits = (!command.overflowed || shows_change) && !running->told.quiet &&
+	       !running->told.unheard &&
 	       running->session->answers_approvals &&
 	       !value_is_true(value_member(running->arguments, "hex"));
 	buf_fini(&command);
@@ -1319,6 +1366,8 @@ static void ask_command(struct running *running)
 	buf_init(&wish, COMMAND_SHOWN_MAX);
 	if (running->asking.by_caller)
 		(void)buf_addf(&wish, "make a call. %s", wanted->because);
+	else if (is_by_mode(wanted))
+		(void)buf_addstr(&wish, wish_by_mode(running));
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	buf_init(&scope, SHOWN_MAX);
 	buf_init(&grant, SHOWN_MAX);
@@ -1338,6 +1387,104 @@ static void ask_command(struct running *running)
 	buf_fini(&grant);
 	buf_fini(&scope);
 	buf_fini(&command);
+}
+
+/* Add the lines of TEXT, each behind SIGN. */
+static void add_signed(struct buf *out, const char *sign, struct str text)
+{
+	struct str line;
+
+	while (str_next_line(&text, &line)) {
+		(void)buf_adds(out, sign);
+		(void)buf_addstr(out, line);
+		(void)buf_addc(out, '\n');
+	}
+}
+
+/* The text of an argument NAME, as a person reads a change: what goes, and what comes. */
+static void add_argument(struct buf *out, const char *name, struct str text)
+{
+	if (strcmp(name, "old") == 0) {
+		add_signed(out, "-", text);
+	} else if (str_among("new content", str_of(name))) {
+		add_signed(out, "+", text);
+	} else if (str_find(text, STR("\n"), 0) == SIZE_MAX) {
+		(void)buf_addf(out, "%s: ", name);
+		add_signed(out, "", text);
+	} else {
+		(void)buf_addf(out, "%s:\n", name);
+		add_signed(out, "", text);
+	}
+}
+
+/* All ARGUMENTS of a call that changes files, in the order of ROWS. */
+static void add_arguments(struct buf *out, const struct row *rows,
+			  const struct value *arguments)
+{
+	for (const struct row *row = rows; row != NULL && row->name != NULL; row++) {
+		const struct value *value = value_member(arguments, row->name);
+		struct buf printed;
+
+		for (size_t i = 0; row->kind == ROW_LIST && i < value_count(value); i++)
+			add_arguments(out, row->rows, value_item(value, i));
+		if (value == NULL || row->kind == ROW_LIST)
+			continue;
+		buf_init(&printed, 8 * CHANGE_SHOWN_MAX);
+		(void)value_print(value, 0, &printed);
+		/* A default needs no look. */
+		if (row->initial == NULL || !str_is(buf_str(&printed), row->initial))
+			add_argument(out, row->name,
+				     value_text(value) != NULL ? value_str(value)
+							       : buf_str(&printed));
+		buf_fini(&printed);
+	}
+}
+
+/* The one path that the call changes; NULL: it names several, or none. */
+static const char *path_of_change(const struct running *running)
+{
+	const struct row *row = running->tool->params;
+
+	while (row != NULL && row->name != NULL && row->kind != ROW_PATH)
+		row++;
+	return row != NULL && row->name != NULL && running->tool->visit_paths == NULL
+		       ? value_text(value_member(running->arguments, row->name))
+		       : NULL;
+}
+
+static void ask_change(struct running *running)
+{
+	const struct verdict *wanted = running->asking.wanted;
+	const char *path = path_of_change(running);
+	struct buf text, scope, grant;
+
+	buf_init(&text, CHANGE_SHOWN_MAX);
+	buf_init(&scope, SHOWN_MAX);
+	buf_init(&grant, SHOWN_MAX + CHANGE_SHOWN_MAX);
+	add_arguments(&text, running->tool->params, running->arguments);
+	if (path != NULL) {
+		(void)buf_adds(&scope, "every change of ");
+		text_add_exact(&scope, str_of(path));
+		(void)buf_adds(&scope, " by a file tool");
+		(void)buf_addf(&grant, "%s %s", effect_change, path);
+	} else {
+		(void)buf_adds(&scope, "exactly this change");
+		(void)buf_addf(&grant, "%s: %s", effect_change, text.data);
+	}
+	const struct question subject = {.effect = str_of(effect_change),
+					 .wish = STR("change files"),
+					 .subject = buf_str(&text),
+					 .command = str_of(running->tool->name),
+					 .because = str_of(wanted->because),
+					 .rule = str_of(wanted->rule),
+					 .scope = buf_str(&scope)};
+	if (text.overflowed || scope.overflowed || grant.overflowed)
+		refuse_unseen(running);
+	else if (approval_put(running, APPROVAL_COMMAND, &subject, grant.data) == NULL)
+		running_proceed(running);
+	buf_fini(&grant);
+	buf_fini(&scope);
+	buf_fini(&text);
 }
 
 static void ask_extra(struct running *running, struct extra *extra)
@@ -1401,6 +1548,9 @@ void approval_ask(struct running *running)
 		extra = extra->next;
 	if (extra != NULL)
 		ask_extra(running, extra);
+	else if (running->asking.wanted != NULL && is_change(running) &&
+		 is_by_mode(running->asking.wanted))
+		ask_change(running);
 	else if (running->asking.wanted != NULL)
 		ask_command(running);
 	else if (running->asking.leave != NULL && !running->asking.leave->given)

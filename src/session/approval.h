@@ -4,14 +4,16 @@
  * EVENT_APPROVAL_WANTED, with
  *
  *   id        below 0: the number for running_answer and session_answer
- *   effect    "command": a text that no rule of a list lets run; "hook": a call that a
- *             hook leaves to a person (request.asks_for); "network": a host;
+ *   effect    "command": a text that no rule of a list lets run, or that MODE_ASK asks
+ *             about; "change": a call of a tool that changes files, which MODE_ASK asks
+ *             about; "hook": a call that a hook leaves to a person (request.asks_for);
+ *             "network": a host;
  *             "read" and "write": a folder outside of what the policy shows or lets be
  *             written; or the effect that a tool of the front names by its `leave`
  *             (tool.h)
- *   wish      for "hook" and the last of these: what is wanted, in words
- *   subject   the command's text, host:port, the folder's real path, or all that would
- *             happen
+ *   wish      for "hook", the last of these, and in MODE_ASK: what is wanted, in words
+ *   subject   the command's text, the arguments of a change, host:port, the folder's real
+ *             path, or all that would happen
  *   command   the whole command that asks for it, or its tool and arguments
  *   because, rule   why the policy did not allow it by itself
  *   scope     what an answer for the session would grant, in words

@@ -348,6 +348,7 @@ static bool policy_allows(struct running *running, const char *asks_for)
 			.effects = running->tool->effects,
 			.paths = list != NULL ? list->items : NULL,
 			.path_count = list != NULL ? list->count : 0,
+			.by_front = running->kind != RUNNING_FOR_CALLER,
 		};
 		const char **argv = NULL;
 

@@ -1483,9 +1483,9 @@ static bool may_ask(const struct running *running)
 {
 	const struct session *session = running->session;
 
-	return session->answers_questions && session->sink.event != NULL &&
-	       !running->told.quiet && !approval_is_open(running) &&
-	       running->job == NULL && !running->cancelled;
+	return (running->tool->plans ? session->answers_plans : session->answers_questions) &&
+	       session->sink.event != NULL && !running->told.quiet &&
+	       !approval_is_open(running) && running->job == NULL && !running->cancelled;
 }
 
 /* False: nobody has received the question. */

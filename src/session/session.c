@@ -33,6 +33,7 @@
 #include "view/review.h"
 #include "view/shape.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -76,8 +77,10 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 			.aliases = tools[i]->aliases,
 			.effects = tools[i]->effects,
 			.only_when_named = tools[i]->internal || tools[i]->when_named ||
-					   (tools[i]->fetches && !reaches),
+					   (tools[i]->fetches && !reaches) ||
+					   tools[i]->plans,
 			.unlisted = tools[i]->internal,
+			.plans = tools[i]->plans,
 		};
 	}
 	return policy_check_tools(policy, known, count, err);
@@ -484,6 +487,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->loop = made->own_loop ? loop_new() : options->loop;
 	made->one_call = options->direct;
 	made->answers_questions = options->answers_questions;
+	made->answers_plans = options->answers_plans;
 	made->answers_approvals = options->answers_approvals;
 	made->relays_approvals = options->relays_approvals;
 	made->keep_rule = options->keep_rule;
@@ -630,6 +634,12 @@ void session_judge_messages(const struct session *session, struct str messages,
 const struct policy *session_policy(const struct session *session)
 {
 	return session->policy;
+}
+
+void session_set_mode(struct session *session, enum policy_mode mode)
+{
+	assert(mode != MODE_PLAN && session->policy->mode != MODE_PLAN);
+	policy_set_mode(session->policy, mode);
 }
 
 const struct tool *const *session_tools(const struct session *session)

@@ -150,6 +150,8 @@ struct session_options {
 	 * each question is declined, and no event reports it.
 	 */
 	bool answers_questions;
+	/* The same for the question of a tool that `plans` (tool.h). */
+	bool answers_plans;
 	/*
 	 * The receiver behind the sink answers EVENT_APPROVAL_WANTED. False: a call for
 	 * which the policy would ask is refused immediately.
@@ -254,6 +256,8 @@ void session_print_own(const struct session *session, const struct tool_result *
 const char *session_broken(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
 const struct policy *session_policy(const struct session *session);
+/* Calls that begin later are judged in MODE. Neither this mode nor the one before is MODE_PLAN. */
+void session_set_mode(struct session *session, enum policy_mode mode);
 /*
  * MESSAGES is output that did not pass through its call, such as that of `exec`. Add to
  * RESULT, as denials, the files and hosts that a program says in MESSAGES it could not
@@ -531,7 +535,7 @@ struct session {
 	size_t queued_files, queued_others, busy_files, busy_others;
 	size_t queued_searches, busy_searches; /* of the file calls */
 	size_t queued_commands, busy_writers;  /* of a person or model; jobs included */
-	bool answers_questions;
+	bool answers_questions, answers_plans;
 	bool answers_approvals, relays_approvals;
 	/* of session_options */
 	bool (*keep_rule)(void *context, enum rule_kind kind, const char *rule,

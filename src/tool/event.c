@@ -40,6 +40,7 @@ static const struct kind_row kinds[] = {
 	{EVENT_APPROVAL_GIVEN, "approval_given", true},
 	{EVENT_HOOK, "hook", true},
 	{EVENT_NOTICE, "notice", true},
+	{EVENT_MODE_CHANGED, "mode_changed", true},
 	{EVENT_CHECK_ENDED, "check_ended", true},
 	{EVENT_SHORTENED, "shortened", true},
 	{EVENT_COMPACTED, "compacted", true},

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum event_kind {
-	/* data: session, run, workspace, agent, model, replay, level, unfiltered */
+	/* data: session, run, workspace, agent, model, mode, replay, level, unfiltered */
 	EVENT_SESSION_BEGAN = 1,
 	/*
 	 * a later process goes on; text: a note about it for the model; data as in
@@ -92,6 +92,8 @@ enum event_kind {
 	 */
 	EVENT_HOOK,
 	EVENT_NOTICE, /* text: a sentence for the person (retries, limits, warnings) */
+	/* text: what the model is told of it; data: mode (policy/policy.h) */
+	EVENT_MODE_CHANGED,
 	/*
 	 * call; text: the note for the model, or empty; data: check ("syntax", or the
 	 * name of a role's check), state (green, red, timed_out), file (of syntax),

@@ -164,6 +164,11 @@ struct tool {
 	bool keeps;
 	/* IN_FRONT: only in the run of an agent, whose own work it is about */
 	bool in_runs;
+	/*
+	 * IN_FRONT: offered in MODE_PLAN and in no other mode. Its question goes to the
+	 * receiver of session_options.answers_plans.
+	 */
+	bool plans;
 	/* only for agents that name it: "every tool" does not include it */
 	bool when_named;
 	/* not offered to models or clients, but used by the front (exec) */

@@ -520,6 +520,10 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 		/* This call hands the patch over: the end of the turn shows the patch. */
 	} else if (value_member(details, "todo")) {
 		paint_tasks(paint, value_member(details, "todo"));
+	} else if (value_member(details, "plan") && !value_member(details, "next")) {
+		/* Where the person was asked about it, the question has shown it. */
+		paint_lines(paint, value_str(value_member(details, "plan")),
+			    &(struct paint_excerpt){.head = SIZE_MAX, .barred = true});
 	} else if (diff && *diff) {
 		excerpt = (struct paint_excerpt){
 			.head = CALL_DIFF_HEAD,

@@ -1170,6 +1170,15 @@ static void screen_notice(struct screen *screen, const struct event *event)
 		     value_is_true(value_member(event->data, "to_model")));
 }
 
+/* In a line: "mode plan". DATA is that of EVENT_MODE_CHANGED. */
+static void screen_mode(struct screen *screen, const struct value *data)
+{
+	const char *name = value_text(value_member(data, "mode"));
+
+	screen_begin_item(screen);
+	paint_format(&screen->paint, PAINT_DIM, "mode %s\n", name ? name : "");
+}
+
 /* Show the question to the person. After that another module writes to the terminal. */
 static void screen_approval(struct screen *screen, const struct event *event)
 {
@@ -1280,7 +1289,11 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_TURN_ENDED:
 		screen_turn_ended(screen, event);
 		break;
+	case EVENT_MODE_CHANGED:
+		screen_mode(screen, event->data);
+		break;
 	case EVENT_APPROVAL_WANTED:
+	case EVENT_QUESTION:
 		screen_approval(screen, event);
 		break;
 	case EVENT_INSTRUCTIONS:
@@ -1291,7 +1304,6 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_TOOL_OUTPUT:
 	case EVENT_PROGRESS:
 	case EVENT_LOG:
-	case EVENT_QUESTION:
 	case EVENT_LANDED: /* only delegates have it */
 	case EVENT_APPROVAL_GIVEN:
 	case EVENT_HOOK: /* a refused call and a notice tell the person */

@@ -704,6 +704,61 @@ def a_plan_writes_nothing(place):
     client.close()
 
 
+def planned(place, answer):
+    """A client in mode plan whose model presents a plan and then writes a file."""
+    client, session = place.open(
+        turn("", call("present_plan", plan="1. Write a.txt")),
+        turn("", call("write_file", path="a.txt", content="one\n")), turn("Done."),
+        options=["--mode", "plan"], answers={QUESTION: lambda _params: answer})
+    reason, updates = client.prompt(session, "plan")
+    assert reason == "end_turn", reason
+    return client, updates
+
+
+@at_desk
+def a_plan_that_is_agreed_to_is_carried_out(place):
+    client, updates = planned(place, chosen("auto"))
+    assert said(updates) == "Done." and place.read("a.txt") == "one\n", updates
+    asked = [m["params"] for m in client.messages if m.get("method") == QUESTION]
+    assert [one["optionId"] for one in asked[0]["options"]] == ["auto", "ask", "plan"], asked
+    assert "1. Write a.txt" in text_of(asked[0]["toolCall"]), asked
+    assert [one["currentModeId"] for one in updates if one["sessionUpdate"] == "current_mode_update"] == ["auto"]
+    client.close()
+
+
+@at_desk
+def a_plan_may_be_carried_out_in_mode_ask(place):
+    left = [chosen("ask"), chosen("no")]
+    client, session = place.open(
+        turn("", call("present_plan", plan="1. Write a.txt")),
+        turn("", call("write_file", path="a.txt", content="one\n")), turn("Done."),
+        options=["--mode", "plan"], answers={QUESTION: lambda _params: left.pop(0)})
+    client.prompt(session, "plan")
+    asked = [m["params"] for m in client.messages if m.get("method") == QUESTION]
+    assert "+one" in text_of(asked[1]["toolCall"]) and not os.path.exists(place.path("a.txt")), asked
+    client.close()
+
+
+@at_desk
+def any_other_answer_goes_on_planning(place):
+    for answer in chosen("plan"), chosen("often"), {"outcome": {"outcome": "cancelled"}}:
+        client, updates = planned(place, answer)
+        assert "Done." not in said(updates) and not os.path.exists(place.path("a.txt")), updates
+        assert not [one for one in updates if one["sessionUpdate"] == "current_mode_update"], updates
+        client.close()
+
+
+@at_desk
+def mode_ask_asks_the_editor(place):
+    client, session = place.open(turn("", call("bash", command="echo x > a.txt")), turn("Done."),
+                                 answers={QUESTION: lambda _params: chosen("once")})
+    client.ask("session/set_mode", sessionId=session, modeId="ask")
+    client.prompt(session, "work")
+    asked = [m["params"] for m in client.messages if m.get("method") == QUESTION]
+    assert len(asked) == 1 and place.read("a.txt") == "x\n", asked
+    client.close()
+
+
 @at_desk
 def model_and_agent_are_options(place):
     # A recording goes on where the conversation is.

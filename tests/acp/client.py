@@ -86,7 +86,7 @@ class Order:
             self.fault(f"a question about a call that is not there: {call['toolCallId']}")
         if not call.get("title") or not call.get("content") or not call.get("kind") or "rawInput" not in call:
             self.fault(f"a question that shows nothing: {call}")
-        if [option["kind"] for option in params["options"]] != KINDS:
+        if sorted(option["kind"] for option in params["options"]) != sorted(KINDS):
             self.fault(f"other options: {params['options']}")
 
     def answer(self, number, is_error):

@@ -157,6 +157,61 @@ def a_line_is_edited_sent_and_answered():
         tty.leave()
 
 
+PLANS = {"name": "plans", "turns": [
+    {"calls": [{"tool": "bash", "arguments": {"command": "echo x > new.txt; cat new.txt"}}]},
+    {"calls": [{"tool": "present_plan", "arguments": {"plan": "1. Write new.txt"}}]},
+    {"calls": [{"tool": "write_file", "arguments": {"path": "new.txt", "content": "one\n"}}]},
+    {"text": "Written."}, {"text": "You said: ${prompt}.", "repeat": True}]}
+
+
+@tap.case
+def a_plan_is_shown_and_carried_out():
+    with Chat(PLANS, options=["--mode", "plan"]) as tty:
+        tty.type(b"plan it\r")
+        tty.shows("1. Write new.txt")
+        tty.shows("[p]lan")
+        assert not os.path.exists(os.path.join(tty.work, "new.txt"))
+        tty.type(b"w")
+        tty.shows("mode auto")
+        tty.shows("Written.")
+        tty.prompt()
+        assert open(os.path.join(tty.work, "new.txt"), encoding="ascii").read() == "one\n"
+        tty.leave()
+
+
+@tap.case
+def a_plan_that_is_not_agreed_to_ends_the_turn():
+    with Chat(PLANS, options=["--mode", "plan"]) as tty:
+        tty.type(b"plan it\r")
+        tty.shows("[p]lan")
+        tty.type(b"\r")
+        tty.prompt()
+        assert "mode auto" not in tty.screen.text()
+        tty.type(b"/mode\r")
+        tty.shows("* plan")
+        tty.leave()
+
+
+@tap.case
+def modes_are_commands():
+    with Chat() as tty:
+        tty.type(b"/mode ask\r")
+        tty.shows("mode ask")
+        tty.type(b"/mode often\r")
+        tty.shows('There is no mode "often".')
+        tty.type(b"/plan look at it\r")
+        tty.shows("mode plan")
+        tty.shows("> look at it")
+        tty.shows("You said:")
+        tty.prompt()
+        tty.type(b"/tools\r")
+        tty.shows("present_plan")
+        assert "write_file" not in tty.screen.text()
+        tty.type(b"/mode auto\r")
+        tty.shows("mode auto")
+        tty.leave()
+
+
 @tap.case
 def the_words_of_a_model_are_markdown_on_a_terminal():
     shown = ("\nA head\n\nSome bold and code.\n- one\n- two\n\n  int a;  /* *x* */\n\na    b\n──────\n1  234\n\n"

@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/delegate.h"
+#include "agent/tools/present_plan.h"
 #include "agent/tools/todo.h"
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -23,13 +24,10 @@
 #include <time.h>
 
 const struct tool *const orchestra_rows[ORCHESTRA_TOOLS + 1] = {
-	&list_agents_tool,
-	&delegate_agent_tool,
-	&shared_context_tool,
-	&query_reports_tool,
-	&manage_schedule_tool,
-	&todo_tool,
-	NULL,
+	&list_agents_tool,     &delegate_agent_tool,
+	&shared_context_tool,  &query_reports_tool,
+	&manage_schedule_tool, &todo_tool,
+	&present_plan_tool,    NULL,
 };
 
 struct orchestra *orchestra_open(const struct orchestra_options *options)
@@ -58,6 +56,7 @@ void orchestra_close(struct orchestra *orchestra)
 static bool serves(const struct orchestra *orchestra, const struct tool *tool)
 {
 	return !(orchestra->options.alone && tool->in_runs) &&
+	       !(orchestra->options.is_delegate && tool->plans) &&
 	       !(tool->when_named && orchestra->options.registry == NULL);
 }
 

@@ -86,6 +86,8 @@ struct orchestra_options {
 	 * (tool.h) do not work.
 	 */
 	bool alone;
+	/* Another agent has started this run: its plan is for that one, and not for a person. */
+	bool is_delegate;
 	/* --max-iterations holds for all answers of this run, those of delegates included. */
 	bool counts_answers;
 };
@@ -116,7 +118,7 @@ void orchestra_describe(const struct value *registry, struct buf *out);
 extern const struct tool list_agents_tool, delegate_agent_tool, shared_context_tool,
 	query_reports_tool, manage_schedule_tool;
 
-enum { ORCHESTRA_TOOLS = 6 };
+enum { ORCHESTRA_TOOLS = 7 };
 
 struct orchestra {
 	struct orchestra_options options;

@@ -37,6 +37,7 @@ static const struct {
 } ends[] = {
 	{"stopped", "success"},
 	{"patch", "success"},
+	{"plan", "success"},
 	{"iterations", "error_max_turns"},
 	{"money", "error_max_budget_usd"},
 };
@@ -367,6 +368,8 @@ static void result(struct formats *formats, const struct source *source, const c
 	const struct str status = value_str(value_member(data, "status"));
 	struct value *block, *content, *made, *line;
 	const struct value *part;
+	const struct str plan =
+		value_str(value_member(value_member(data, "details"), "plan"));
 	char name[CALL_NAME_MAX];
 
 	name_call(source->session, call, name);
@@ -378,6 +381,9 @@ static void result(struct formats *formats, const struct source *source, const c
 		note_denial(formats, part, call);
 	if (str_is(status, "done") && source->parent == NULL)
 		note_handover(formats, part);
+	/* In mode plan the plan is the answer. */
+	if (plan.size > 0 && source->parent == NULL)
+		take_text(&formats->said, plan);
 	value_remove(formats->calls, name);
 	if (formats->kind != FORMATS_STREAM)
 		return;

@@ -452,6 +452,7 @@ void page_event(struct page *page, const struct event *event)
 		print_check(event->data, out);
 		break;
 	case EVENT_NOTICE:
+	case EVENT_MODE_CHANGED:
 		print_block("p", "item note", event->text, SHOWS_CLEAN, out);
 		break;
 	case EVENT_COMPACTED:

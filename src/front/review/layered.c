@@ -256,6 +256,10 @@ int layered_take(struct setup *setup, const struct options *options, const char 
 
 	if (!layered_wanted(setup, options, &id))
 		return CODE_DONE;
+	if (setup->mode == MODE_PLAN)
+		return verb_complain(CODE_USAGE,
+				     "--review: in mode plan nothing is written that could be "
+				     "reviewed; leave out one of the two");
 	if (!layered_go_on(setup, id, false, by, &err))
 		return verb_complain(err.code == EOPNOTSUPP ? CODE_NO_CELL : CODE_FAILED,
 				     "%s", err.text);

@@ -453,6 +453,13 @@ static void take_text(struct chat *chat, struct str sent, const struct value *pi
 		take_command(chat, str_of(text));
 	else if (invoked != INVOKED_FAILED)
 		take_prompt(chat, invoked == INVOKED ? made.data : text, pictures);
+	/* The command may have made a prompt. */
+	if (chat->next != NULL) {
+		auto_free char *next = chat->next;
+
+		chat->next = NULL;
+		take_prompt(chat, next, NULL);
+	}
 	buf_fini(&made);
 	talk_break(chat->talk);
 }
@@ -545,12 +552,16 @@ static void greet(const struct chat *chat)
 static int open_talk(struct chat *chat, const char *resume)
 {
 	struct screen_options look = appearance_look(&chat->appearance);
-	struct talk_options options = {.console = chat->console,
-				       .kept = true,
-				       .screen = &look,
-				       .resume = resume,
-				       .joins = chat_joins,
-				       .context = chat};
+	struct talk_options options = {
+		.console = chat->console,
+		.kept = true,
+		.screen = &look,
+		.resume = resume,
+		.joins = chat_joins,
+		.remake = chat_remake,
+		.taken = chat_taken,
+		.context = chat,
+	};
 	const struct setup_flags flags = {.serves = true};
 	struct err err = {0};
 	int code = setup_open(chat->setup, chat->options, &flags);

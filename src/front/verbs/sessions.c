@@ -490,6 +490,7 @@ static void export_event(const struct event *event, FILE *out)
 		print_result(event->data, out);
 		break;
 	case EVENT_NOTICE:
+	case EVENT_MODE_CHANGED:
 		print_paragraph(event->text, out);
 		break;
 	case EVENT_COMPACTED:

@@ -29,6 +29,7 @@ static const struct option_row list_options[] = {
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
+	OPTION_ROW_MODE,
 	OPTION_ROW_HELP,
 	{0},
 };

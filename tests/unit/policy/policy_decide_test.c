@@ -19,6 +19,7 @@ static const struct policy_tool all_tools[] = {
 	{"edit_file", NULL, POLICY_READS | POLICY_WRITES, false},
 	{"bash", NULL, POLICY_READS | POLICY_WRITES | POLICY_RUNS, false},
 	{"delegate_agent", NULL, 0, true},
+	{"present_plan", NULL, 0, true, .plans = true},
 };
 
 enum { ALL_TOOLS = sizeof(all_tools) / sizeof(all_tools[0]) };
@@ -527,6 +528,75 @@ static void what_is_wanted_is_judged_no_more_but_for_what_is_blocked(void **stat
 	assert_string_equal(verdict.rule, "agents.tester.blocked");
 }
 
+static enum verdict_answer answer_to(const struct policy *policy, const char *tool,
+				     unsigned effects, bool by_front)
+{
+	const struct policy_request_path path = {"/ws/project/a.c",
+						 (effects & POLICY_WRITES) != 0};
+	const struct policy_request request = {
+		.tool = tool,
+		.effects = effects,
+		.paths = &path,
+		.path_count = 1,
+		.by_front = by_front,
+	};
+	struct verdict verdict;
+
+	policy_decide(policy, &request, &verdict);
+	return verdict.answer;
+}
+
+static const char worker[] = "{\"agents\": {\"a\": {\"write\": [\".\", \"/srv\"],"
+			     " \"ask\": [\"write\", \"read\"], \"review\": true}}}";
+
+static void what_writes_or_runs_is_asked_about_in_mode_ask(void **state)
+{
+	auto_policy struct policy *policy = policy_of("a", worker);
+	struct verdict verdict;
+
+	(void)state;
+	policy_set_mode(policy, MODE_ASK);
+	assert_int_equal(answer_to(policy, "edit_file", POLICY_WRITES, false), VERDICT_ASK);
+	assert_int_equal(answer_to(policy, "bash", POLICY_RUNS, false), VERDICT_ASK);
+	assert_int_equal(answer_to(policy, "read_file", POLICY_READS, false), VERDICT_ALLOW);
+	assert_int_equal(answer_to(policy, "bash", POLICY_RUNS, true), VERDICT_ALLOW);
+	verdict = verdict_of(policy, "edit_file", "/ws/project/a.c", true);
+	assert_string_equal(verdict.rule, "agents.a.mode");
+	policy_set_mode(policy, MODE_AUTO);
+	assert_int_equal(answer_to(policy, "bash", POLICY_RUNS, false), VERDICT_ALLOW);
+}
+
+static void mode_plan_writes_nothing_and_reads_as_before(void **state)
+{
+	auto_policy struct policy *policy = policy_of("a", worker);
+
+	(void)state;
+	policy_set_mode(policy, MODE_PLAN);
+	assert_int_equal(answer_to(policy, "edit_file", POLICY_WRITES, false), VERDICT_DENY);
+	assert_int_equal(verdict_of(policy, "read_file", "/srv/x", false).answer,
+			 VERDICT_ALLOW);
+	assert_int_equal(policy->write.count, 0);
+	assert_true(policy->scratch && !policy->review);
+	assert_false(policy_asks(policy, "write"));
+	assert_true(policy_asks(policy, "read"));
+	assert_false(policy_has_tool(policy, "edit_file"));
+	assert_true(policy_has_tool(policy, "bash"));
+	assert_true(policy_has_tool(policy, "present_plan"));
+}
+
+static void two_policies_have_the_stricter_mode(void **state)
+{
+	auto_policy struct policy *policy = policy_of("a", worker);
+	auto_policy struct policy *other = policy_of("a", worker);
+
+	(void)state;
+	policy_set_mode(other, MODE_ASK);
+	auto_policy struct policy *both = policy_intersect(policy, other);
+	assert_int_equal(both->mode, MODE_ASK);
+	auto_policy struct policy *again = policy_intersect(other, policy);
+	assert_int_equal(again->mode, MODE_ASK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,6 +615,9 @@ int main(void)
 		cmocka_unit_test(tools_are_settled_against_those_there_are),
 		cmocka_unit_test(what_lies_outside_is_asked_for_where_ask_names_it),
 		cmocka_unit_test(what_is_wanted_is_judged_no_more_but_for_what_is_blocked),
+		cmocka_unit_test(what_writes_or_runs_is_asked_about_in_mode_ask),
+		cmocka_unit_test(mode_plan_writes_nothing_and_reads_as_before),
+		cmocka_unit_test(two_policies_have_the_stricter_mode),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
