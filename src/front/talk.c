@@ -28,7 +28,9 @@
 #include "store/journal.h"
 #include "tool/event.h"
 #include "tui/console.h"
+#include "tui/line.h"
 #include "tui/paint.h"
+#include "tui/region/choice.h"
 #include "tui/screen.h"
 #include "view/review.h"
 
@@ -77,6 +79,7 @@ struct asking {
 	asking_preview *preview; /* or NULL */
 	void *preview_context;
 	struct screen_call *calls; /* under way */
+	size_t asked, of;          /* of the questions that were open at the same time */
 	int timer, woken;          /* WOKEN is readable when the timer or a signal is */
 };
 
@@ -160,13 +163,15 @@ static void set_timer(const struct asking *asking, int64_t seconds)
 	(void)timerfd_settime(asking->timer, 0, &at, NULL);
 }
 
-static void ask(const struct asking *asking, const struct event *event)
+/* One line of a question. */
+enum { ASKED_LINE_MAX = 64 << 10 };
+
+/* Ask EVENT's question without rows that change. The screen has shown it. */
+static enum approval_answer ask_below(const struct asking *asking, bool keeps)
 {
-	const int64_t wait_s = value_integer(value_member(event->data, "wait_s"));
-	const bool keeps = value_member(event->data, "always") != NULL;
 	const char *words[CHOICES + 1] = {NULL};
 	enum approval_answer answers[CHOICES];
-	size_t choice, count = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < CHOICES; i++) {
 		if (choices[i].answer == APPROVAL_ALWAYS && !keeps)
@@ -174,31 +179,229 @@ static void ask(const struct asking *asking, const struct event *event)
 		words[count] = choices[i].word;
 		answers[count++] = choices[i].answer;
 	}
+	return answers[console_choose(asking->console, "Allow it?", words, asking->woken)];
+}
+
+/* "2 of 3: coder wants to run a command" */
+static void add_head(struct asking *asking, const struct value *data, struct buf *head)
+{
+	const size_t waiting = approval_count(asking->session);
+	struct str message =
+		value_str(value_member(value_member(data, "request"), "message"));
+	struct str first = {0};
+
+	/* Those that are open at the same time count as one row of questions. */
+	asking->asked = waiting > 1 || asking->of > asking->asked ? asking->asked + 1 : 1;
+	asking->of = asking->asked - 1 + waiting;
+	if (asking->of > 1)
+		(void)buf_addf(head, "%zu of %zu: ", asking->asked, asking->of);
+	(void)str_next_line(&message, &first);
+	(void)buf_addstr(head, first);
+	if (waiting <= 1)
+		asking->asked = asking->of = 0;
+}
+
+/* The text to be judged: the subject, the command that it is for, and a word of the tool on it. */
+static void add_judged(struct asking *asking, const struct event *event, struct buf *text)
+{
+	const struct value *data = event->data;
+	const struct str subject = value_str(value_member(data, "subject"));
+	const struct str command = value_str(value_member(data, "command"));
+	const struct screen_call *call = asking->calls;
+
+	(void)buf_addstr(text, subject);
+	(void)buf_end_line(text);
+	if (!str_equal(subject, command) &&
+	    !str_is(value_str(value_member(data, "effect")), "change")) {
+		(void)buf_adds(text, "for: ");
+		(void)buf_addstr(text, command);
+		(void)buf_addc(text, '\n');
+	}
+	while (call != NULL && (event->call == NULL || strcmp(call->id, event->call) != 0))
+		call = call->next;
+	if (call == NULL || asking->preview == NULL)
+		return;
+	const size_t before = text->size;
+
+	(void)buf_addf(text, "%s says of this call: ", call->tool);
+	if (!asking->preview(asking->preview_context, call->tool, call->arguments, text))
+		buf_truncate(text, before);
+}
+
+/* The rules that `always` keeps, in a line. */
+static void add_rules(const struct value *data, struct buf *line)
+{
+	const struct value *rules = value_member(data, "always");
+
+	(void)buf_adds(line, "a rule for ");
+	(void)buf_addstr(line, value_str(value_member(data, "agent")));
+	(void)buf_adds(line, " in ");
+	(void)buf_addstr(line, value_str(value_member(data, "workspace")));
+	for (size_t i = 0; i < value_count(rules); i++) {
+		(void)buf_adds(line, i == 0 ? ": " : ", ");
+		(void)buf_addstr(line, value_str(value_item(rules, i)));
+	}
+}
+
+struct asked_texts {
+	struct buf head, judged, tail, scope, rules;
+};
+
+/* The answers to EVENT's question. Returns how many there are. */
+static size_t options_of(const struct value *data, const struct asked_texts *texts,
+			 struct choice_option *options, enum approval_answer *answers)
+{
+	const struct choice_option all[] = {
+		{"once", "this call", CHOICE_AT_ONCE},
+		{"session", texts->scope.data, CHOICE_AT_ONCE},
+		{"always", texts->rules.data, CHOICE_TWICE},
+		{"no", NULL, CHOICE_AT_ONCE},
+		{"tell", "no, and a sentence for the model", CHOICE_WITH_WORDS},
+	};
+	static const enum approval_answer given[] = {
+		APPROVAL_ONCE, APPROVAL_SESSION, APPROVAL_ALWAYS,
+		APPROVAL_NO,   APPROVAL_NO,
+	};
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (given[i] == APPROVAL_ALWAYS && value_member(data, "always") == NULL)
+			continue;
+		/* Words do not reach the model of another session. */
+		if (all[i].way == CHOICE_WITH_WORDS &&
+		    value_member(data, "delegates") != NULL)
+			continue;
+		options[count] = all[i];
+		answers[count++] = given[i];
+	}
+	return count;
+}
+
+/* Tell the screen what was asked and answered, in a line, because the question is gone. */
+static void tell_answer(struct asking *asking, const struct asked_texts *texts,
+			const char *word)
+{
+	struct event notice = {.kind = EVENT_NOTICE};
+	struct str judged = buf_str(&texts->judged), first = {0};
+	struct buf line;
+
+	buf_init(&line, ASKED_LINE_MAX);
+	(void)buf_addstr(&line, buf_str(&texts->head));
+	(void)buf_addc(&line, ' ');
+	(void)str_next_line(&judged, &first);
+	(void)buf_addstr(&line, first);
+	(void)buf_addf(&line, "%s - %s", judged.size > 0 ? " ..." : "", word);
+	notice.text = buf_str(&line);
+	(void)asking->view.event(asking->view.context, &notice, NULL);
+	buf_fini(&line);
+}
+
+/* Ask EVENT's question in the place of the line. */
+static enum approval_answer ask_in_place(struct asking *asking, const struct event *event,
+					 struct buf *words)
+{
+	const struct value *data = event->data;
+	struct choice_option options[CHOICES + 1];
+	enum approval_answer answers[CHOICES + 1];
+	struct asked_texts texts;
+	struct choice choice = {.options = options};
+	size_t chosen;
+
+	buf_init(&texts.head, ASKED_LINE_MAX);
+	buf_init(&texts.judged, EVENT_JSON_MAX);
+	buf_init(&texts.tail, ASKED_LINE_MAX);
+	buf_init(&texts.scope, ASKED_LINE_MAX);
+	buf_init(&texts.rules, ASKED_LINE_MAX);
+	add_head(asking, data, &texts.head);
+	add_judged(asking, event, &texts.judged);
+	(void)buf_addf(&texts.tail, "in %s", value_text(value_member(data, "folder")));
+	(void)buf_adds(&texts.scope, "until the session ends: ");
+	(void)buf_addstr(&texts.scope, value_str(value_member(data, "scope")));
+	add_rules(data, &texts.rules);
+	choice.head = texts.head.data;
+	choice.text = buf_str(&texts.judged);
+	choice.is_diff = str_is(value_str(value_member(data, "effect")), "change");
+	choice.tail = texts.tail.data;
+	choice.count = options_of(data, &texts, options, answers);
+	while (answers[choice.safe] != APPROVAL_NO)
+		choice.safe++;
+	chosen = console_decide(asking->console, &choice, asking->woken, words);
+	tell_answer(asking, &texts, options[chosen].word);
+	buf_fini(&texts.head);
+	buf_fini(&texts.judged);
+	buf_fini(&texts.tail);
+	buf_fini(&texts.scope);
+	buf_fini(&texts.rules);
+	return answers[chosen];
+}
+
+static void ask(struct asking *asking, const struct event *event)
+{
+	const int64_t wait_s = value_integer(value_member(event->data, "wait_s"));
+	enum approval_answer given;
+	struct buf words;
+
+	buf_init(&words, LINE_BYTES_MAX);
 	screen_rest(asking->screen);
 	set_timer(asking, wait_s > SOONER_S ? wait_s - SOONER_S : SOONER_S);
-	choice = console_choose(asking->console, "Allow it?", words, asking->woken);
+	given = console_shows(asking->console)
+			? ask_in_place(asking, event, &words)
+			: ask_below(asking, value_member(event->data, "always") != NULL);
 	set_timer(asking, 0);
 	auto_value struct value *answer =
-		approval_reply(answers[choice], APPROVAL_BY_PERSON,
+		approval_reply(given, APPROVAL_BY_PERSON,
 			       value_text(value_member(event->data, "hash")));
+	if (given == APPROVAL_NO && words.size > 0)
+		value_set_str(value_member(answer, "content"), "words", buf_str(&words));
+	buf_fini(&words);
 	/* This fails when the call has ended meanwhile: it needs no answer then. */
 	(void)session_answer(asking->session, event->call,
 			     value_integer(value_member(event->data, "id")), answer, NULL);
 }
 
-/* The question of present_plan, which the screen has shown. */
+/* The question of present_plan, which the screen has shown. *MODE: what the person wants. */
+static void choose_mode(const struct asking *asking, enum policy_mode *mode,
+			struct buf *words)
+{
+	static const struct choice_option options[] = {
+		[MODE_AUTO] = {"work", "carry it out", CHOICE_AT_ONCE},
+		[MODE_ASK] = {"ask", "carry it out, and ask before each write and command",
+			      CHOICE_AT_ONCE},
+		[MODE_PLAN] = {"plan",
+			       "go on planning: you say next what should be different",
+			       CHOICE_AT_ONCE},
+		{"tell", "go on planning, with a sentence for the model", CHOICE_WITH_WORDS},
+	};
+	const struct choice choice = {
+		.head = "The plan is above.",
+		.options = options,
+		.count = sizeof(options) / sizeof(options[0]),
+		.safe = MODE_PLAN,
+	};
+	static const char *const below[] = {"work", "ask", "plan", NULL};
+	const size_t chosen =
+		console_shows(asking->console)
+			? console_decide(asking->console, &choice, asking->woken, words)
+			: console_choose(asking->console, "Carry it out?", below,
+					 asking->woken);
+
+	*mode = chosen < MODES ? (enum policy_mode)chosen : MODE_PLAN;
+}
+
 static void ask_plan(const struct asking *asking, const struct event *event)
 {
-	static const char *const words[MODES + 1] = {"work", "ask", "plan"};
 	auto_value struct value *answer = value_new_object();
 	struct value *content = value_new_object();
-	size_t choice;
+	enum policy_mode mode;
+	struct buf words;
 
+	buf_init(&words, LINE_BYTES_MAX);
 	screen_rest(asking->screen);
-	choice = console_choose(asking->console,
-				"Work on it, ask before each write and command, or go on planning",
-				words, asking->woken);
-	value_set_text(content, PRESENT_PLAN_MODE, policy_modes[choice].name);
+	choose_mode(asking, &mode, &words);
+	value_set_text(content, PRESENT_PLAN_MODE, policy_modes[mode].name);
+	if (words.size > 0)
+		value_set_str(content, PRESENT_PLAN_WORDS, buf_str(&words));
+	buf_fini(&words);
 	value_set_text(answer, "action", "accept");
 	value_set(answer, "content", content);
 	(void)session_answer(asking->session, event->call,
@@ -234,8 +437,13 @@ static bool show_preview(struct asking *asking, const struct event *event, struc
 static bool take(void *context, const struct event *event, struct err *err)
 {
 	struct asking *asking = context;
+	/* Then the question itself shows all of it. */
+	const bool in_place = event->kind == EVENT_APPROVAL_WANTED &&
+			      value_member(event->data, "decided") == NULL &&
+			      asking->session != NULL && event->call != NULL &&
+			      console_shows(asking->console);
 
-	if (!asking->view.event(asking->view.context, event, err))
+	if (!in_place && !asking->view.event(asking->view.context, event, err))
 		return false;
 	if (event->call == NULL)
 		return true;
@@ -250,7 +458,7 @@ static bool take(void *context, const struct event *event, struct err *err)
 		ask_plan(asking, event);
 	} else if (event->kind == EVENT_APPROVAL_WANTED && asking->session != NULL &&
 		   value_member(event->data, "decided") == NULL) {
-		if (!show_preview(asking, event, err))
+		if (!in_place && !show_preview(asking, event, err))
 			return false;
 		ask(asking, event);
 	}

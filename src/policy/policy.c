@@ -961,7 +961,7 @@ static bool refuse_unknown_tool(const struct policy *policy, const char *name,
 
 	buf_init(&list, ERR_TEXT_MAX);
 	for (size_t i = 0; i < count; i++) {
-		if (tools[i].unlisted)
+		if (tools[i].unlisted || tools[i].plans)
 			continue;
 		if (listed < SUGGESTED_NAMES)
 			(void)buf_addf(&list, "%s%s", listed ? ", " : "", tools[i].name);

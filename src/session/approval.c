@@ -63,6 +63,7 @@ struct approval {
 	bool shown; /* the person is being asked this question now */
 	struct value *data;
 	char *grant;         /* the key of a session's grant */
+	char *words;         /* what a person has said with a no; or NULL */
 	struct extra *extra; /* of APPROVAL_FOLDER only */
 	/* of APPROVAL_HOST only: host:port, and the connections that wait */
 	char *target;
@@ -169,12 +170,14 @@ static const struct field given_fields[] = {
 
 struct reply {
 	struct str action, answer, by, hash;
+	struct str words; /* what a person says with a no; or empty */
 };
 
 static const struct field content_fields[] = {
 	FIELD(struct reply, answer, .optional = true),
 	FIELD(struct reply, by, .optional = true),
 	FIELD(struct reply, hash, .optional = true),
+	FIELD(struct reply, words, .optional = true),
 	{0},
 };
 
@@ -1017,6 +1020,7 @@ static void approval_free(struct approval *approval)
 	loop_remove_timer(&approval->timer);
 	value_free(approval->data);
 	free(approval->grant);
+	free(approval->words);
 	free(approval->target);
 	free(approval->relay.call);
 	free(approval);
@@ -1044,9 +1048,10 @@ static void let_go(const struct approval *approval, bool yes)
 		outlet_decide(outlet, approval->held[i], yes);
 }
 
-static void refuse_call(struct running *running, const struct value *data,
+static void refuse_call(struct running *running, const struct approval *approval,
 			enum approval_by by)
 {
+	const struct value *data = approval->data;
 	const char *said = by == APPROVAL_BY_TIME
 				   ? "(The person was asked and did not answer in time.)"
 			   : by == APPROVAL_BY_NOBODY ? "(Nobody could be asked.)"
@@ -1057,6 +1062,8 @@ static void refuse_call(struct running *running, const struct value *data,
 
 	buf_init(&because, SHOWN_MAX);
 	(void)buf_addf(&because, "%s %s", value_text(value_member(data, "because")), said);
+	if (approval->words != NULL)
+		(void)buf_addf(&because, " The person says: %s", approval->words);
 	session_deny(running, because.data, value_text(value_member(data, "rule")));
 	buf_fini(&because);
 }
@@ -1093,7 +1100,7 @@ static void decide_call(struct approval *approval, enum approval_answer answer,
 	/* A rule may let a command run when nobody can be asked about it. */
 	if (answer == APPROVAL_NO && !(by == APPROVAL_BY_NOBODY && kind == APPROVAL_COMMAND &&
 				       running->asking.wanted->or_runs)) {
-		refuse_call(running, approval->data, by);
+		refuse_call(running, approval, by);
 		approval_free(approval);
 		running_finish(running);
 		return;
@@ -1219,6 +1226,17 @@ bool approval_is_open(const struct running *running)
 			return true;
 	}
 	return false;
+}
+
+size_t approval_count(const struct session *session)
+{
+	size_t count = 0;
+
+	for (const struct running *at = session->first; at != NULL; at = at->next)
+		for (const struct approval *open = at->asking.first; open != NULL;
+		     open = open->next)
+			count++;
+	return count;
 }
 
 void approval_show(struct running *running)
@@ -1643,6 +1661,11 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 	hash = value_text(value_member(approval->data, "hash"));
 	(void)fields_read(answer, reply_fields, &reply, NULL, NULL);
 	if (!str_is(reply.action, "accept") || str_is(reply.answer, answers[APPROVAL_NO])) {
+		if (str_trim(reply.words).size > 0)
+			approval->words = memory_copy_str(
+				str_part(reply.words, 0,
+					 text_character_border(reply.words,
+							       APPROVAL_WORDS_MAX)));
 		/*
 		 * A question that was passed on may end without an answer there, or with
 		 * nobody to ask there.

@@ -29,7 +29,8 @@
  *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
  *
  * An answer is {"action": "accept", "content": {"answer": "once" | "session" | "always",
- * "hash": HASH}}. Any other action, or the answer "no", is a no. Another answer or hash is an
+ * "hash": HASH}}. Any other action, or the answer "no", is a no, and the model
+ * reads `words` of that content, where there are any. Another answer or hash is an
  * error, and the question stays open. "once" is for this call: a host or a folder for as
  * long as the call runs. The event EVENT_APPROVAL_GIVEN reports the answer: id, answer
  * ("once", "session", "always", "no"), by ("person", "session", "time", "cancel", "nobody",
@@ -94,6 +95,7 @@ enum {
 	 * it.
 	 */
 	APPROVAL_SUBJECT_MAX = 24 << 10,
+	APPROVAL_WORDS_MAX = 2 << 10, /* what a person says with a no */
 	/* Commands, hosts and folders granted for one session. */
 	APPROVAL_GRANTS_MAX = 256,
 };
@@ -126,6 +128,11 @@ void approval_drop_all(struct running *running);
 void approval_show(struct running *running);
 /* Is an approval question of RUNNING being shown? */
 bool approval_is_open(const struct running *running);
+
+/*
+ * How many questions of SESSION wait for an answer of a person, those being shown included.
+ */
+size_t approval_count(const struct session *session);
 
 /*
  * The answer to a question whose data have HASH (NULL: it was not shown), for

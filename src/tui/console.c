@@ -18,6 +18,7 @@
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/paint.h"
+#include "tui/region/choice.h"
 #include "tui/screen.h"
 #include "tui/term.h"
 #include "tui/terminal_filter.h"
@@ -116,6 +117,7 @@ struct console {
 	struct live *live;
 	struct waiting waiting[CONSOLE_WAITING_MAX]; /* the oldest first */
 	size_t waiting_count;
+	bool decides;     /* a question stands in the place of `line` */
 	bool quitting;    /* the conversation ends after what runs */
 	bool away;        /* a stop has taken the rows of `live` off the terminal */
 	int64_t drawn_ms; /* when the line was drawn last while something ran */
@@ -369,7 +371,7 @@ static void take_signal(struct console *console)
 		come_back(console);
 	}
 	if (info.ssi_signo == SIGWINCH) {
-		live_resized(console->live, console->line);
+		live_resized(console->live, console->decides ? NULL : console->line);
 	} else {
 		apply(console);
 		news = CONSOLE_STOPPED;
@@ -1495,6 +1497,99 @@ size_t console_choose(struct console *console, const char *question,
 	console_set_mode(console, MODE_WATCHING);
 	live_show(console->live);
 	return choice;
+}
+
+bool console_shows(const struct console *console)
+{
+	return console->look.terminal;
+}
+
+/* Let a question take the place of the line, or give it back. */
+static void set_decides(struct console *console, bool decides)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	console->decides = decides;
+	if (decides && console->line == NULL)
+		live_start(console->live);
+	else if (!decides && console->line == NULL)
+		live_stop(console->live);
+	else if (!decides)
+		show_meanwhile(console);
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
+static void draw_choice(struct console *console, const struct choice *choice,
+			struct choice_state *state)
+{
+	const struct choice_look look = {
+		.columns = terminal_size().columns,
+		.rows = live_rows(),
+		.colour = console->look.colour,
+		.unicode = console->look.unicode,
+		.theme = console->look.theme,
+	};
+	struct line_frame frame;
+
+	line_frame_init(&frame);
+	choice_compose(choice, state, &look, &frame);
+	live_set_frame(console->live, &frame);
+	line_frame_fini(&frame);
+}
+
+/* Take the keys that have come, which may not count yet. True: *CHOSEN is an answer. */
+static bool decide_by_keys(struct console *console, const struct choice *choice,
+			   struct choice_state *state, size_t *chosen)
+{
+	bool decided = false;
+	enum typing_key key;
+	struct buf typed;
+
+	buf_init(&typed, TYPING_MAX * 3);
+	while (!decided && typing_next(&console->typing, &key, &typed)) {
+		if (key == TYPING_ANSWER)
+			answered(console, buf_str(&typed));
+		else if (state->listens)
+			decided = choice_take(choice, state, key, buf_str(&typed), chosen);
+		buf_clear(&typed);
+	}
+	buf_fini(&typed);
+	return decided;
+}
+
+size_t console_decide(struct console *console, const struct choice *choice, int wake_fd,
+		      struct buf *words)
+{
+	const int64_t until_ms = clock_now_ms() + CONSOLE_DEAF_MS;
+	size_t chosen = choice->safe;
+	struct choice_state state;
+	bool decided = false;
+
+	choice_begin(&state);
+	console_set_mode(console, MODE_TYPING);
+	(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	typing_clear(&console->typing);
+	set_decides(console, true);
+	while (!decided) {
+		draw_choice(console, choice, &state);
+		const int64_t left_ms = until_ms - clock_now_ms();
+		const enum wait came = wait_for_keys(console, wake_fd,
+						     state.listens ? patience(console)
+						     : left_ms > 0 ? (int)left_ms
+								   : 0);
+
+		if (came == WAIT_NOTHING)
+			typing_settle(&console->typing);
+		decided = came == WAIT_WOKEN || came == WAIT_GONE ||
+			  decide_by_keys(console, choice, &state, &chosen);
+		/* Keys that came before are none. */
+		state.listens = state.listens || clock_now_ms() >= until_ms;
+	}
+	(void)buf_addstr(words, str_trim(buf_str(&state.words.text)));
+	choice_end(&state);
+	typing_clear(&console->typing);
+	set_decides(console, false);
+	console_set_mode(console, MODE_WATCHING);
+	return chosen;
 }
 
 /* Settings and signals. */

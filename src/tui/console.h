@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct choice;
 struct console;
 struct keys;
 struct live;
@@ -134,6 +135,18 @@ struct list;
  * without cursor movement the items are printed with numbers, and the person types one.
  */
 size_t console_pick(struct console *console, struct list *list, int wake_fd);
+
+/*
+ * The same for CHOICE (region/choice.h), which is shown in the place of the line that is typed
+ * and is gone afterwards. Keys count from CONSOLE_DEAF_MS after it was drawn. The end of a
+ * question chooses the safe answer. WORDS gets what was typed with the answer. Only where
+ * console_shows.
+ */
+enum { CONSOLE_DEAF_MS = 300 };
+size_t console_decide(struct console *console, const struct choice *choice, int wake_fd,
+		      struct buf *words);
+/* Can the terminal show rows that change? */
+bool console_shows(const struct console *console);
 
 /*
  * The caller's terminal while a program of `exec --tty` has a terminal of its own. The

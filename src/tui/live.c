@@ -630,6 +630,22 @@ void live_set_line(struct live *live, const struct line *line)
 	(void)pthread_mutex_unlock(&live->lock);
 }
 
+size_t live_rows(void)
+{
+	return rows_most(window().rows);
+}
+
+void live_set_frame(struct live *live, const struct line_frame *frame)
+{
+	(void)pthread_mutex_lock(&live->lock);
+	buf_clear(&live->typed.rows);
+	(void)buf_addstr(&live->typed.rows, buf_str(&frame->rows));
+	live->typed.row = frame->row;
+	live->typed.column = frame->column;
+	live->typed_columns = window().columns;
+	shown_and_unlock(live);
+}
+
 void live_start(struct live *live)
 {
 	(void)pthread_mutex_lock(&live->lock);

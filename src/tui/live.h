@@ -68,6 +68,11 @@ void live_set_waiting(struct live *live, struct str waiting);
 /* Show LINE, which the person is typing. */
 void live_set_line(struct live *live, const struct line *line);
 
+/* The rows that the region may have in the present window. */
+size_t live_rows(void);
+/* Show FRAME, which was composed for the present window, in the place of that line. */
+void live_set_frame(struct live *live, const struct line_frame *frame);
+
 /* The terminal has another size. LINE is what the person is typing, or NULL. */
 void live_resized(struct live *live, const struct line *line);
 /* Another program has used the terminal: draw all of it again. */

@@ -1603,20 +1603,26 @@ def made(tty, name):
     return os.path.exists(os.path.join(tty.work, name))
 
 
+def asked(tty, text="wants to"):
+    """A question about TEXT stands in the place of the line, and keys count."""
+    def shown():
+        question = tty.latest("Agent ")
+        return text in " ".join(question.split()) and "[n]o" in question
+    tty.wait_until(shown, f"asked about {text!r}")
+
+
 @tap.case
 def what_no_rule_lists_is_asked_for():
     script, config = asking("echo a >a.txt", "echo b >b.txt", "echo c >c.txt")
     with Chat(script, config=config) as tty:
         tty.type(b"go\r")
-        tty.shows("echo a >a.txt")
-        tty.shows("Allow it?")
+        asked(tty, "echo a >a.txt")
         assert not made(tty, "a.txt")
         tty.type(b"o")
-        tty.shows("echo b >b.txt")
-        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        asked(tty, "echo b >b.txt")
         assert made(tty, "a.txt") and not made(tty, "b.txt")
         tty.type(b"\r")
-        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 3, "asked once more")
+        asked(tty, "echo c >c.txt")
         tty.type(b"n")
         tty.shows("Done.")
         tty.prompt()
@@ -1683,15 +1689,18 @@ def what_is_answered_with_always_becomes_a_rule():
     script, config = asking("mkdir made", "env mkdir other", "mkdir made/in")
     with Chat(script, config=config) as tty:
         tty.type(b"go\r")
-        tty.shows("Allow it?")
+        asked(tty, "mkdir made")
+        tty.type(b"a")
+        tty.shows("a again writes it")
         told = " ".join(tty.screen.text().split())
-        assert '"always" keeps as a rule for default in' in told and ": mkdir made" in told, told
+        assert "always, for good: a rule for default in" in told, told
+        assert not made(tty, "made")
         tty.type(b"a")
         # What env runs no word tells: there `a` is no answer.
-        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        asked(tty, "env mkdir other")
         assert made(tty, "made")
         tty.type(b"a\r")
-        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 3, "asked once more")
+        asked(tty, "mkdir made/in")
         assert not made(tty, "other")
         tty.type(b"n")
         tty.shows("Done.")
@@ -1710,16 +1719,75 @@ def what_destroys_much_is_asked_about_without_a_setting():
     script, _ = asking("touch kept; rm -rf build; ls", "rm -rf ./*", "rm -rf *")
     with Chat(script) as tty:
         tty.type(b"go\r")
-        tty.shows("Allow it?")
+        asked(tty, "rm -rf ./*")
         assert made(tty, "kept")
-        assert tty.screen.text().count("Allow it?") == 1
         tty.type(b"n")
-        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        asked(tty, "rm -rf * ")
         assert made(tty, "kept")
         tty.type(b"o")
         tty.shows("Done.")
         tty.prompt()
         assert not made(tty, "kept")
+        tty.leave()
+
+
+@tap.case
+def a_no_may_come_with_a_sentence():
+    script, config = asking("echo a >a.txt")
+    with Chat(script, config=config) as tty:
+        tty.type(b"go\r")
+        asked(tty, "echo a >a.txt")
+        tty.type(b"t")
+        tty.shows("Escape goes back")
+        tty.type(b"\x1b")
+        asked(tty, "echo a >a.txt")
+        tty.type(b"t")
+        tty.shows("Escape goes back")
+        tty.type(b"put it elsewhere\r")
+        tty.shows("Done.")
+        tty.prompt()
+        assert "The person says: put it elsewhere" in " ".join(
+            line.lstrip("│| ") for line in tty.screen.text().splitlines()), tty.screen.text()
+        assert not made(tty, "a.txt")
+        tty.leave()
+
+
+@tap.case
+def a_long_question_is_scrolled():
+    lines = [f"echo {number}" for number in range(60)]
+    script, config = asking("\n".join(lines))
+    with Chat(script, config=config) as tty:
+        tty.type(b"go\r")
+        asked(tty, "echo 0 echo 1")
+        assert "echo 59" not in tty.screen.text()
+        tty.type(b"\x1b[F")
+        tty.shows("echo 59")
+        tty.type(b"\x1b[A\x1b[A")
+        tty.wait_until(lambda: "echo 59" not in tty.screen.text(), "scrolled back")
+        tty.resize(12, 60)
+        tty.shows("scroll")
+        tty.shows("[n]o")
+        tty.type(b"n")
+        tty.shows("Done.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def the_line_keeps_its_text_behind_a_question():
+    script, config = asking("true; echo a >a.txt")
+    script["turns"].insert(0, {"text": "Slowly, word by word, one after the other.", "delay_ms": 100,
+                               "calls": [{"tool": "bash", "arguments": {"command": "true"}}]})
+    with Chat(script, config=config) as tty:
+        tty.type(b"go\r")
+        tty.shows("Slowly")
+        tty.type(b"and then")
+        asked(tty)
+        assert "> and then" not in tty.screen.text()
+        tty.type(b"o")
+        tty.shows("Done.")
+        tty.wait_until(lambda: tty.row() == "> and then", "at the line that was begun")
+        tty.type(b"\x15")
         tty.leave()
 
 
@@ -1731,18 +1799,18 @@ def a_folder_outside_is_asked_for():
                                           {"text": "Done.", "repeat": True}]}
     with Chat(script, config={"agents": {"default": {"ask": ["read"]}}}) as tty:
         tty.type(b"go\r")
-        tty.shows("wants to read a folder")
-        tty.shows("Allow it?")
+        asked(tty, "wants to read a folder")
         assert "reading /var/lib and all below" in "".join(tty.screen.text().splitlines())
         tty.type(b"\x1b")
-        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        tty.wait_until(lambda: "- no" in tty.screen.text(), "refused")
+        asked(tty, "wants to read a folder")
         # A block's lines are broken between words, each behind its bar.
         assert "asked and said no" in " ".join(line.lstrip("│| ")
                                                for line in tty.screen.text().splitlines())
         tty.type(b"s")
         tty.shows("Done.")
         tty.prompt()
-        assert tty.screen.text().count("Allow it?") == 2
+        assert tty.screen.text().count("wants to read a folder") == 2
         tty.leave()
 
 
@@ -1769,7 +1837,7 @@ def a_script_says_what_it_is_asked_about():
                   "agents": {"default": {"ask": ["network"]}}}
         with Chat(script, config=config) as tty:
             tty.type(b"go\r")
-            tty.shows("Allow it?")
+            asked(tty)
             shown = tty.screen.text()
             assert "one.example:80" in shown, shown
             assert 'visit {"host":"one.example"}' in shown, shown
@@ -1795,7 +1863,7 @@ def a_delegate_is_asked_for_by_its_name():
     files["config.json"] = json.dumps(config)
     with terminal.Terminal(GLOVEBOX, "run", "--agent", "boss", "--config", "config.json", "go",
                            files=files) as tty:
-        tty.wait_until(lambda: "Allow it?" in tty.screen.text(), "asked")
+        tty.wait_until(lambda: "[n]o" in tty.screen.text(), "asked")
         assert "Agent junior (a delegate of boss; depth 1)" in tty.screen.text()
         assert not made(tty, "a.txt")
         tty.type(b"o")
@@ -1815,7 +1883,7 @@ def what_was_typed_before_is_no_answer():
         tty.type(b"oooo\r")
         tty.shows("soon: oooo")
         tty.type(b"sss")
-        tty.shows("Allow it?")
+        asked(tty)
         tty.type(b"n")
         tty.shows("Done.")
         # What was sent reached the model, and what was not is still being typed.
@@ -1831,7 +1899,7 @@ def an_interrupt_is_a_no():
     script, config = asking("echo a >a.txt")
     with Chat(script, config=config) as tty:
         tty.type(b"go\r")
-        tty.shows("Allow it?")
+        asked(tty)
         tty.type(b"\x03")
         tty.prompt()
         assert not made(tty, "a.txt")
@@ -1844,7 +1912,7 @@ def run_asks_at_a_terminal_too():
     files = {"r.json": json.dumps(script), "config.json": json.dumps(config)}
     with terminal.Terminal(GLOVEBOX, "run", "--model", "replay:r.json", "--config", "config.json",
                            "go", files=files) as tty:
-        tty.wait_until(lambda: "Allow it?" in tty.screen.text(), "asked")
+        tty.wait_until(lambda: "[n]o" in tty.screen.text(), "asked")
         tty.type(b"s")
         assert tty.end() == 0, tty.screen.text()
         assert made(tty, "a.txt")

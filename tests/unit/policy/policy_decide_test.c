@@ -572,6 +572,7 @@ static void mode_plan_writes_nothing_and_reads_as_before(void **state)
 
 	(void)state;
 	policy_set_mode(policy, MODE_PLAN);
+	assert_true(policy_check_tools(policy, all_tools, ALL_TOOLS, NULL));
 	assert_int_equal(answer_to(policy, "edit_file", POLICY_WRITES, false), VERDICT_DENY);
 	assert_int_equal(verdict_of(policy, "read_file", "/srv/x", false).answer,
 			 VERDICT_ALLOW);
