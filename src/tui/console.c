@@ -1559,16 +1559,19 @@ static bool decide_by_keys(struct console *console, const struct choice *choice,
 size_t console_decide(struct console *console, const struct choice *choice, int wake_fd,
 		      struct buf *words)
 {
-	const int64_t until_ms = clock_now_ms() + CONSOLE_DEAF_MS;
 	size_t chosen = choice->safe;
 	struct choice_state state;
 	bool decided = false;
+	int64_t until_ms;
 
 	choice_begin(&state);
 	console_set_mode(console, MODE_TYPING);
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	typing_clear(&console->typing);
 	set_decides(console, true);
+	draw_choice(console, choice, &state);
+	live_settle(console->live);
+	until_ms = clock_now_ms() + CONSOLE_DEAF_MS;
 	while (!decided) {
 		draw_choice(console, choice, &state);
 		const int64_t left_ms = until_ms - clock_now_ms();

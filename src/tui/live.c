@@ -643,7 +643,8 @@ void live_set_frame(struct live *live, const struct line_frame *frame)
 	live->typed.row = frame->row;
 	live->typed.column = frame->column;
 	live->typed_columns = window().columns;
-	shown_and_unlock(live);
+	draw_soon(live);
+	(void)pthread_mutex_unlock(&live->lock);
 }
 
 void live_start(struct live *live)

@@ -523,7 +523,7 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 	} else if (value_member(details, "plan") && !value_member(details, "next")) {
 		/* Where the person was asked about it, the question has shown it. */
 		paint_lines(paint, value_str(value_member(details, "plan")),
-			    &(struct paint_excerpt){.head = SIZE_MAX, .barred = true});
+			    &(struct paint_excerpt){.head = SIZE_MAX, .lead = PAINT_BAR});
 	} else if (diff && *diff) {
 		excerpt = (struct paint_excerpt){
 			.head = CALL_DIFF_HEAD,
