@@ -869,7 +869,7 @@ static bool has_marker(const struct value *capabilities, const char *part, const
 
 static struct value *capabilities_now(void)
 {
-	static const char *const of_sessions[] = {"list", "resume", "close",
+	static const char *const of_sessions[] = {"list", "resume", "close", "delete",
 						  "additionalDirectories"};
 	struct value *made = value_new_object(), *prompts = value_new_object();
 	struct value *servers = value_new_object(), *sessions = value_new_object();
@@ -1200,6 +1200,23 @@ static void take_list(struct acp *acp, const struct mcp_message *message)
 	answer(acp, message->id, result);
 }
 
+/* A stored session is forgotten. One that is open here is closed first. */
+static void take_delete(struct acp *acp, const struct mcp_message *message)
+{
+	const char *id = value_text(value_member(message->params, "sessionId"));
+	struct err err = {0};
+
+	if (id == NULL)
+		refuse(acp, message->id, MCP_CODE_PARAMS, "The params need a sessionId.");
+	else if (find_session(acp, id) != NULL)
+		refuse(acp, message->id, MCP_CODE_PARAMS,
+		       "The session %.64s is open: close it first.", id);
+	else if (open_journal(acp, &err) && journal_forget(acp->journal, id, &err))
+		answer(acp, message->id, value_new_object());
+	else
+		refuse(acp, message->id, MCP_CODE_PARAMS, "%s.", err.text);
+}
+
 /* The methods of a session. */
 
 static void take_prompt(struct acp *acp, const struct mcp_message *message)
@@ -1336,6 +1353,7 @@ static const struct method {
 	{"session/resume", MCP_REQUEST, take_resume},
 	{"session/list", MCP_REQUEST, take_list},
 	{"session/close", MCP_REQUEST, take_close},
+	{"session/delete", MCP_REQUEST, take_delete},
 	{"session/prompt", MCP_REQUEST, take_prompt},
 	{"session/set_mode", MCP_REQUEST, take_set_mode},
 	{"session/set_config_option", MCP_REQUEST, take_set_option},

@@ -371,6 +371,66 @@ bool journal_fork(struct journal *journal, const char *session, char id[JOURNAL_
 	return forked || err_while(err, "copying session %.40s", session);
 }
 
+/* SESSION, and the delegates of it and of each other, by their first events. */
+/* clang-format off */
+#define FORGOTTEN \
+	"WITH RECURSIVE gone(key, id) AS (SELECT key, id FROM session WHERE id = ?1 UNION" \
+	" SELECT session.key, session.id FROM gone JOIN session JOIN event" \
+	" ON event.session = session.key AND event.number = 1" \
+	" AND json_extract(event.json, '$.parent') = gone.id) "
+/* clang-format on */
+
+/* A later session may get the same key. */
+static void unlock_key(const struct journal *journal, int64_t key)
+{
+	struct flock lock = {
+		.l_type = F_UNLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)key,
+		.l_len = 1,
+	};
+
+	(void)fcntl(journal->lock_fd, F_OFD_SETLK, &lock);
+}
+
+static bool forget_sessions(struct journal *journal, const char *session, struct err *err)
+{
+	struct statement *statement;
+
+	if (!statement_begin(journal->database,
+			     FORGOTTEN
+			     "DELETE FROM session WHERE key IN (SELECT key FROM gone)",
+			     &statement, err))
+		return false;
+	statement_bind_text(statement, 1, str_of(session));
+	return statement_run(statement, NULL, err) &&
+	       database_run(journal->database,
+			    "DELETE FROM decision WHERE session NOT IN (SELECT key FROM session)",
+			    err) &&
+	       database_run(journal->database,
+			    "DELETE FROM event WHERE session NOT IN (SELECT key FROM session)",
+			    err);
+}
+
+bool journal_forget(struct journal *journal, const char *session, struct err *err)
+{
+	int64_t key = 0, events = 0;
+	bool gone;
+
+	if (!find_session(journal, session, &key, &events, err) ||
+	    !lock_key(journal, key, session, err))
+		return false;
+	gone = database_run(journal->database, "BEGIN IMMEDIATE", err);
+	if (gone)
+		gone = database_end(journal->database,
+				    database_run(journal->database,
+						 "PRAGMA defer_foreign_keys = ON", err) &&
+					    forget_sessions(journal, session, err),
+				    err);
+	unlock_key(journal, key);
+	return gone || err_while(err, "forgetting session %.40s", session);
+}
+
 static void fill_session(struct statement *statement, struct journal_session *session)
 {
 	struct str id = statement_text(statement, 0);

@@ -74,6 +74,12 @@ bool journal_read_kind(struct journal *journal, const char *session, const char 
 bool journal_fork(struct journal *journal, const char *session, char id[JOURNAL_ID + 1],
 		  struct err *err);
 
+/*
+ * Forget SESSION with all its events, and the sessions of its delegates; their patches and the
+ * decisions about these go as well. EBUSY: another process has it.
+ */
+bool journal_forget(struct journal *journal, const char *session, struct err *err);
+
 /* One session; the texts are FOUND's own. */
 struct journal_found {
 	char id[JOURNAL_ID + 1];

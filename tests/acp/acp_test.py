@@ -704,6 +704,22 @@ def a_plan_writes_nothing(place):
     client.close()
 
 
+@at_desk
+def a_session_is_forgotten(place):
+    client, session = place.open(turn("Words."))
+    client.prompt(session, "remember this")
+    client.refuses(-32602, "session/delete", "close it first", sessionId=session)
+    client.ask("session/close", sessionId=session)
+    other = client.new(place.work)
+    assert session in [one["sessionId"] for one in client.ask("session/list")["sessions"]]
+    assert client.ask("session/delete", sessionId=session) == {}
+    listed = [one["sessionId"] for one in client.ask("session/list")["sessions"]]
+    assert session not in listed and other in listed, listed
+    client.refuses(-32602, "session/delete", session, sessionId=session)
+    client.refuses(-32602, "session/delete", sessionId=None)
+    client.close()
+
+
 def planned(place, answer):
     """A client in mode plan whose model presents a plan and then writes a file."""
     client, session = place.open(

@@ -476,12 +476,54 @@ static void sessions_are_found_by_what_people_write(void **state)
 	folder_end(&folder);
 }
 
+static bool is_there(struct journal *journal, const char *id)
+{
+	struct journal_found found = {0};
+	const bool there = journal_find(journal, id, "/work", &found, NULL);
+
+	journal_found_fini(&found);
+	return there;
+}
+
+static void a_forgotten_session_goes_with_its_delegates(void **state)
+{
+	char ids[4][JOURNAL_ID + 1], first[64];
+	struct journal *journal, *other;
+	struct folder folder;
+	struct err err = {0};
+
+	(void)state;
+	folder_begin(&folder, "sessions.db");
+	assert_true(journal_open(folder.file, &journal, NULL));
+	/* A session, its delegate, the delegate of that one, and one of its own. */
+	for (size_t i = 0; i < 4; i++) {
+		begin_session(journal, ids[i]);
+		(void)snprintf(first, sizeof(first), "{\"parent\":\"%s\"}",
+			       i == 1 || i == 2 ? ids[i - 1] : "none");
+		assert_true(journal_append(journal, ids[i], 1, "x", 0, str_of(first), NULL));
+	}
+	assert_true(journal_open(folder.file, &other, NULL));
+	assert_false(journal_forget(other, ids[0], &err));
+	assert_int_equal(err.code, EBUSY);
+	assert_true(is_there(journal, ids[0]));
+	assert_true(journal_forget(journal, ids[0], &err));
+	for (size_t i = 0; i < 3; i++)
+		assert_false(is_there(journal, ids[i]));
+	assert_true(is_there(journal, ids[3]));
+	assert_false(journal_forget(journal, ids[0], &err));
+	assert_int_equal(err.code, ENOENT);
+	journal_close(other);
+	journal_close(journal);
+	folder_end(&folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_come_back_in_order),
 		cmocka_unit_test(a_session_is_copied_with_all_its_events),
 		cmocka_unit_test(a_gap_or_a_repeat_is_refused),
+		cmocka_unit_test(a_forgotten_session_goes_with_its_delegates),
 		cmocka_unit_test(a_session_nobody_began_is_unknown),
 		cmocka_unit_test(the_newest_session_is_listed_first),
 		cmocka_unit_test(folders_are_made_for_the_owner_alone),
