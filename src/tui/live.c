@@ -55,7 +55,7 @@ struct live {
 	int gone;         /* errno of a failed write */
 	struct buf open;  /* printed, but its line has no end yet */
 	struct buf draft; /* of a line that is printed later, in its final form */
-	struct buf status, waiting;
+	struct buf status, waiting, work;
 	struct line_frame typed; /* the rows of the editor … */
 	size_t typed_columns;    /* … in a window of this width */
 	struct line_frame shown, wanted;
@@ -100,6 +100,7 @@ struct live *live_new(int fd, const struct screen_options *look)
 	buf_init(&live->draft, OPEN_MAX);
 	buf_init(&live->status, ROW_MAX);
 	buf_init(&live->waiting, ROW_MAX);
+	buf_init(&live->work, ROW_MAX);
 	buf_init(&live->recent, 2 * RECENT_MAX);
 	backlog_init(&live->backlog, WAITING_TEXT_MAX - FRAME_TEXT, look->colour);
 	line_frame_init(&live->typed);
@@ -132,6 +133,7 @@ void live_free(struct live *live)
 	buf_fini(&live->draft);
 	buf_fini(&live->status);
 	buf_fini(&live->waiting);
+	buf_fini(&live->work);
 	buf_fini(&live->recent);
 	backlog_fini(&live->backlog);
 	line_frame_fini(&live->typed);
@@ -237,7 +239,9 @@ static void compose(struct live *live)
 	size_t left = most > typed ? most - typed : 0, above = 0;
 	struct line_frame *wanted = &live->wanted;
 	const struct str open = buf_str(live->open.size > 0 ? &live->open : &live->draft);
-	struct str rest = buf_str(&live->waiting), row;
+	const size_t kept = live->status.size > 0;
+	struct str waiting = buf_str(&live->waiting);
+	struct str rest = buf_str(&live->work), row;
 
 	buf_clear(&wanted->rows);
 	if (open.size > 0 && left > 0) {
@@ -246,7 +250,7 @@ static void compose(struct live *live)
 		above++;
 		left--;
 	}
-	while (left > (live->status.size > 0 ? 1 : 0) && str_next_line(&rest, &row)) {
+	while (left > kept && (str_next_line(&rest, &row) || str_next_line(&waiting, &row))) {
 		add_short(live, row, size.columns - 1, &wanted->rows);
 		above++;
 		left--;
@@ -600,6 +604,11 @@ void live_set_status(struct live *live, struct str row)
 	set(live, &live->status, row);
 }
 
+void live_set_work(struct live *live, struct str rows)
+{
+	set(live, &live->work, rows);
+}
+
 void live_set_waiting(struct live *live, struct str waiting)
 {
 	set(live, &live->waiting, waiting);
@@ -690,6 +699,7 @@ void live_stop(struct live *live)
 	buf_clear(&live->draft);
 	buf_clear(&live->status);
 	buf_clear(&live->waiting);
+	buf_clear(&live->work);
 	buf_clear(&live->typed.rows);
 	(void)pthread_mutex_unlock(&live->lock);
 }

@@ -63,6 +63,8 @@ bool live_print(struct live *live, struct str text);
 void live_set_draft(struct live *live, struct str row);
 /* Show in one row of ours the work under way; "": there is none. */
 void live_set_status(struct live *live, struct str row);
+/* Show ROWS above them, each with its line end: agents at work, tasks; "": none. */
+void live_set_work(struct live *live, struct str rows);
 /* The texts that wait, one in a row of WAITING, each with what it waits for; "": none. */
 void live_set_waiting(struct live *live, struct str waiting);
 /* Show LINE, which the person is typing. */

@@ -14,6 +14,7 @@
 #include "tui/commit/markdown.h"
 #include "tui/live.h"
 #include "tui/paint.h"
+#include "tui/region/work.h"
 #include "tui/term.h"
 
 #include <errno.h>
@@ -874,6 +875,7 @@ struct screen {
 	struct screen_call *calls; /* in the order of beginning */
 	struct value *asked; /* id -> arguments, as the model's last message had them */
 	struct screen_child child; /* the open block of a delegate */
+	struct work work;          /* for the rows of agents and tasks */
 	struct screen_spinner *spinner;
 	bool spinner_drawn;
 	int64_t waiting_since_ms; /* begin of the wait for the model; 0: no wait */
@@ -1363,6 +1365,17 @@ static void screen_live_spinner(struct screen *screen, const char *label, int64_
 	paint_fini(&row);
 }
 
+/* Show the agents at work and the tasks, in rows of ours. */
+static void screen_show_work(struct screen *screen)
+{
+	struct buf rows;
+
+	buf_init(&rows, PAINT_MAX);
+	work_print(&screen->work, clock_now_ms(), screen->options.unicode, &rows);
+	live_set_work(screen->live, buf_str(&rows));
+	buf_fini(&rows);
+}
+
 /* Show what is under way. The caller holds the lock. */
 static void screen_show_activity(struct screen *screen)
 {
@@ -1370,6 +1383,8 @@ static void screen_show_activity(struct screen *screen)
 	int64_t since_ms, elapsed_ms;
 	struct buf label;
 
+	if (live)
+		screen_show_work(screen);
 	buf_init(&label, PAINT_MAX);
 	if (!screen->gone && (live || !screen->line_open) &&
 	    screen_activity(screen, &label, &since_ms)) {
@@ -1459,6 +1474,7 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 	screen->paint.columns = screen_columns(screen);
 	if (screen->live != NULL)
 		screen->paint.theme = live_theme(screen->live);
+	work_event(&screen->work, event, clock_now_ms());
 	screen_show(screen, event);
 	screen_flush(screen);
 	screen_draft(screen);
@@ -1573,6 +1589,7 @@ void screen_free(struct screen *screen)
 	calls_fini(&screen->read);
 	paint_fini(&screen->paint);
 	screen_child_fini(&screen->child);
+	work_fini(&screen->work);
 	value_free(screen->asked);
 	free(screen);
 }

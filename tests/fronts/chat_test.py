@@ -165,6 +165,23 @@ PLANS = {"name": "plans", "turns": [
 
 
 @tap.case
+def tasks_have_a_row_while_the_agent_works():
+    script = {"name": "tasks", "turns": [
+        {"calls": [{"tool": "todo", "arguments": {"items": [
+            {"text": "look", "state": "done"}, {"text": "wait for the end", "state": "active"}]}}]},
+        *WAITS["turns"]]}
+    with Chat(script) as tty:
+        tty.type(b"go\r")
+        tty.shows("tasks: 1 of 2 · now: wait for the end")
+        with open(os.path.join(tty.work, "end"), "w", encoding="utf-8"):
+            pass
+        tty.shows("Still here.")
+        tty.prompt()
+        assert "tasks: 1 of 2" not in tty.screen.text()
+        tty.leave()
+
+
+@tap.case
 def a_plan_is_shown_and_carried_out():
     with Chat(PLANS, options=["--mode", "plan"]) as tty:
         tty.type(b"plan it\r")
