@@ -1002,7 +1002,7 @@ static const struct command commands[] = {
 	{"agent", "[NAME]", "the agent; or go on as another, with its rights", run_agent},
 	{"agents", "", "the agents there are", run_agents},
 	{"mode", "[NAME]",
-	 "the mode: auto, ask or plan; or go over to another; Shift+Tab", run_mode},
+	 "the mode: auto, ask or plan; or go over to another", run_mode},
 	{"plan", "[TEXT]", "go over to mode plan; TEXT: what is to be planned", run_plan},
 	{"tools", "", "the tools that the agent has", run_tools},
 	{"undo", "[N]",

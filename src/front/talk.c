@@ -14,12 +14,12 @@
 #include "extend/extension.h"
 #include "front/agents.h"
 #include "front/extend/hook_files.h"
+#include "front/extend/trusting.h"
 #include "front/output/formats.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/rules.h"
 #include "front/setup.h"
-#include "front/extend/trusting.h"
 #include "front/verb.h"
 #include "model/model.h"
 #include "model/provider.h"
@@ -669,7 +669,6 @@ struct talk {
 	struct hook_files *hooks; /* of the configuration, and behind them … */
 	struct agent_hooks behind; /* … those of the options; `ask` NULL: none */
 	void (*joins)(void *context, struct str text); /* as in talk_options */
-	bool (*wishes)(void *context, enum policy_mode *mode);
 	struct setup *(*remake)(void *context, enum policy_mode mode);
 	void (*taken)(void *context, struct setup *setup, bool used);
 	void *context;
@@ -796,14 +795,10 @@ static bool steers(void *context, struct buf *text)
 static bool between(void *context, const enum policy_mode *agreed, struct err *err)
 {
 	struct talk *talk = context;
-	enum policy_mode mode;
 
-	(void)err;
 	if (agreed != NULL)
 		(void)talk_set_mode(talk, *agreed);
-	if (talk->wishes != NULL && talk->wishes(talk->context, &mode))
-		(void)talk_set_mode(talk, mode);
-	return !talk->broken;
+	return !talk->broken || err_set(err, 0, "the mode could not be recorded");
 }
 
 static struct agent_options agent_options_of(const struct talk *talk)
@@ -953,7 +948,6 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->answering = options->answers;
 	talk->answered = options->answers || options->console != NULL;
 	talk->joins = options->joins;
-	talk->wishes = options->wishes;
 	talk->remake = options->remake;
 	talk->taken = options->taken;
 	talk->context = options->context;

@@ -63,14 +63,11 @@ struct talk_options {
 	/* asked behind those of the configuration (agent_options); its `next` is not used */
 	const struct agent_hooks *hooks;
 	/*
-	 * The person may go over to another mode while the agent works, and says in which one
-	 * a plan is carried out: `wishes` is asked between two requests for the mode that the
-	 * person wants, `remake` makes the hands for MODE where that needs another cell
-	 * (NULL: it has complained), and `taken` is told whether they are used now; those of
-	 * before then belong to the caller again. All NULL: the mode stays, and a plan ends
-	 * the turn.
+	 * The person may go over to another mode, and says in which one a plan is carried out:
+	 * `remake` makes the hands for MODE where that needs another cell (NULL: it has
+	 * complained), and `taken` is told whether they are used now; those of before then
+	 * belong to the caller again. Both NULL: the mode stays, and a plan ends the turn.
 	 */
-	bool (*wishes)(void *context, enum policy_mode *mode);
 	struct setup *(*remake)(void *context, enum policy_mode mode);
 	void (*taken)(void *context, struct setup *setup, bool used);
 	void *context; /* of them all */
