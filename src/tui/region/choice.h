@@ -58,6 +58,6 @@ struct choice_look {
 	const struct theme *theme;
 };
 
-/* Compose the rows for LOOK. What an answer lets in is left out first where there is no room. */
+/* Compose the rows for LOOK. Rows that say what an answer lets in are left out first. */
 void choice_compose(const struct choice *choice, struct choice_state *state,
 		    const struct choice_look *look, struct line_frame *frame);

@@ -86,7 +86,7 @@ static void set_text(char **place, struct str text)
 	*place = memory_copy_str(str_part(line, 0, text_character_border(line, PART_MAX)));
 }
 
-/* What AGENT does is the call that EVENT begins. */
+/* AGENT makes the call that EVENT begins. */
 static void note_call(struct work_agent *agent, const struct value *event)
 {
 	const char *tool = value_text(value_member(event, "tool"));
@@ -117,7 +117,7 @@ static void take_child(struct work *work, const char *call, const struct value *
 		end_agents(work, session, NULL);
 		return;
 	}
-	/* What comes behind the end of its turn begins no row again. */
+	/* An event behind the end of its turn begins no row again. */
 	if (kind == EVENT_LANDED)
 		return;
 	agent = agent_of(work, session, call, data, now_ms);
