@@ -1528,6 +1528,7 @@ static bool take_menu(struct line *line, enum typing_key key, enum line_result *
 		menu_move(menu, key == TYPING_DOWN);
 		return true;
 	case TYPING_ESCAPE:
+	case TYPING_EDITOR:
 	case TYPING_CANCEL:
 		menu_leave(menu);
 		return true;

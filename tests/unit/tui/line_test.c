@@ -556,9 +556,9 @@ static void escape_twice_puts_the_text_away_or_goes_back(void **state)
 	type(&desk, "\x03");
 	escape_twice(&desk);
 	assert_int_equal(desk.result, LINE_REWIND);
-	/* One that closes a hint is not the first of two. */
+	/* One that closes a menu is not the first of two. */
 	type(&desk, "/h\t");
-	assert_true(desk.line.hint.size > 0);
+	assert_true(desk.line.menu.count > 0);
 	escape_twice(&desk);
 	has(&desk, "/hel|");
 	type(&desk, "x\x1by\x1b");
