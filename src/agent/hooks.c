@@ -98,7 +98,7 @@ static bool record(struct agent *agent, const struct hook_moment *moment,
 	const bool decides = answer->decision != HOOK_SILENT || answer->ends ||
 			     answer->arguments != NULL;
 
-	/* What is only added is recorded when it joins the conversation. */
+	/* A text that is only added is recorded when it joins the conversation. */
 	if (answer->by.size == 0 || (!decides && event.text.size == 0))
 		return true;
 	value_set_text(data, "hook", hook_kind_name(moment->kind));

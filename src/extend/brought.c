@@ -25,7 +25,7 @@ static const struct {
 	[BROUGHT_SERVER] = {"server", "servers"},
 };
 
-/* What read_brought looks at. */
+/* The places that read_brought looks at. */
 static const char *const places[] = {
 	".glovebox/agents",     ".agents/skills",        ".glovebox/skills",
 	".claude/skills",       ".glovebox/commands",    ".claude/commands",

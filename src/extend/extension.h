@@ -38,7 +38,7 @@ const struct commands *extension_commands(const struct extension *extension);
 const struct tool *const *extension_tools(struct extension *extension,
 					  const struct tool *const *tools);
 
-/* What the cell is shown read-only: the folders of all skills, behind those of the options. */
+/* The cell is shown read-only the folders of all skills, behind those of the options. */
 const struct shape_shown *extension_shown(const struct extension *extension);
 
 /*

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What becomes of a value. */
+/* The change of a value. */
 enum change {
 	CHANGE_NAME, /* nothing but its name */
 	CHANGE_PATH, /* theirs is absolute */

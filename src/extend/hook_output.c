@@ -242,7 +242,7 @@ static bool read_answer(const struct value *answer, const struct hook *hook,
 	return true;
 }
 
-/* What a text on standard output is at this moment. */
+/* The meaning of a text on standard output at this moment. */
 static void read_text(struct str text, const struct hook *hook, struct hook_said *said)
 {
 	if (hook->kind == HOOK_SESSION_BEGAN || hook->kind == HOOK_PROMPT)

@@ -44,7 +44,7 @@ struct hook_said {
 void hook_said_init(struct hook_said *said);
 void hook_said_fini(struct hook_said *said);
 
-/* What HOOK said by OUTPUT. SAID is initialised. */
+/* Fill SAID with that which HOOK said by OUTPUT. SAID is initialised. */
 void hook_output_read(const struct hook_output *output, const struct hook *hook,
 		      struct hook_said *said);
 

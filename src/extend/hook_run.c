@@ -125,7 +125,7 @@ static void add_transcript(const struct hook_moment *moment, const char *workspa
 
 /* The input. */
 
-/* What a tool has answered, with the members that scripts look for. */
+/* The answer of a tool, with the members that scripts look for. */
 static struct value *response_of(const struct hook_moment *moment)
 {
 	const struct tool_result *result = moment->result;

@@ -54,7 +54,7 @@ void hooks_free(struct hooks *hooks)
 	free(hooks);
 }
 
-/* What is being read: the file, and the place in it. */
+/* The file that is being read, and the place in it. */
 struct reading {
 	struct hooks *hooks;
 	const char *source;

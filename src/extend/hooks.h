@@ -9,7 +9,7 @@
  * "where": "host" has the person's own hook run outside of the cell, and "required": true
  * refuses a call about which the hook did not answer.
  *
- * What is not run is kept as a note with its reason: unknown moments, other types of hooks.
+ * A hook that is not run is kept as a note with its reason: unknown moments, other types of hooks.
  * The texts are not trusted: each level has a ceiling, and an error names its place.
  */
 #pragma once

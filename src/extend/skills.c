@@ -159,7 +159,7 @@ void skills_prompt(const struct skills *skills, struct buf *out)
 		told++;
 		(void)buf_addf(&names, "- %s: ", skill->name);
 		text_add_name(&names, str_of(skill->description));
-		/* What is over is told by its name. */
+		/* A skill that is over is told by its name. */
 		if (names.size > PROMPT_MAX) {
 			buf_truncate(&names, before);
 			(void)buf_addf(&names, "- %s", skill->name);

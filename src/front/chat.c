@@ -965,7 +965,7 @@ static void run_skills(struct chat *chat, const char *argument)
 	invoke_list_skills(chat->setup, &chat->paint.out);
 }
 
-/* What was let in counts in a new cell, in which the same agent goes on. */
+/* Things that were let in count in a new cell, in which the same agent goes on. */
 static void run_trust(struct chat *chat, const char *argument)
 {
 	const char *const words[] = {"-C", chat->setup->workspace, NULL};
@@ -1001,8 +1001,7 @@ static const struct command commands[] = {
 	{"model", "[NAME]", "the model; or go on with another", run_model},
 	{"agent", "[NAME]", "the agent; or go on as another, with its rights", run_agent},
 	{"agents", "", "the agents there are", run_agents},
-	{"mode", "[NAME]",
-	 "the mode: auto, ask or plan; or go over to another", run_mode},
+	{"mode", "[NAME]", "the mode: auto, ask or plan; or go over to another", run_mode},
 	{"plan", "[TEXT]", "go over to mode plan; TEXT: what is to be planned", run_plan},
 	{"tools", "", "the tools that the agent has", run_tools},
 	{"undo", "[N]",

@@ -479,7 +479,7 @@ static struct value *approval_data(const struct running *running, struct questio
 	question.agent = str_of(running->session->policy->name);
 	question.folder = buf_str(&folder);
 	question.workspace = str_of(session_workspace(running->session));
-	/* What a page of the web has asked for is kept for no later session. */
+	/* A wish of a page of the web is kept for no later session. */
 	question.after = str_of(session_has_read(running->session));
 	if (question.after.size > 0)
 		question.always = NULL;
@@ -1340,8 +1340,7 @@ bool approval_can_ask(const struct running *running)
 	approval_command(running, &command);
 	/* A person cannot read bytes as hexadecimal digits. */
 	fits = (!command.overflowed || shows_change) && !running->told.quiet &&
-	       !running->told.unheard &&
-	       running->session->answers_approvals &&
+	       !running->told.unheard && running->session->answers_approvals &&
 	       !value_is_true(value_member(running->arguments, "hex"));
 	buf_fini(&command);
 	return fits;

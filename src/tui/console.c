@@ -1459,7 +1459,7 @@ static size_t wait_for_choice(struct console *console, const char *const *choice
 }
 
 /*
- * What a program that was killed may have left on: another screen (47, which does not move the
+ * Modes that a program that was killed may have left on: another screen (47, which does not move the
  * cursor where it is off), no cursor, keys of the keypad, colours.
  */
 static const char screen_back[] = "\x1b[?47l\x1b[?25h\x1b[?1l\x1b>\x1b[0m";
@@ -1575,10 +1575,11 @@ size_t console_decide(struct console *console, const struct choice *choice, int 
 	while (!decided) {
 		draw_choice(console, choice, &state);
 		const int64_t left_ms = until_ms - clock_now_ms();
-		const enum wait came = wait_for_keys(console, wake_fd,
-						     state.listens ? patience(console)
-						     : left_ms > 0 ? (int)left_ms
-								   : 0);
+		const enum wait came =
+			wait_for_keys(console, wake_fd,
+				      state.listens ? typing_patience_ms(&console->typing)
+				      : left_ms > 0 ? (int)left_ms
+						    : 0);
 
 		if (came == WAIT_NOTHING)
 			typing_settle(&console->typing);

@@ -140,7 +140,7 @@ enum line_result {
 	LINE_QUIT,      /* Ctrl+D, or Ctrl+C twice, on an empty line */
 	LINE_CLEARED,   /* clear the screen, draw again */
 	LINE_SUSPENDED, /* stop the job */
-	/* What the caller does; the text stays. */
+	/* The caller does it; the text stays. */
 	LINE_EDITOR, /* let the person edit the text in their own editor */
 	LINE_REWIND, /* let the person choose an earlier prompt; the text is empty */
 	LINE_VIEWER, /* show all that was said */

@@ -25,10 +25,10 @@ struct paint {
 	bool colour, unicode;
 	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
 	bool reader; /* for one who listens: no bars, no rules, words in place of marks */
-	bool wraps; /* break lines between words, except those for copying */
-	bool talks; /* the person has the keys and commands of a conversation */
-	bool full;  /* leave nothing out of prompts, commands, results and changes */
-	bool links; /* the terminal makes links of PAINT_LINK_BEGIN */
+	bool wraps;  /* break lines between words, except those for copying */
+	bool talks;  /* the person has the keys and commands of a conversation */
+	bool full;   /* leave nothing out of prompts, commands, results and changes */
+	bool links;  /* the terminal makes links of PAINT_LINK_BEGIN */
 	size_t columns;
 	size_t indent; /* columns before each line; `columns` does not count them */
 };
@@ -83,7 +83,7 @@ void paint_bar(struct paint *paint);
 const char *paint_dot(const struct paint *paint);
 const char *paint_more(const struct paint *paint);
 
-/* What stands before each line of a text. */
+/* The text before each line of a text. */
 enum paint_lead {
 	PAINT_NO_LEAD,
 	/* the bar of a block; long lines are broken (wraps), very long ones are cut */

@@ -49,7 +49,7 @@ struct screen_options {
  * terminal mean no colours, but CLICOLOR_FORCE and FORCE_COLOR turn colours on (NO_COLOR
  * beats them). LC_ALL, LC_CTYPE and LANG mean ASCII unless they name UTF-8. COLUMNS is
  * used where there is no terminal. GLOVEBOX_READER, ACCESSIBLE and TERM=dumb mean a reader.
- * What a terminal does with long rows, and whether it makes links, is known by TERM, TERM_PROGRAM, or
+ * The way a terminal treats long rows, and whether it makes links, is known by TERM, TERM_PROGRAM, or
  * a variable of its own.
  */
 struct screen_options screen_options_of(int fd);

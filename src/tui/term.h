@@ -30,7 +30,7 @@ enum term_notice {
 };
 
 /*
- * What becomes of long rows when the window has another width. In doubt the smaller one holds: with
+ * Long rows when the window has another width. In doubt the smaller one holds: with
  * too few rows erased a ghost of ours stays, with too many something that was printed goes.
  */
 enum term_reflow {

@@ -39,7 +39,7 @@ enum {
 
 #define DEVICE_GRANT "urn:ietf:params:oauth:grant-type:device_code"
 
-/* What was found out about the server of the tokens. */
+/* The facts about the server of the tokens. */
 struct found {
 	struct value *resource_document, *server_document;
 	const char *resource; /* of the first one, or the address of the MCP server */
@@ -48,7 +48,7 @@ struct found {
 	struct buf scope;
 };
 
-/* Who we are at the server of the tokens. */
+/* Our identity at the server of the tokens. */
 struct client {
 	struct value *document; /* of a registration; or NULL */
 	const char *id, *secret;
@@ -415,7 +415,7 @@ static const char *way_of(const struct found *found, const struct client *client
 	return found->server.takes_basic || !found->server.takes_post ? "basic" : "post";
 }
 
-/* Who are we there? By configuration, by the address of a document, or by registration. */
+/* Find our identity there: by configuration, by the address of a document, or by registration. */
 static bool find_client(struct auth *auth, const struct found *found,
 			struct client *client, struct err *err)
 {
@@ -484,7 +484,7 @@ static struct value *post_form(struct auth *auth, const char *url, struct buf *f
 	return answer;
 }
 
-/* What tokens are bound to, and needed to renew them. */
+/* The things that tokens are bound to, and needed to renew them. */
 static struct value *binding_of(const struct auth *auth, const struct found *found,
 				const struct client *client)
 {

@@ -219,7 +219,7 @@ static void post_fail(struct post *post, const char *phrase)
 	buf_fini(&sentence);
 }
 
-/* What comes from the server. */
+/* The messages of the server. */
 
 /* A tool whose marks for headers are wrong must not be offered. */
 static void learn_tools(struct bridge *bridge, struct value *result)
@@ -745,7 +745,7 @@ static bool any(const struct bridge *bridge, enum post_state state)
 	return post;
 }
 
-/* What the front sends. */
+/* The messages of the front. */
 
 /* Nobody waits for the answer to the request ID any more: its stream is closed. */
 static void bridge_cancel(struct bridge *bridge, const struct value *id)

@@ -73,7 +73,7 @@ void oauth_form_add(struct buf *form, const char *name, const char *value);
 /* Append the challenge of PKCE for VERIFIER. */
 void oauth_challenge_add(const char *verifier, struct buf *out);
 
-/* What an answer to a login must be. */
+/* The form that an answer to a login must have. */
 struct oauth_wanted {
 	const char *state, *issuer;
 	bool names_itself; /* the answer must name the issuer; else it may */

@@ -673,7 +673,7 @@ static void restart_due(struct timer *timer)
 	remotes_server_start(server);
 }
 
-/* What a bridge tells: OWNER is a struct remotes_server. */
+/* A bridge tells something: OWNER is a struct remotes_server. */
 
 static void bridge_fails(void *owner, const char *phrase)
 {

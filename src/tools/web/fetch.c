@@ -301,7 +301,7 @@ static bool is_proxied(const char *url)
 	return getenv(name) != NULL;
 }
 
-/* What libcurl complains of, as a sentence about URL. */
+/* The complaint of libcurl, as a sentence about URL. */
 static bool fail_visit(struct visit *visit, CURLcode code, const char *url, struct err *err)
 {
 	struct buf address, host;
@@ -480,7 +480,7 @@ static bool is_text_type(struct str type)
 	return false;
 }
 
-/* What the addresses of a page begin from: its own address, or what its <base> says. */
+/* The address from which those of a page begin: its own, or that of its <base>. */
 struct base {
 	struct buf url;
 };

@@ -38,7 +38,7 @@ struct fetch_request {
 	struct str body; /* posted, as JSON; data NULL: GET */
 };
 
-/* What came of it; its texts are owned. */
+/* The answer; its texts are owned. */
 struct fetched {
 	int64_t status;
 	char *url;     /* the last one */

@@ -31,7 +31,7 @@ static bool load_gumbo(struct gumbo_functions *gumbo, struct err *err)
 	return library_load(&library, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
 }
 
-/* What an element is for a reader. */
+/* The meaning of an element for a reader. */
 
 enum kind {
 	KIND_INLINE,

@@ -285,7 +285,7 @@ static void note_page(const struct page *page, bool kept, struct tool_result *re
 	value_set_boolean(details, "kept", kept);
 }
 
-/* What is neither text nor a PDF: its kind and size. */
+/* The kind and size of an answer that is neither text nor a PDF. */
 static enum result_status show_bytes(struct call *call, const struct fetched *fetched,
 				     struct tool_result *result)
 {

@@ -26,7 +26,7 @@ enum {
 	KEY_MAX = 1024,
 };
 
-/* What is asked of a service, and where its answer has the pages. */
+/* The request to a service, and where its answer has the pages. */
 static const struct service {
 	const char *name;
 	const char *base; /* unless `url` says another one; NULL: it must */

@@ -46,7 +46,7 @@ void complete_find(const struct complete *complete, struct str wanted,
 		   void (*found)(void *context, struct str name), void *context);
 
 /*
- * What follows an `@` in a text: NAME, or "NAME" in quotes, which may have blanks; then maybe
+ * The text behind an `@`: NAME, or "NAME" in quotes, which may have blanks; then maybe
  * the lines: :10 or :10-40.
  */
 struct mention {

@@ -312,7 +312,7 @@ static void add_other(struct paint *paint, enum line_kind kind, struct str line,
 			   : kind == LINE_PLACE ? PAINT_HUNK
 						: PAINT_PLAIN,
 			   line);
-		/* What goes on behind the place of a hunk is not known. */
+		/* The text behind the place of a hunk is not known. */
 		highlight->until = NULL;
 		if (kind == LINE_HEAD && str_starts(line, STR("+++ ")))
 			highlight_begin_file(highlight, path_of(line));

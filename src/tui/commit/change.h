@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-/* What a diff changes. */
+/* The lines and files that a diff changes. */
 struct change_summary {
 	size_t files, added, removed;
 	struct str path; /* of the first file, as its head names it: without "b/" */

@@ -148,7 +148,7 @@ static unsigned styles_of(const struct page *page)
 	return styles;
 }
 
-/* What was added to the text of PAGE since its last run is a run, to ADDRESS or to nothing. */
+/* The text added to PAGE since its last run is a run, to ADDRESS or to nothing. */
 static void end_run(struct page *page, struct str address)
 {
 	const size_t before = page->run_count > 0 ? page->runs[page->run_count - 1].end : 0;
@@ -381,7 +381,7 @@ static void begin_table(struct page *page, const MD_BLOCK_TABLE_DETAIL *detail)
 		page->cells = arena_alloc(&page->arena, cells * sizeof(*page->cells));
 }
 
-/* What md4c finds in a block. Each of its functions ends the work when it does not return 0. */
+/* The parts that md4c finds in a block. Each of its functions ends the work when it does not return 0. */
 
 /* A list item or a quote begins: MARK stands before its first row, and BLANKS before others. */
 static void begin_container(struct page *page, const char *mark, const char *blanks)
@@ -990,7 +990,7 @@ static void stop_holding(struct markdown *markdown, struct paint *paint)
 	markdown->line = 0;
 }
 
-/* What is shown of the row that is not complete. */
+/* The part that is shown of the row that is not complete. */
 
 /* PIECE, without a line end, has been added to what is held. */
 static void draft_piece(struct markdown *markdown, const struct paint *paint,

@@ -166,7 +166,7 @@ const struct verb verb_hooks_list = {
 	.run = list_run,
 };
 
-/* What is told of a hook that was played. */
+/* The account of a hook that was played. */
 struct told {
 	FILE *out;
 	struct value *rows; /* NULL: it is printed as text */

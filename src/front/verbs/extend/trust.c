@@ -10,9 +10,9 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "extend/brought.h"
+#include "front/extend/trusting.h"
 #include "front/setup.h"
 #include "front/talk.h"
-#include "front/extend/trusting.h"
 #include "front/verb.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static const struct option_row remove_options[] = {
 	{0},
 };
 
-/* What a workspace brings along, and the record of it, while a verb works. */
+/* The things that a workspace brings along, and the record of them, while a verb works. */
 struct looked {
 	struct setup setup;
 	struct brought_list list;
