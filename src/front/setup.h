@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/extensions.h"
+#include "front/output/policy_words.h"
 #include "front/verb.h"
 #include "model/catalogue.h"
 #include "model/local.h"
@@ -102,8 +103,8 @@ struct setup {
 	struct value *entries;
 	const struct tool **own_tools; /* the first ones of `tools` */
 	struct tool *search; /* of the configuration's `search`, one of own_tools; or NULL */
-	char *policy_file;             /* of --policy, or NULL */
-	bool policy_is_read;           /* policy_file is the name of a file */
+	char *policy_file;   /* of --policy, or NULL */
+	bool policy_is_read; /* policy_file is the name of a file */
 	/* of the flags, which own them */
 	const struct shape_home *home;
 	const struct shape_shown *shown;
@@ -115,7 +116,7 @@ struct setup {
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; the setup keeps them */
 	struct extension *extension; /* skills and commands (front/extend/trusting.h); or NULL */
-	struct orchestra *orchestra; /* runs the orchestra's tools; or NULL */
+	struct orchestra *orchestra;   /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes; /* the steps to undo; NULL: none */
 	struct review *review; /* of --review; for its sessions (layered.h). NULL: none */
 	struct below below; /* the layers over which its sessions work (view/below.h) */
@@ -274,26 +275,6 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
  */
 bool setup_resume(const struct options *options, const char *name, struct options *filled,
 		  struct journal_found *found, struct err *err);
-
-/*
- * Rewrites the names of keys in sentences. The sentences name keys of an agent
- * ("agents.policy.write"). For a policy from a file of its own (`exec --policy FILE`)
- * the rewritten sentence names the key of this file. For a key that an option set ("--
- * write") it names the option, since no other place could change it.
- */
-
-/* Where the policy comes from. */
-struct policy_words {
-	const char *file;            /* of the policy; NULL: keys stay as they are */
-	const struct value *options; /* values of options, as keys of a policy; or NULL */
-	const char *wrapped;         /* the profile that `wrap` runs; or NULL */
-};
-
-/* Append TEXT, with its keys rewritten by WORDS. */
-void policy_words_add(const struct policy_words *words, const char *text, struct buf *out);
-
-/* Like verb_complain, with the keys of TEXT rewritten by WORDS. */
-int policy_words_complain(int code, const struct policy_words *words, const char *text);
 
 /*
  * Turns Ctrl+C, SIGTERM and SIGHUP into a descriptor that becomes readable. The first
