@@ -359,10 +359,19 @@ static void run_agent(struct chat *chat, const char *argument)
 	chat_each_agent(chat, add_name, chat);
 }
 
+/* The argument of /mode that goes round, for a key. */
+#define NEXT_MODE "next"
+
 static void run_mode(struct chat *chat, const char *argument)
 {
-	enum policy_mode mode;
+	enum policy_mode mode = chat->setup->mode;
 
+	if (strcmp(argument, NEXT_MODE) == 0) {
+		(void)talk_set_mode(chat->talk, mode == MODE_PLAN
+							? MODE_AUTO
+							: (enum policy_mode)(mode + 1));
+		return;
+	}
 	if (policy_mode_parse(argument, &mode)) {
 		(void)talk_set_mode(chat->talk, mode);
 		return;
@@ -1152,29 +1161,32 @@ void chat_command(struct chat *chat, struct str text)
 /* The keys that are commands as well. */
 static const struct {
 	enum line_result action;
-	const char *name;
+	const char *name, *argument;
 } key_commands[] = {
-	{LINE_REWIND, "rewind"},
-	{LINE_VIEWER, "view"},
-	{LINE_TASKS, "tasks"},
+	{LINE_REWIND, "rewind", ""},
+	{LINE_VIEWER, "view", ""},
+	{LINE_MODE, "mode", NEXT_MODE},
+	{LINE_TASKS, "tasks", ""},
 };
 
 bool chat_act(void *context, enum line_result action, bool runs)
 {
 	struct chat *chat = context;
-	const char *name = NULL;
+	const char *name = NULL, *argument = "";
 	size_t i = 0;
 
 	for (size_t at = 0; at < sizeof(key_commands) / sizeof(key_commands[0]); at++) {
-		if (key_commands[at].action == action)
+		if (key_commands[at].action == action) {
 			name = key_commands[at].name;
+			argument = key_commands[at].argument;
+		}
 	}
 	while (name != NULL && i < COMMANDS && strcmp(commands[i].name, name) != 0)
 		i++;
 	if (name == NULL || i == COMMANDS || runs)
 		return false;
 	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
-	commands[i].run(chat, "");
+	commands[i].run(chat, argument);
 	show(chat);
 	return true;
 }

@@ -1501,7 +1501,7 @@ size_t console_choose(struct console *console, const char *question,
 
 bool console_shows(const struct console *console)
 {
-	return console->look.terminal;
+	return console->look.terminal && !console->look.reader;
 }
 
 /* Let a question take the place of the line, or give it back. */

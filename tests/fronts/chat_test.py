@@ -224,7 +224,7 @@ def modes_are_commands():
         tty.type(b"/tools\r")
         tty.shows("present_plan")
         assert "write_file" not in tty.screen.text()
-        tty.type(b"/mode auto\r")
+        tty.type(b"\x1b[Z")
         tty.shows("mode auto")
         tty.leave()
 
