@@ -666,7 +666,7 @@ struct talk {
 	bool answered;                  /* questions get an answer */
 	bool relays; /* the answers come from the caller that started this run */
 	bool broken; /* an event could not be recorded */
-	struct hook_files *hooks; /* of the configuration, and behind them … */
+	struct hook_files *hooks;  /* of the configuration, and behind them … */
 	struct agent_hooks behind; /* … those of the options; `ask` NULL: none */
 	void (*joins)(void *context, struct str text); /* as in talk_options */
 	struct setup *(*remake)(void *context, enum policy_mode mode);
