@@ -83,7 +83,7 @@ static void ten_rows_at_most_and_the_chosen_is_among_them(void **state)
 	(void)state;
 	list_init(&list, "N");
 	for (int i = 0; i < 30; i++) {
-		char name[8];
+		char name[16];
 
 		(void)snprintf(name, sizeof(name), "n%d", i);
 		list_add(&list, str_of(name), STR(""));
