@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, sys.argv[1])
 import terminal  # noqa: E402
