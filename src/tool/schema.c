@@ -114,6 +114,8 @@ static const char *type_of(enum row_kind kind)
 	case ROW_TEXTS:
 	case ROW_ARGV:
 		return "array";
+	case ROW_VALUES:
+		return "object";
 	default:
 		return "string";
 	}
@@ -687,6 +689,22 @@ static void repair_choice(const struct row *row, struct value *object, const cha
 	}
 }
 
+/* Accept an object sent as JSON text. */
+static void repair_object(struct value *object, const char *key)
+{
+	const struct value *value = value_member(object, key);
+	struct value *parsed = NULL;
+	struct err err;
+
+	if (value_kind(value) != VALUE_STRING ||
+	    !value_parse(value_str(value), VALUE_REPAIR | VALUE_WIDE, &parsed, &err))
+		return;
+	if (value_kind(parsed) == VALUE_OBJECT)
+		value_set(object, key, parsed);
+	else
+		value_free(parsed);
+}
+
 /* Accept a list sent as JSON text, and one object where a list of objects is expected. */
 static void repair_list(const struct row *row, struct value *object, const char *key)
 {
@@ -733,6 +751,9 @@ static void repair_value(const struct row *row, struct value *object, const char
 	case ROW_TEXTS:
 	case ROW_ARGV:
 		repair_list(row, object, key);
+		break;
+	case ROW_VALUES:
+		repair_object(object, key);
 		break;
 	default:
 		break;
