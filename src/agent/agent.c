@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 
 #include "agent/history.h"
+#include "agent/tools/tool_search.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -18,6 +19,7 @@
 #include "policy/policy.h"
 #include "session/session.h"
 #include "store/patches.h"
+#include "tool/deferred.h"
 #include "tool/schema.h"
 #include "tool/tool.h"
 
@@ -458,12 +460,17 @@ static bool resume_answer(struct resuming *resuming, struct err *err)
 	const struct part *call;
 
 	for (size_t i = 0; (call = history_call(&agent->history, i)) != NULL; i++) {
-		bool began = value_member(resuming->open, call->call_id) != NULL;
+		bool began = value_member(resuming->open, call->call_id) != NULL, recorded;
+		struct meant meant;
 
 		if (history_is_answered(&agent->history, call->call_id))
 			continue;
-		if (!agent_calls_answer(agent, call->call_id, call->tool, RESULT_FAILED,
-					began ? resume_lost : resume_not_run, err))
+		tool_search_meant(call, &meant);
+		recorded = agent_calls_answer(agent, call->call_id, meant.tool,
+					      RESULT_FAILED,
+					      began ? resume_lost : resume_not_run, err);
+		meant_fini(&meant);
+		if (!recorded)
 			return false;
 		value_remove(resuming->open, call->call_id);
 	}
@@ -1197,25 +1204,32 @@ static bool agent_open_stop(struct agent *agent, struct err *err)
 static void agent_offer_tools(struct agent *agent)
 {
 	const struct tool *const *tools = session_tools(agent->options.session);
+	const struct deferred deferred = deferred_of(tools);
+	size_t count = 0;
 	struct buf printed;
 
-	while (tools[agent->tool_count])
-		agent->tool_count++;
-	agent->tools = memory_array(agent->tool_count + 1, sizeof(*agent->tools));
-	agent->schemas = memory_array(agent->tool_count + 1, sizeof(char *));
-	for (size_t i = 0; i < agent->tool_count; i++) {
-		auto_value struct value *schema = schema_of_tool(tools[i]);
+	while (tools[count])
+		count++;
+	agent->tools = memory_array(count + 1, sizeof(*agent->tools));
+	agent->schemas = memory_array(count + 1, sizeof(char *));
+	for (; *tools; tools++) {
+		auto_value struct value *schema = NULL;
+		const size_t at = agent->tool_count;
 
+		if (deferred_has(deferred, *tools))
+			continue;
+		schema = schema_of_tool(*tools);
 		buf_init(&printed, EVENT_JSON_MAX);
 		(void)value_print(schema, 0, &printed);
-		agent->fixed_bytes += printed.size + strlen(tools[i]->name) +
-				      strlen(tools[i]->description);
-		agent->schemas[i] = buf_take(&printed);
-		agent->tools[i] = (struct model_tool){
-			.name = tools[i]->name,
-			.description = tools[i]->description,
-			.schema = agent->schemas[i],
+		agent->fixed_bytes += printed.size + strlen((*tools)->name) +
+				      strlen((*tools)->description);
+		agent->schemas[at] = buf_take(&printed);
+		agent->tools[at] = (struct model_tool){
+			.name = (*tools)->name,
+			.description = (*tools)->description,
+			.schema = agent->schemas[at],
 		};
+		agent->tool_count++;
 	}
 }
 
@@ -1224,6 +1238,18 @@ static const char agent_plans[] =
 	"away with the cell; tools that change files are not there. Look, search and try, ask in "
 	"words what you must know, and then call present_plan, or answer with the plan where that "
 	"tool is not there.";
+
+/* Add the names of the tools that the model is offered by tool_search. */
+static void add_deferred(const struct agent *agent, struct buf *text)
+{
+	struct buf names;
+
+	buf_init(&names, AGENT_SYSTEM_MAX);
+	tool_search_prompt(session_tools(agent->options.session), &names);
+	if (names.size > 0)
+		buf_addf(text, "\n\n%s", names.data);
+	buf_fini(&names);
+}
 
 /* Add the facts that the prompt of a role cannot know: workspace, hosts, mode, instructions. */
 static void agent_set_system(struct agent *agent)
@@ -1252,6 +1278,7 @@ static void agent_set_system(struct agent *agent)
 			 i + 1 < network->count ? "," : ".");
 	if (policy->mode == MODE_PLAN)
 		buf_adds(&text, agent_plans);
+	add_deferred(agent, &text);
 	instructions_add(agent, &text);
 	conversation_set_system(&agent->history.conversation, text.data);
 	agent->fixed_bytes += text.size;

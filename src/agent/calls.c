@@ -4,6 +4,7 @@
  */
 
 #include "agent/agent.h"
+#include "agent/tools/tool_search.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/value.h"
@@ -29,6 +30,7 @@ struct asked {
 	struct agent *agent;
 	struct turn *turn;
 	const struct part *part;
+	struct meant meant;      /* the call, as it is from here on */
 	const struct tool *tool; /* NULL: no tool has this name */
 	struct circle_call call;
 	struct running *running; /* NULL: a hook has refused the call */
@@ -72,13 +74,13 @@ bool agent_calls_answer(struct agent *agent, const char *call, const char *tool,
 
 /* The answer to a call that was never started. */
 static bool calls_refuse(struct agent *agent, const struct turn *turn,
-			 const struct part *part, struct err *err)
+			 const struct asked *asked, struct err *err)
 {
 	bool cancelled = turn->outcome->reason == AGENT_CANCELLED;
 	char text[sizeof("Not run: ") + ERR_TEXT_MAX];
 
 	(void)snprintf(text, sizeof(text), "Not run: %s", turn->outcome->sentence);
-	return agent_calls_answer(agent, part->call_id, part->tool,
+	return agent_calls_answer(agent, asked->part->call_id, asked->meant.tool,
 				  cancelled ? RESULT_CANCELLED : RESULT_FAILED, text, err);
 }
 
@@ -123,9 +125,9 @@ static void calls_wait(struct agent *agent, struct turn *turn, struct asked *ask
 	for (size_t i = 0; i < count; i++) {
 		const struct hook_answer *hooks = &asked[i].hooks;
 		const struct request request = {
-			.tool = asked[i].part->tool,
+			.tool = asked[i].meant.tool,
 			.arguments = hooks->arguments,
-			.arguments_text = str_of(asked[i].part->arguments),
+			.arguments_text = str_of(asked[i].meant.arguments),
 			.id = asked[i].part->call_id,
 			.asks_for = hooks->decision == HOOK_ASK ? hooks->reason.data : NULL,
 			.most_s = calls_most_s(turn, &asked[i]),
@@ -173,7 +175,7 @@ static bool calls_from_before(struct agent *agent, struct turn *turn,
 {
 	struct event event = {.kind = EVENT_TOOL_ENDED,
 			      .call = asked->part->call_id,
-			      .tool = asked->part->tool};
+			      .tool = asked->meant.tool};
 	struct session_writes writes;
 	auto_value struct value *data = NULL;
 
@@ -199,7 +201,7 @@ static bool calls_before(struct agent *agent, struct turn *turn, struct asked *a
 		return true;
 	buf_init(&sentence, RESULT_TEXT_MAX);
 	/* The session refuses arguments that do not fit. */
-	fits = schema_parse_arguments(asked->tool, str_of(asked->part->arguments),
+	fits = schema_parse_arguments(asked->tool, str_of(asked->meant.arguments),
 				      &asked->arguments, &sentence) &&
 	       schema_fit(asked->tool, asked->arguments, &capped, &sentence);
 	buf_fini(&sentence);
@@ -224,7 +226,7 @@ static bool calls_refused(struct agent *agent, const struct asked *asked, struct
 	if (by_hook)
 		(void)buf_adds(&text, "A hook refused this call: ");
 	(void)buf_addstr(&text, buf_str(&asked->hooks.reason));
-	recorded = agent_calls_answer(agent, asked->part->call_id, asked->part->tool,
+	recorded = agent_calls_answer(agent, asked->part->call_id, asked->meant.tool,
 				      by_hook ? RESULT_DENIED : RESULT_FAILED, text.data,
 				      err);
 	buf_fini(&text);
@@ -404,7 +406,7 @@ static bool calls_go_beside(const struct asked *asked)
 
 	if (!tool || !tool->goes_beside)
 		return tool && tool->effects == EFFECT_READS;
-	return value_parse(str_of(asked->part->arguments), VALUE_REPAIR, &arguments, NULL) &&
+	return value_parse(str_of(asked->meant.arguments), VALUE_REPAIR, &arguments, NULL) &&
 	       tool->goes_beside(tool->keeper, arguments);
 }
 
@@ -433,11 +435,11 @@ static void calls_name(struct asked *asked)
 	const struct tool *tool = asked->tool;
 	auto_value struct value *arguments = NULL;
 
-	circle_name(&asked->call, asked->part->tool, asked->part->arguments);
+	circle_name(&asked->call, asked->meant.tool, asked->meant.arguments);
 	asked->call.only_reads =
 		tool && tool->where == IN_CELL && tool->effects == EFFECT_READS;
 	asked->call.waits = tool && tool->where == IN_JOBS &&
-			    value_parse(str_of(asked->part->arguments), VALUE_REPAIR,
+			    value_parse(str_of(asked->meant.arguments), VALUE_REPAIR,
 					&arguments, NULL) &&
 			    str_is(value_str(value_member(arguments, "action")), "wait");
 }
@@ -458,19 +460,20 @@ static struct asked *calls_of(struct agent *agent, struct turn *turn, size_t *co
 		asked[*count].agent = agent;
 		asked[*count].turn = turn;
 		asked[*count].part = part;
-		asked[*count].tool =
-			tool_find(session_tools(agent->options.session), part->tool);
+		tool_search_meant(part, &asked[*count].meant);
+		asked[*count].tool = tool_find(session_tools(agent->options.session),
+					       asked[*count].meant.tool);
 		calls_name(&asked[*count]);
 		(*count)++;
 	}
 	return asked;
 }
 
-bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
+/* Run COUNT calls, or refuse those that a turn that is over leaves. */
+static bool calls_run_all(struct agent *agent, struct turn *turn, struct asked *asked,
+			  size_t count, struct err *err)
 {
-	size_t count, at = 0;
-	auto_free struct asked *asked = calls_of(agent, turn, &count);
-	struct err sentence;
+	size_t at = 0;
 
 	while (at < count && !turn->over) {
 		size_t size = 1;
@@ -495,9 +498,23 @@ bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
 		at += size;
 	}
 	for (; at < count; at++) {
-		if (!calls_refuse(agent, turn, asked[at].part, err))
+		if (!calls_refuse(agent, turn, &asked[at], err))
 			return false;
 	}
+	return true;
+}
+
+bool agent_calls_run(struct agent *agent, struct turn *turn, struct err *err)
+{
+	size_t count;
+	auto_free struct asked *asked = calls_of(agent, turn, &count);
+	const bool fine = calls_run_all(agent, turn, asked, count, err);
+	struct err sentence;
+
+	for (size_t i = 0; i < count; i++)
+		meant_fini(&asked[i].meant);
+	if (!fine)
+		return false;
 	if (turn->patch)
 		turn_end(turn, AGENT_PATCH, NULL);
 	if (turn->planned)

@@ -6,6 +6,7 @@
 #include "agent/history.h"
 
 #include "agent/tools/todo.h"
+#include "agent/tools/tool_search.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -405,6 +406,37 @@ void history_settle(struct history *history)
 	history_drop_results(history);
 }
 
+/* The call that PART means, and by which tool it says so where that is another one. */
+static void history_call_value(const struct part *part, struct value *item)
+{
+	struct meant meant;
+
+	tool_search_meant(part, &meant);
+	value_set_text(item, "call", part->call_id);
+	value_set_text(item, "tool", meant.tool);
+	value_set_text(item, "arguments", meant.arguments ? meant.arguments : "");
+	if (meant.tool != part->tool)
+		value_set_text(item, "through", part->tool);
+	meant_fini(&meant);
+}
+
+/* A call as the model said it, for which ITEM of the record stands. */
+static struct part *history_add_call(struct message *message, const struct value *item)
+{
+	const char *call = value_text(value_member(item, "call"));
+	const char *tool = value_text(value_member(item, "tool"));
+	const char *arguments = value_text(value_member(item, "arguments"));
+	const char *through = value_text(value_member(item, "through"));
+	auto_free char *within = NULL;
+
+	if (!call || !tool || !arguments)
+		return NULL;
+	if (!through)
+		return message_add_call(message, call, tool, arguments);
+	within = tool_search_arguments(tool, arguments);
+	return message_add_call(message, call, through, within);
+}
+
 struct value *history_message_value(const struct message *message)
 {
 	struct value *data = value_new_object();
@@ -419,10 +451,7 @@ struct value *history_message_value(const struct message *message)
 		item = value_new_object();
 		value_set_text(item, "kind", part_names[part->kind]);
 		if (part->kind == PART_CALL) {
-			value_set_text(item, "call", part->call_id);
-			value_set_text(item, "tool", part->tool);
-			value_set_text(item, "arguments",
-				       part->arguments ? part->arguments : "");
+			history_call_value(part, item);
 		} else {
 			value_set_text(item, "text", part->text ? part->text : "");
 		}
@@ -439,9 +468,6 @@ static bool history_add_part(struct message *message, const struct value *item,
 {
 	const char *kind = value_text(value_member(item, "kind"));
 	const char *text = value_text(value_member(item, "text"));
-	const char *call = value_text(value_member(item, "call"));
-	const char *tool = value_text(value_member(item, "tool"));
-	const char *arguments = value_text(value_member(item, "arguments"));
 	const struct value *extra = value_member(item, "extra");
 	struct part *part = NULL;
 
@@ -449,9 +475,8 @@ static bool history_add_part(struct message *message, const struct value *item,
 		part = message_add_text(message, text);
 	else if (kind && strcmp(kind, part_names[PART_THINKING]) == 0 && text)
 		part = message_add_thinking(message, text, NULL);
-	else if (kind && strcmp(kind, part_names[PART_CALL]) == 0 && call && tool &&
-		 arguments)
-		part = message_add_call(message, call, tool, arguments);
+	else if (kind && strcmp(kind, part_names[PART_CALL]) == 0)
+		part = history_add_call(message, item);
 	if (!part)
 		return err_set(err, EPROTO,
 			       "a message holds a part that is none of ours (%s)",

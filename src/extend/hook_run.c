@@ -3,6 +3,7 @@
 #include "extend/hook_run.h"
 
 #include "agent/hooks.h"
+#include "agent/tools/tool_search.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -42,6 +43,7 @@ enum {
 static struct value *content_of(const struct part *part)
 {
 	struct value *content = value_new_object(), *input = NULL;
+	struct meant meant;
 
 	switch (part->kind) {
 	case PART_TEXT:
@@ -52,11 +54,13 @@ static struct value *content_of(const struct part *part)
 			       part->text);
 		break;
 	case PART_CALL:
+		tool_search_meant(part, &meant);
 		value_set_text(content, "type", "tool_use");
 		value_set_text(content, "id", part->call_id);
-		value_set_text(content, "name", hook_call_name(part->tool));
-		(void)value_parse(str_of(part->arguments), VALUE_REPAIR, &input, NULL);
+		value_set_text(content, "name", hook_call_name(meant.tool));
+		(void)value_parse(str_of(meant.arguments), VALUE_REPAIR, &input, NULL);
 		value_set(content, "input", input != NULL ? input : value_new_object());
+		meant_fini(&meant);
 		break;
 	case PART_RESULT:
 		value_set_text(content, "type", "tool_result");

@@ -782,6 +782,11 @@ void policy_add_folder(struct policy *policy, const char *path, bool writes)
 		(struct policy_path){.text = memory_copy(path), .path = memory_copy(path)};
 }
 
+void policy_add_tool(struct policy *policy, const char *name)
+{
+	add_name(&policy->tools, name);
+}
+
 void policy_add_always(struct policy *policy, const char *words)
 {
 	add_name(&policy->always, words);

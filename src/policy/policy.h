@@ -250,6 +250,8 @@ struct policy_tool {
  */
 bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 			size_t count, struct err *err);
+/* Behind policy_check_tools: POLICY has the tool NAME as well. */
+void policy_add_tool(struct policy *policy, const char *name);
 /*
  * May `env` have ENTRY ("NAME" or "NAME=value")? ERR says why not. It quotes only a
  * valid name, because the rest may be a secret.

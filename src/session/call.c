@@ -14,6 +14,7 @@
 #include "session/approval.h"
 #include "session/masking.h"
 #include "session/session.h"
+#include "tool/deferred.h"
 #include "tool/denial.h"
 #include "tool/schema.h"
 
@@ -38,6 +39,7 @@ static bool tool_choose(struct running *running, const struct request *request)
 	const struct tool *tool = request->by_front && request->made != NULL
 					  ? request->made
 					  : tool_find(session->all_tools, request->tool);
+	struct deferred deferred;
 	struct buf list;
 
 	if (tool != NULL && (tool_is_served(tool) || (tool->internal && request->by_front))) {
@@ -52,9 +54,13 @@ static bool tool_choose(struct running *running, const struct request *request)
 				tool->name, session->policy->name);
 		return false;
 	}
+	deferred = deferred_of(session->offered);
 	buf_init(&list, SENTENCE_MAX);
-	for (size_t i = 0; session->offered[i] != NULL; i++)
-		(void)buf_addf(&list, "%s%s", i > 0 ? ", " : "", session->offered[i]->name);
+	for (size_t i = 0; session->offered[i] != NULL; i++) {
+		if (!deferred_has(deferred, session->offered[i]))
+			(void)buf_addf(&list, "%s%s", list.size > 0 ? ", " : "",
+				       session->offered[i]->name);
+	}
 	const char *nearest = tool_nearest(session->offered, request->tool);
 	(void)tool_fail(&running->result, "There is no tool \"%.100s\".%s%s%s %s%s.",
 			request->tool, nearest != NULL ? " Did you mean " : "",

@@ -25,6 +25,7 @@
 #include "session/keeper.h"
 #include "session/masking.h"
 #include "tool/call.h"
+#include "tool/deferred.h"
 #include "tool/denial.h"
 #include "tool/event.h"
 #include "tool/tool.h"
@@ -63,6 +64,25 @@ static size_t tools_count(const struct tool *const *tools)
 	return count;
 }
 
+/* An agent some of whose tools are deferred has the tools that stand for them. */
+static void add_stand_ins(struct policy *policy, const struct tool *const *tools,
+			  size_t count)
+{
+	auto_free const struct tool **has = memory_array(count + 1, sizeof(has[0]));
+	size_t has_count = 0;
+	bool any;
+
+	for (size_t i = 0; i < count; i++) {
+		if (policy_has_tool(policy, tools[i]->name))
+			has[has_count++] = tools[i];
+	}
+	any = deferred_of(has).any;
+	for (size_t i = 0; i < count && any; i++) {
+		if (tools[i]->stands_in)
+			policy_add_tool(policy, tools[i]->name);
+	}
+}
+
 bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 			 struct err *err)
 {
@@ -78,12 +98,15 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 			.effects = tools[i]->effects,
 			.only_when_named = tools[i]->internal || tools[i]->when_named ||
 					   (tools[i]->fetches && !reaches) ||
-					   tools[i]->plans,
+					   tools[i]->plans || tools[i]->stands_in,
 			.unlisted = tools[i]->internal,
 			.plans = tools[i]->plans,
 		};
 	}
-	return policy_check_tools(policy, known, count, err);
+	if (!policy_check_tools(policy, known, count, err))
+		return false;
+	add_stand_ins(policy, tools, count);
+	return true;
 }
 
 bool session_set_tools(struct session *session, const struct tool *const *tools,

@@ -70,6 +70,9 @@ struct tool_leave {
 	bool (*asks)(struct call *call, struct buf *subject, char hash[HASH_HEX + 1]);
 };
 
+/* May the definition of a server's tool be kept from models (deferred.h)? */
+enum tool_defer { DEFER_AUTO, DEFER_ALWAYS, DEFER_NEVER };
+
 /*
  * A tool of the table in tools/tools.c, or one made while the program runs (of a plugin
  * or server). Workers know only the table, so a tool made later names a `carrier` in
@@ -164,6 +167,11 @@ struct tool {
 	bool keeps;
 	/* IN_FRONT: only in the run of an agent, whose own work it is about */
 	bool in_runs;
+	/* IN_FRONT: stands for deferred tools, and is offered only where there are some */
+	bool stands_in;
+	/* the server that has it, by its name in the configuration; NULL: none has */
+	const char *server;
+	enum tool_defer defer;
 	/*
 	 * IN_FRONT: offered in MODE_PLAN and in no other mode. Its question goes to the
 	 * receiver of session_options.answers_plans.

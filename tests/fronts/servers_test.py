@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 sys.path.insert(0, sys.argv[1])
 import tap  # pylint: disable=wrong-import-position
 
 PROGRAM, FAKE = sys.argv[2:4]
 HI = '{"text": "hi"}'
+MODEL = os.path.join(os.path.dirname(FAKE), "model_server.py")
 
 
 class Place:
@@ -37,12 +39,12 @@ class Place:
             json.dump(config, file)
         os.chmod(self.config, 0o600)
 
-    def run(self, *words, **options):
-        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.root, "TOKEN": "s3cret",
+    def run(self, *words, **more):
+        env = {**more, "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.root, "TOKEN": "s3cret",
                **{name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}}
         return subprocess.run([PROGRAM, *words[:2], "--config", self.config, "-C",
                                self.workspace, *words[2:]], env=env, capture_output=True,
-                              text=True, check=False, timeout=100, **options)
+                              text=True, check=False, timeout=100)
 
     def call(self, tool, arguments="{}", *more):
         return self.run("tool", "call", *more, tool, arguments)
@@ -356,6 +358,136 @@ def many_tools_come_in_pages_that_stay(here):
     assert talk.end() == 0
 
 
+class Asked:
+    """What `glovebox run` did with the turns of a script, and what its model was sent."""
+
+    def __init__(self, here, turns, *more):
+        path = os.path.join(here.root, "answers.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"answers": [*turns, {"text": "Well."}]}, file)
+        with subprocess.Popen([sys.executable, MODEL, "--script", path], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as server:
+            place = f"http://127.0.0.1:{int(server.stdout.readline())}"
+            self.done = here.run("run", "--json", "--model", "openai:fake", *more, "x",
+                                 GLOVEBOX_BASE_URL=place + "/v1", OPENAI_API_KEY="k")
+            with urllib.request.urlopen(place + "/requests") as answer:
+                self.sent = [request["body"] for request in json.load(answer)]
+            server.stdin.close()
+        self.events = [json.loads(line) for line in self.done.stdout.splitlines()]
+
+    def offered(self):
+        """The names of the tools, which are the same in each request."""
+        lists = [[tool["name"] for tool in body["tools"]] for body in self.sent]
+        assert all(names == lists[0] for names in lists), lists
+        return lists[0]
+
+    def told(self, kind, *members):
+        return [tuple(event.get(member) for member in members)
+                for event in self.events if event["event"] == kind]
+
+
+def calling(name, /, **arguments):
+    """A turn that calls a tool."""
+    return {"calls": [{"id": "c", "tool": name, "arguments": arguments}]}
+
+
+def through(name, /, **arguments):
+    """A turn that calls a deferred tool."""
+    return calling("call_tool", name=name, arguments=arguments)
+
+
+@place
+def many_tools_are_deferred_and_called_under_their_names(here):
+    here.configure("many")
+    asked = Asked(here, [calling("tool_search", query="say again"), through("fake_echo", text="hi"),
+                         through("fake_echo", text=1), through("fake_gone"),
+                         calling("call_tool", arguments={})])
+    names = asked.offered()
+    assert "bash" in names and not any(name.startswith("fake_") for name in names), names
+    assert names.count("tool_search") == names.count("call_tool") == 1, names
+    system = json.dumps(asked.sent[0])
+    assert "- fake: fake_n0, fake_n1" in system and "fake_echo" in system, system
+    ended = asked.told("tool_ended", "tool", "status", "text")
+    assert [row[:2] for row in ended] == [("tool_search", "done"), ("fake_echo", "done"),
+                                          ("fake_echo", "failed"), (None, "failed"),
+                                          ("call_tool", "failed")], ended
+    assert "fake_echo\n| Say it again.\nArguments: {" in ended[0][2], ended
+    assert ended[1][2] == "hi" and "must be a string" in ended[2][2], ended
+    assert 'no tool "fake_gone"' in ended[3][2] and "fake_n5" not in ended[3][2], ended
+    assert asked.told("tool_began", "tool", "arguments")[1] == ("fake_echo", {"text": "hi"})
+    calls = [part for event in asked.events if event["event"] == "message"
+             for part in event["parts"] if part["kind"] == "call"]
+    assert (calls[1]["tool"], calls[1]["through"]) == ("fake_echo", "call_tool"), calls
+    # The model reads its own words again.
+    said = [item for item in asked.sent[-1]["input"] if item.get("type") == "function_call"][1]
+    assert said["name"] == "call_tool", said
+    assert json.loads(said["arguments"]) == {"name": "fake_echo", "arguments": {"text": "hi"}}
+
+
+@place
+def the_best_that_a_search_finds_comes_first(here):
+    here.configure("many")
+    asked = Asked(here, [calling("tool_search", query="n19"), calling("tool_search", query="^fake_n1.$"),
+                         calling("tool_search", query="show|picture", limit=2),
+                         calling("tool_search", query="( nowhere"),
+                         calling("tool_search", query="read_file")])
+    first, exact, two, none, own = [row[0] for row in asked.told("tool_ended", "text")]
+    assert first.startswith("5 of 11 that fit") and first.split("\n\n")[1].startswith("fake_n19\n")
+    assert "fake_n190" in first and "Not shown: " in first, first
+    assert exact.startswith("5 of 10 that fit") and "fake_n10\n" in exact, exact
+    assert two.startswith("2 of 4") and two.split("\n\n")[1].startswith("fake_picture\n"), two
+    assert 'No tool fits "( nowhere"' in none and "- fake: " in none, none
+    # Tools of our own are told, and not found.
+    assert own.startswith("No tool fits"), own
+
+
+@place
+def a_server_says_whether_its_tools_are_deferred(here):
+    for defer, names in [("auto", True), ("always", False), ("never", True)]:
+        here.configure(defer=defer)
+        assert ("fake_echo" in Asked(here, []).offered()) == names, defer
+    here.configure("many", defer="never")
+    offered = Asked(here, []).offered()
+    assert "fake_n199" in offered and "call_tool" not in offered, offered
+
+
+@place
+def an_agent_that_names_deferred_tools_finds_only_these(here):
+    here.write({"mcpServers": {"fake": {"command": "python3", "args": ["server.py"],
+                                        "defer": "always"}},
+                "agents": {"picky": {"tools": ["fake_echo"]}}})
+    asked = Asked(here, [calling("tool_search", query="."), through("fake_echo", text="hi"),
+                         through("fake_where")], "--agent", "picky")
+    assert asked.offered() == ["tool_search", "call_tool"], asked.offered()
+    ended = asked.told("tool_ended", "tool", "status", "text")
+    assert ended[0][2].startswith("1 of 1"), ended
+    assert ended[1] == ("fake_echo", "done", "hi"), ended
+    assert ended[2][:2] == ("fake_where", "denied"), ended
+    assert not os.path.exists(os.path.join(here.workspace, "made-by-server"))
+
+
+@place
+def a_guard_on_a_tool_holds_behind_call_tool(here):
+    guard = {"matcher": "mcp__fake__where", "hooks": [
+        {"type": "command", "command": "cat >seen; echo 'not there' >&2; exit 2"}]}
+    changing = {"matcher": "mcp__fake__echo", "hooks": [{"type": "command", "command": "echo " + json.dumps(
+        json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse",
+                                           "updatedInput": {"text": "mine"}}}))}]}
+    after = {"matcher": "mcp__fake__echo", "hooks": [{"type": "command", "command": "cat >after"}]}
+    here.write({"mcpServers": {"fake": {"command": "python3", "args": ["server.py", "many"]}},
+                "hooks": {"PreToolUse": [guard, changing], "PostToolUse": [after]}})
+    asked = Asked(here, [through("fake_where"), through("fake_echo", text="yours")])
+    ended = asked.told("tool_ended", "tool", "status", "text")
+    assert ended[0] == ("fake_where", "denied", "A hook refused this call: not there"), ended
+    assert not os.path.exists(os.path.join(here.workspace, "made-by-server"))
+    assert ended[1] == ("fake_echo", "done", "mine"), ended
+    with open(os.path.join(here.workspace, "seen"), encoding="utf-8") as file:
+        seen = json.load(file)
+    assert (seen["tool_name"], seen["tool_input"]) == ("mcp__fake__where", {}), seen
+    with open(os.path.join(here.workspace, "after"), encoding="utf-8") as file:
+        assert json.load(file)["tool_input"] == {"text": "mine"}
+
+
 @place
 def one_that_says_for_ever_that_it_changes_is_given_up(here):
     here.configure()
@@ -507,6 +639,7 @@ def wrong_settings_are_named(here):
             ({"command": "x", "env": {"A": 1}}, "mcpServers.s.env: must be an object of texts"),
             ({"command": "x", "args": "y"}, "mcpServers.s.args: must be a list of texts"),
             ({"command": "x", "timeout_s": 0}, "mcpServers.s.timeout_s: must be seconds"),
+            ({"command": "x", "defer": True}, 'mcpServers.s.defer: must be "auto", "always"'),
             ({"command": "x", "start_s": 121}, "mcpServers.s.start_s: must be seconds up to 120"),
             ({"command": "${env:NOT_SET}"}, "NOT_SET")]:
         here.write({"mcpServers": {"s": settings}})

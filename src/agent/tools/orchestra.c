@@ -9,6 +9,7 @@
 #include "agent/delegate.h"
 #include "agent/tools/present_plan.h"
 #include "agent/tools/todo.h"
+#include "agent/tools/tool_search.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -27,7 +28,8 @@ const struct tool *const orchestra_rows[ORCHESTRA_TOOLS + 1] = {
 	&list_agents_tool,     &delegate_agent_tool,
 	&shared_context_tool,  &query_reports_tool,
 	&manage_schedule_tool, &todo_tool,
-	&present_plan_tool,    NULL,
+	&present_plan_tool,    &tool_search_tool,
+	&call_tool_tool,       NULL,
 };
 
 struct orchestra *orchestra_open(const struct orchestra_options *options)

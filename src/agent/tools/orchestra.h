@@ -118,7 +118,7 @@ void orchestra_describe(const struct value *registry, struct buf *out);
 extern const struct tool list_agents_tool, delegate_agent_tool, shared_context_tool,
 	query_reports_tool, manage_schedule_tool;
 
-enum { ORCHESTRA_TOOLS = 7 };
+enum { ORCHESTRA_TOOLS = 9 };
 
 struct orchestra {
 	struct orchestra_options options;

@@ -233,6 +233,8 @@ static const struct row server_rows[] = {
 	{"start_s", ROW_SECONDS, false, "must be seconds", .max = START_MAX_S},
 	{"timeout_s", ROW_SECONDS, false, "must be seconds", .max = TIMEOUT_MAX_S},
 	{"disabled", ROW_FLAG, false, "must be true or false"},
+	{"defer", ROW_CHOICE, false, "must be \"auto\", \"always\" or \"never\"",
+	 .choices = "auto always never"},
 	{0},
 };
 
@@ -1011,6 +1013,15 @@ static void bridge_tells(void *owner, const struct value *line)
 	buf_fini(&text);
 }
 
+static enum tool_defer defer_of(const struct remotes_server *server)
+{
+	const struct str word = value_str(value_member(server->settings, "defer"));
+
+	return str_is(word, "always")  ? DEFER_ALWAYS
+	       : str_is(word, "never") ? DEFER_NEVER
+				       : DEFER_AUTO;
+}
+
 static void add_tool(struct remotes_server *server, const struct value *listing)
 {
 	struct remotes *remotes = server->remotes;
@@ -1037,6 +1048,8 @@ static void add_tool(struct remotes_server *server, const struct value *listing)
 		.goes_on = true,
 		.answered = remotes_answered,
 		.keeper = tool,
+		.server = server->name,
+		.defer = defer_of(server),
 	};
 	if (!tool->tool.title)
 		tool->tool.title = value_text(value_member(annotations, "title"));
