@@ -84,6 +84,23 @@ const char *path_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+bool path_add_uri(const char *path, struct buf *out)
+{
+	static const char plain[] = "-._~/!$&'()*+,;=:@";
+	bool fits = buf_adds(out, "file://");
+
+	for (; fits && *path != '\0'; path++) {
+		const char c = *path;
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		    (c >= '0' && c <= '9') || strchr(plain, c) != NULL)
+			fits = buf_addc(out, c);
+		else
+			fits = buf_addf(out, "%%%02X", (unsigned char)c);
+	}
+	return fits;
+}
+
 size_t path_depth(const char *path)
 {
 	size_t depth = 0;

@@ -38,6 +38,9 @@ bool path_xdg(const char *variable, const char *home, const char *fallback,
  */
 bool path_next_folder(struct str *list, struct str *folder);
 
+/* Append PATH, which is absolute, as a URI of the scheme file. False when OUT is full. */
+bool path_add_uri(const char *path, struct buf *out);
+
 /* Number of components of a normal path: 0 for "/". */
 size_t path_depth(const char *path);
 

@@ -76,30 +76,13 @@ static bool find_path(const struct call *call, struct buf *path, struct err *err
 	return ok || err_set(err, EINVAL, "%.200s is no file:// URI of a path", uri.data);
 }
 
-/* Append PATH as a URI. */
-static void add_uri(const char *path, struct buf *out)
-{
-	static const char plain[] = "-._~/!$&'()*+,;=:@";
-
-	(void)buf_adds(out, "file://");
-	for (; *path != '\0'; path++) {
-		const char c = *path;
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		    (c >= '0' && c <= '9') || strchr(plain, c) != NULL)
-			(void)buf_addc(out, c);
-		else
-			(void)buf_addf(out, "%%%02X", (unsigned char)c);
-	}
-}
-
 static struct value *uri_value(const char *path)
 {
 	struct value *value;
 	struct buf uri;
 
 	buf_init(&uri, URI_MAX + STATUS_MAX);
-	add_uri(path, &uri);
+	(void)path_add_uri(path, &uri);
 	value = value_new_str(buf_str(&uri));
 	buf_fini(&uri);
 	return value;

@@ -61,6 +61,18 @@ static void the_ceiling_leaves_nothing(void **state)
 	buf_fini(&out);
 }
 
+static void a_path_is_a_uri(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 32);
+	assert_true(path_add_uri("/a b/\xc3\xa4%.c", &out));
+	assert_string_equal(out.data, "file:///a%20b/%C3%A4%25.c");
+	assert_false(path_add_uri("/a", &out));
+	buf_fini(&out);
+}
+
 static void within_goes_by_components(void **state)
 {
 	(void)state;
@@ -174,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(normal_forms),
 		cmocka_unit_test(the_ceiling_leaves_nothing),
+		cmocka_unit_test(a_path_is_a_uri),
 		cmocka_unit_test(within_goes_by_components),
 		cmocka_unit_test(relative_to_a_root),
 		cmocka_unit_test(base_names_and_depths),
