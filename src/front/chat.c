@@ -200,6 +200,7 @@ struct setup *chat_remake(void *context, enum policy_mode mode)
 				    "plan; end the conversation, and plan in another one");
 		return NULL;
 	}
+	mentions_stop(chat->mentions);
 	setup = memory_alloc(sizeof(*setup));
 	code = setup_open(setup, chat->options, &flags);
 	setup->publishes = true;

@@ -112,10 +112,8 @@ def a_plan_that_is_not_agreed_to_ends_the_turn():
 @tap.case
 def modes_are_commands():
     with Chat() as tty:
-        tty.type(b"/mode ask\r")
-        tty.shows("mode ask")
-        tty.type(b"/mode often\r")
-        tty.shows('There is no mode "often".')
+        tty.command("/mode ask", "mode ask")
+        tty.command("/mode often", 'There is no mode "often".')
         tty.type(b"/plan look at it\r")
         tty.shows("mode plan")
         tty.shows("> look at it")
