@@ -10,6 +10,7 @@
 #include "base/text/shell.h"
 #include "base/text/text.h"
 #include "front/conversation/about.h"
+#include "front/conversation/facts.h"
 #include "front/conversation/mentions.h"
 #include "front/conversation/past.h"
 #include "front/conversation/rewind.h"
@@ -225,6 +226,11 @@ void chat_taken(void *context, struct setup *setup, bool used)
 	free(over);
 	if (used)
 		chat->setup = setup;
+}
+
+void chat_pauses(void *context)
+{
+	facts_show(context);
 }
 
 /*
@@ -1189,6 +1195,7 @@ bool chat_act(void *context, enum line_result action, bool runs)
 	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
 	commands[i].run(chat, argument);
 	show(chat);
+	facts_show(chat);
 	return true;
 }
 

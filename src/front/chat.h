@@ -2,7 +2,7 @@
  * chat: a conversation on a terminal. The person types prompts for the agent, or commands
  * for the conversation itself ("/help"). The verb is run.c, the commands are one
  * table in chat.c. conversation/ has what is more than a command: files that a prompt names
- * (mentions), commands of the person (aside), going back (rewind), other conversations (past),
+ * (mentions), commands of the person (aside), going back (rewind), the last row (facts), other conversations (past),
  * reports (about).
  *
  * A row of the table makes `/help` and completion too. It comes with a case in
@@ -65,6 +65,8 @@ void chat_hint(void *context, struct str before, struct buf *out);
 /* For talk_options: other hands for MODE, which the talk has taken when USED. */
 struct setup *chat_remake(void *context, enum policy_mode mode);
 void chat_taken(void *context, struct setup *setup, bool used);
+/* For talk_options: a request follows. */
+void chat_pauses(void *context);
 
 /*
  * The completer of a line (struct line_completer): commands, agents, models, files behind an

@@ -25,6 +25,7 @@
 #include "model/provider.h"
 #include "session/approval.h"
 #include "session/session.h"
+#include "store/costs.h"
 #include "store/journal.h"
 #include "tool/event.h"
 #include "tui/console.h"
@@ -671,7 +672,9 @@ struct talk {
 	void (*joins)(void *context, struct str text); /* as in talk_options */
 	struct setup *(*remake)(void *context, enum policy_mode mode);
 	void (*taken)(void *context, struct setup *setup, bool used);
+	void (*pauses)(void *context);
 	void *context;
+	double money; /* of the turns that are over; below 0: not known */
 };
 
 /* The value of the variable NAME. NULL: it is not set, or empty. */
@@ -798,6 +801,8 @@ static bool between(void *context, const enum policy_mode *agreed, struct err *e
 
 	if (agreed != NULL)
 		(void)talk_set_mode(talk, *agreed);
+	if (talk->pauses != NULL)
+		talk->pauses(talk->context);
 	return !talk->broken || err_set(err, 0, "the mode could not be recorded");
 }
 
@@ -823,13 +828,29 @@ static struct agent_options agent_options_of(const struct talk *talk)
 	};
 }
 
+static double sum_money(double sum, double more)
+{
+	return sum < 0 || more < 0 ? -1 : sum + more;
+}
+
+static bool add_recorded(void *context, const struct cost_answer *answer)
+{
+	double *money = context;
+
+	*money = sum_money(*money, answer->money);
+	return *money >= 0;
+}
+
 static int open_agent(struct talk *talk, const char *resume)
 {
 	struct agent_options options = agent_options_of(talk);
 	struct err err = {0};
 
 	options.resume = resume;
-
+	talk->money = 0;
+	if (talk->console != NULL && resume != NULL &&
+	    !costs_read(talk->journal, 0, resume, add_recorded, &talk->money, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!agent_open(&options, &talk->agent, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
@@ -950,6 +971,7 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->joins = options->joins;
 	talk->remake = options->remake;
 	talk->taken = options->taken;
+	talk->pauses = options->pauses;
 	talk->context = options->context;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
@@ -1044,6 +1066,7 @@ static int code_of_turn(struct talk *talk, bool recorded,
 			console_rest(talk->console);
 		return verb_complain(CODE_FAILED, "%s", err->text);
 	}
+	talk->money = sum_money(talk->money, outcome->usage.money);
 	code = code_of(outcome->reason);
 	if (code == CODE_CANCELLED && interrupt_signal(talk->interrupt) != 0)
 		code = CODE_SIGNAL + interrupt_signal(talk->interrupt);
@@ -1241,6 +1264,14 @@ int talk_set_mode(struct talk *talk, enum policy_mode mode)
 const char *talk_id(const struct talk *talk)
 {
 	return recorder_session_id(talk->recorder);
+}
+
+double talk_money(const struct talk *talk)
+{
+	struct model_usage now;
+
+	agent_used(talk->agent, &now);
+	return sum_money(talk->money, now.money);
 }
 
 uint64_t talk_context(const struct talk *talk)

@@ -70,6 +70,11 @@ struct talk_options {
 	 */
 	struct setup *(*remake)(void *context, enum policy_mode mode);
 	void (*taken)(void *context, struct setup *setup, bool used);
+	/*
+	 * With `remake`: called before each request of a turn, while no call is under way. It may
+	 * go over to another mode (talk_set_mode). NULL: nobody wants to know.
+	 */
+	void (*pauses)(void *context);
 	void *context; /* of them all */
 };
 
@@ -148,6 +153,11 @@ const struct recorder *talk_recorder(const struct talk *talk);
 const char *talk_session_id(const struct talk *talk);
 const char *talk_model_name(const struct talk *talk);
 const char *talk_id(const struct talk *talk); /* of the recorded session; "" without one */
+/*
+ * US dollars that the turns of this conversation have cost with all that the record has of it,
+ * below 0: the price of some answers is not known.
+ */
+double talk_money(const struct talk *talk);
 /* The tokens that the model takes; 0: not known (model_context). */
 uint64_t talk_context(const struct talk *talk);
 

@@ -724,6 +724,10 @@ const struct row keys_config[] = {
 	 .description = "`{NAME: entry}`: keys of services that a cell uses and does not see; an entry "
 			"beats the shipped one key by key.",
 	 .rows = credential_rows},
+	{"footer", ROW_NAMES, .home = KEY_KEPT, .max = CONFIG_NAME_MAX,
+	 .choices = CONFIG_FOOTER_PARTS, .initial = "all, in this order",
+	 .description = "What the last row of a conversation tells, in its order; `[]`: there is no "
+			"such row ([terminal.md](terminal.md))."},
 	{"notify", ROW_ANY, .home = KEY_KEPT, .check = is_notification, .initial = "auto",
 	 .description =
 		 "How a person who looks elsewhere is told that a turn of over 10 s is over, or "

@@ -54,6 +54,9 @@ const char *config_resolver(const struct config *config);
 /* Bytes that the undo stores of all workspaces may use; 0: not set. */
 uint64_t config_undo_space(const struct config *config);
 
+/* The parts that the key `footer` may name, in the order in which they stand unless it is there. */
+#define CONFIG_FOOTER_PARTS "agent mode model context money level changes"
+
 /* The value of the top-level KEY, of the kind in its row; NULL: none. Borrowed. */
 const struct value *config_value(const struct config *config, const char *key);
 

@@ -55,6 +55,7 @@ enum {
 	WAITING_ROW_MAX = 256,
 	DRAW_EVERY_MS = 50, /* while input comes without a pause */
 	PROMPT_MAX = 512,
+	FOOTER_MAX = 4 << 10,
 	ANSWERS_MS = 50, /* longer than a terminal takes, also over a network */
 };
 
@@ -1045,9 +1046,15 @@ static void show_wanted(struct console *console)
 
 static void draw(struct console *console, const struct line *line)
 {
-	const struct line_look look = look_of(console);
+	struct line_look look = look_of(console);
+	struct buf footer;
 
+	buf_init(&footer, FOOTER_MAX);
+	live_add_footer(console->live, &footer);
+	look.rows -= footer.size > 0;
 	line_frame_compose(&console->wanted, line, &look);
+	(void)buf_addstr(&console->wanted.rows, buf_str(&footer));
+	buf_fini(&footer);
 	show_wanted(console);
 }
 

@@ -8,6 +8,7 @@
 #include "tui/backlog.h"
 #include "tui/console.h"
 #include "tui/paint.h"
+#include "tui/region/footer.h"
 #include "tui/screen.h"
 #include "tui/term.h"
 
@@ -28,6 +29,7 @@ enum {
 	ROWS_LEFT = 3, /* of the window, for what was printed */
 	ROWS_LEAST = 2,
 	COLUMNS_LEAST = 8,
+	FOOTER_WINDOW = 8, /* a window of fewer rows has other use for one */
 	FRAME_MAX = 1 << 20,
 	/* A longer line is broken: each piece that comes has all of it looked at again. */
 	OPEN_MAX = 16 << 10,
@@ -56,6 +58,7 @@ struct live {
 	struct buf open;  /* printed, but its line has no end yet */
 	struct buf draft; /* of a line that is printed later, in its final form */
 	struct buf status, waiting, work;
+	struct footer footer;
 	struct line_frame typed; /* the rows of the editor … */
 	size_t typed_columns;    /* … in a window of this width */
 	struct line_frame shown, wanted;
@@ -228,6 +231,27 @@ static void add_short(const struct live *live, struct str row, size_t columns,
 	paint_fini(&paint);
 }
 
+/* Does a window of ROWS show the footer? */
+static bool has_footer(const struct live *live, size_t rows)
+{
+	return live->footer.count > 0 && rows >= FOOTER_WINDOW;
+}
+
+static void add_footer(const struct live *live, size_t columns, struct buf *rows)
+{
+	struct paint paint;
+
+	paint_init(&paint);
+	paint.colour = live->look.colour;
+	paint.theme = live->look.theme;
+	paint.unicode = live->look.unicode;
+	footer_paint(&live->footer, &paint,
+		     columns < SHORT_COLUMNS ? columns : SHORT_COLUMNS);
+	(void)buf_addstr(rows, buf_str(&paint.out));
+	(void)buf_addc(rows, '\n');
+	paint_fini(&paint);
+}
+
 /* Compose the rows of the region. The last rows are the editor's: they are never left out. */
 static void compose(struct live *live)
 {
@@ -241,8 +265,10 @@ static void compose(struct live *live)
 	const struct str open = buf_str(live->open.size > 0 ? &live->open : &live->draft);
 	const size_t kept = live->status.size > 0;
 	struct str waiting = buf_str(&live->waiting);
+	const bool footed = has_footer(live, size.rows) && left > kept;
 	struct str rest = buf_str(&live->work), row;
 
+	left -= footed;
 	buf_clear(&wanted->rows);
 	if (open.size > 0 && left > 0) {
 		add_end(live, open, size.columns - 1, &wanted->rows);
@@ -261,6 +287,8 @@ static void compose(struct live *live)
 	}
 	if (fits)
 		(void)buf_addstr(&wanted->rows, buf_str(&live->typed.rows));
+	if (footed)
+		add_footer(live, size.columns - 1, &wanted->rows);
 	wanted->row = above + live->typed.row;
 	wanted->column = live->typed.column;
 	if (typed == 0) {
@@ -614,6 +642,24 @@ void live_set_waiting(struct live *live, struct str waiting)
 	set(live, &live->waiting, waiting);
 }
 
+void live_set_footer(struct live *live, const struct footer *footer)
+{
+	(void)pthread_mutex_lock(&live->lock);
+	live->footer = *footer;
+	draw_soon(live);
+	(void)pthread_mutex_unlock(&live->lock);
+}
+
+void live_add_footer(struct live *live, struct buf *rows)
+{
+	const struct pty_size size = window();
+
+	(void)pthread_mutex_lock(&live->lock);
+	if (has_footer(live, size.rows))
+		add_footer(live, size.columns - 1, rows);
+	(void)pthread_mutex_unlock(&live->lock);
+}
+
 /* Compose the rows of LINE for the present size. The caller holds the lock. */
 static void compose_line(struct live *live, const struct line *line)
 {
@@ -621,8 +667,8 @@ static void compose_line(struct live *live, const struct line *line)
 	const size_t most = rows_most(size.rows);
 	const struct line_look look = {
 		.columns = size.columns,
-		/* One row is left for what is under way. */
-		.rows = most > ROWS_LEAST ? most - 1 : most,
+		/* One row is left for what is under way, and one for the footer. */
+		.rows = most > ROWS_LEAST ? most - 1 - has_footer(live, size.rows) : most,
 		.colour = live->look.colour,
 		.unicode = live->look.unicode,
 	};

@@ -24,6 +24,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "tui/line.h"
 
@@ -35,6 +36,7 @@ enum {
 	LIVE_WAITING_MAX = 3, /* texts that wait, of which so many are named */
 };
 
+struct footer;
 struct live;
 struct screen_options;
 struct term;
@@ -67,6 +69,13 @@ void live_set_status(struct live *live, struct str row);
 void live_set_work(struct live *live, struct str rows);
 /* The texts that wait, one in a row of WAITING, each with what it waits for; "": none. */
 void live_set_waiting(struct live *live, struct str waiting);
+/*
+ * The footer (region/footer.h) below the typed text, from now on; it outlives live_stop. A window
+ * that is low has none.
+ */
+void live_set_footer(struct live *live, const struct footer *footer);
+/* Append its row for the present window, with its line end, where there is one. */
+void live_add_footer(struct live *live, struct buf *rows);
 /* Show LINE, which the person is typing. */
 void live_set_line(struct live *live, const struct line *line);
 

@@ -341,7 +341,9 @@ class Conversation:
             self.play.order("status " + self.random.choice(("", "", "| 3.1 s  bash make test" + " more" * 30)))
         elif what < 0.90:
             self.play.order("waiting " + self.random.choice(("", "then: write the docs\\n", "soon: a\\nthen: b\\n")))
-        elif what < 0.93:
+        elif what < 0.92:
+            self.play.order("footer " + self.random.choice(("", "default · auto")))
+        elif what < 0.94:
             self.play.order("hide")
             self.play.order("show")
         elif resizes:
@@ -361,8 +363,11 @@ class Conversation:
         above = row
         while above > 0 and REGION.match(rows[above - 1]):
             above -= 1
+        below = row
+        while below + 1 < len(rows) and REGION.match(rows[below + 1]):
+            below += 1
         most = min(24, max(self.play.rows - 3, 2))
-        assert row - above + 1 <= most, f"seed {seed}: {row - above + 1} of {self.play.rows} rows: {rows}"
+        assert below - above + 1 <= most, f"seed {seed}: {below - above + 1} of {self.play.rows} rows: {rows}"
 
     def is_whole(self, seed):
         if self.line_open:

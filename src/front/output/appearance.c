@@ -44,6 +44,8 @@ void appearance_load(struct appearance *appearance, const struct options *option
 		appearance->thinking =
 			str_is(value_str(config_value(config, "thinking")), "show");
 		load_notify(appearance, config_value(config, "notify"));
+		if (config_value(config, "footer") != NULL)
+			appearance->footer = value_copy(config_value(config, "footer"));
 	}
 	appearance->theme = memory_copy(theme != NULL ? theme : automatic);
 }
@@ -71,6 +73,7 @@ void appearance_prepare(const struct options *options)
 void appearance_fini(struct appearance *appearance)
 {
 	free(appearance->theme);
+	value_free(appearance->footer);
 	for (size_t i = 0; i < NOTIFY_WORDS_MAX; i++)
 		free(appearance->words[i]);
 	*appearance = (struct appearance){0};

@@ -1,6 +1,6 @@
 /*
  * appearance: how a conversation looks, as the person's configuration has it: the keys
- * `theme`, `notify` and `reader`.
+ * `theme`, `notify`, `footer` and `reader`.
  * The name of a theme is that of the program's own one (tui/theme.h), of a file themes/NAME.json
  * beside the configuration, or `auto`: dark or light, as the terminal's ground is. The key
  * `thinking` says what is shown of the model's thinking.
@@ -21,6 +21,7 @@ struct appearance {
 	enum notify_way notify;
 	char *words[NOTIFY_WORDS_MAX + 1]; /* of the key `notify`, when it is a command; owned */
 	bool thinking; /* is shown, and not only how long it took */
+	struct value *footer; /* names of CONFIG_FOOTER_PARTS; NULL: all of them; owned */
 };
 
 /*

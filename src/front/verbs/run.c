@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "front/chat.h"
 #include "front/conversation/aside.h"
+#include "front/conversation/facts.h"
 #include "front/conversation/mentions.h"
 #include "front/extend/invoke.h"
 #include "front/output/appearance.h"
@@ -496,6 +497,7 @@ static enum console_answer read_line(struct chat *chat)
 {
 	enum console_answer answer;
 
+	facts_show(chat);
 	chat->may_list = true;
 	answer = console_read(chat->console, &chat->line, mentions_wake_fd(chat->mentions));
 	chat->may_list = false;
@@ -560,6 +562,7 @@ static int open_talk(struct chat *chat, const char *resume)
 		.joins = chat_joins,
 		.remake = chat_remake,
 		.taken = chat_taken,
+		.pauses = chat_pauses,
 		.context = chat,
 	};
 	const struct setup_flags flags = {.serves = true};

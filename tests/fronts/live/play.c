@@ -3,7 +3,7 @@
  * on descriptor 4 when it is done, one line each:
  *
  *	print TEXT       with "\n" for a line end, "\e" for an escape
- *	status TEXT, waiting TEXT
+ *	status TEXT, waiting TEXT, footer TEXT
  *	keys TEXT        the person types
  *	resized, redraw, clear, hide, show, start, stop
  *	settle           wait until all is drawn, for which the order has its frame
@@ -18,6 +18,7 @@
 #include "tui/console.h"
 #include "tui/line.h"
 #include "tui/live.h"
+#include "tui/region/footer.h"
 #include "tui/screen.h"
 #include "tui/term.h"
 
@@ -99,6 +100,15 @@ static bool tell_caret(const struct line *line, FILE *answers)
 	return fflush(answers) == 0;
 }
 
+/* TEXT is its only part; "": there is no footer. */
+static void set_footer(struct live *live, struct str text)
+{
+	struct footer footer = {0};
+
+	footer_add(&footer, PAINT_DIM, text);
+	live_set_footer(live, &footer);
+}
+
 static bool obey(struct live *live, struct line *line, struct str order, FILE *answers)
 {
 	const size_t end = str_find(order, STR(" "), 0);
@@ -114,6 +124,8 @@ static bool obey(struct live *live, struct line *line, struct str order, FILE *a
 		live_set_status(live, buf_str(&text));
 	else if (str_is(word, "waiting"))
 		live_set_waiting(live, buf_str(&text));
+	else if (str_is(word, "footer"))
+		set_footer(live, buf_str(&text));
 	else if (str_is(word, "keys"))
 		type(live, line, buf_str(&text));
 	else if (str_is(word, "resized"))

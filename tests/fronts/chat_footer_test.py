@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The last rows of a conversation: the footer below the line, what a call prints, tasks, other modes while it works.
+
+chat_footer_test.py DEV GLOVEBOX MODEL_SERVER
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap  # noqa: E402
+from chat import GLOVEBOX, MODEL_SERVER, Chat  # noqa: E402
+
+WRITES = {"name": "writes", "turns": [
+    {"calls": [{"tool": "write_file", "arguments": {"path": "one.txt", "content": "one\n"}}]},
+    {"text": "Written.", "repeat": True}]}
+
+
+def below(tty):
+    """The row below the cursor's."""
+    row = tty.screen.row + 1
+    lines = tty.screen.lines
+    return "".join(cell[0] for cell in lines[row]).rstrip() if row < len(lines) else ""
+
+
+def footer(tty, text):
+    tty.wait_until(lambda: below(tty) == text, f"the footer {text!r}")
+
+
+@tap.case
+def the_last_row_tells_where_the_conversation_stands():
+    with Chat(WRITES) as tty:
+        footer(tty, "  default · auto · replay:r.json · L3")
+        tty.type(b"\x1b[Z")
+        footer(tty, "  default · ask · replay:r.json · L3")
+        tty.command("/mode auto", "mode auto")
+        tty.type(b"write\r")
+        tty.shows("Written.")
+        tty.prompt()
+        footer(tty, "  default · auto · replay:r.json · L3 · 1 changed")
+        # Text that is typed does not move it from its place, and the end takes it away.
+        tty.typed(b"two\nrows", "  rows", 6)
+        footer(tty, "  default · auto · replay:r.json · L3 · 1 changed")
+        tty.type(b"\x15\x7f\x15")
+        tty.prompt()
+        tty.leave()
+        assert "1 changed" not in tty.latest("1 changed file"), tty.screen.text()
+
+
+@tap.case
+def the_configuration_names_and_orders_the_parts():
+    with Chat(WRITES, config={"footer": ["level", "agent", "changes"]}) as tty:
+        footer(tty, "  L3 · default")
+        # What does not fit is left out from the right, and a low window has no such row.
+        tty.resize(30, 12)
+        footer(tty, "  L3")
+        tty.resize(7, 60)
+        footer(tty, "")
+        tty.leave()
+    with Chat(WRITES, config={"footer": []}) as tty:
+        tty.typed(b"text", "> text", 6)
+        assert below(tty) == "", tty.screen.text()
+        tty.type(b"\x15")
+        tty.leave()
+    with Chat(WRITES, config={"footer": ["branches"]}, ready=False) as tty:
+        assert tty.end() != 0
+        assert "/footer/0: must be one of: agent mode" in tty.screen.text(), tty.screen.text()
+
+
+class Server:
+    """A model server with a script of ANSWERS."""
+
+    def __init__(self, *answers):
+        self.file = tempfile.NamedTemporaryFile("w", suffix=".json")
+        json.dump({"answers": answers, "repeat_last": True}, self.file)
+        self.file.flush()
+        self.process = subprocess.Popen([sys.executable, MODEL_SERVER, "--script", self.file.name],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.port = int(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *how):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.file.close()
+
+
+def colours(tty, text):
+    """The colour of each character of TEXT in the row below the cursor's."""
+    line = tty.screen.lines[tty.screen.row + 1]
+    at = "".join(cell[0] for cell in line).index(text)
+    return {cell[1] for cell in line[at:at + len(text)]}
+
+
+@tap.case
+def the_context_has_a_colour_and_money_is_summed():
+    answers = [{"text": "Said.", "usage": {"prompt_tokens": tokens, "completion_tokens": 0}}
+               for tokens in (10000, 72000, 86000)]
+    config = {"footer": ["model", "context", "money"],
+              "models": {"some": {"context": 100000, "price_input": 10, "price_output": 10}}}
+    with Server(*answers) as server, Chat(
+            False, options=("chat", "--model", "some"), config=config,
+            environment={"GLOVEBOX_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}) as tty:
+        seen = []
+        for number, row in enumerate(("10 % of 100k · $0.10", "72 % of 100k · $0.82", "86 % of 100k · $1.68")):
+            tty.type(f"prompt {number}\r".encode())
+            footer(tty, f"  some · {row}")
+            tty.prompt()
+            seen.append(colours(tty, row[:12]))
+        assert all(len(colour) == 1 for colour in seen) and len(set(map(str, seen))) == 3, seen
+        tty.leave()
+        # Another process knows what it has cost.
+        tty.argv = (GLOVEBOX, "chat", "--resume", "last", "--config", "config.json")
+        tty.run_again()
+        footer(tty, "  some · 86 % of 100k · $1.68")
+        tty.leave()
+
+
+tap.play()
