@@ -1176,12 +1176,31 @@ static const struct {
 	{LINE_TASKS, "tasks", ""},
 };
 
+/*
+ * ACTION while something runs, on the thread of the console, which holds the line. False: it
+ * has to wait.
+ */
+static bool act_meanwhile(struct chat *chat, enum line_result action)
+{
+	switch (action) {
+	case LINE_VIEWER:
+		line_set_hint(&chat->line, screen_toggle_tail(chat->screen)
+						   ? "half the window for what a call prints"
+						   : "5 rows for what a call prints");
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool chat_act(void *context, enum line_result action, bool runs)
 {
 	struct chat *chat = context;
 	const char *name = NULL, *argument = "";
 	size_t i = 0;
 
+	if (runs)
+		return act_meanwhile(chat, action);
 	for (size_t at = 0; at < sizeof(key_commands) / sizeof(key_commands[0]); at++) {
 		if (key_commands[at].action == action) {
 			name = key_commands[at].name;
@@ -1190,7 +1209,7 @@ bool chat_act(void *context, enum line_result action, bool runs)
 	}
 	while (name != NULL && i < COMMANDS && strcmp(commands[i].name, name) != 0)
 		i++;
-	if (name == NULL || i == COMMANDS || runs)
+	if (name == NULL || i == COMMANDS)
 		return false;
 	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
 	commands[i].run(chat, argument);

@@ -31,6 +31,7 @@ struct chat {
 	struct setup *setup;           /* of the agent that works; owned */
 	struct talk *talk;
 	struct console *console;
+	struct screen *screen; /* of the talk */
 	struct mentions *mentions;
 	bool may_list; /* this thread types: names of files may be asked for (mentions.h) */
 	bool moves_cursor; /* the terminal obeys sequences */

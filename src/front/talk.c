@@ -1352,6 +1352,11 @@ void talk_rest(struct talk *talk)
 		screen_rest(talk->screen);
 }
 
+struct screen *talk_screen(const struct talk *talk)
+{
+	return talk->screen;
+}
+
 void talk_break(struct talk *talk)
 {
 	if (talk->screen != NULL)

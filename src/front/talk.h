@@ -174,6 +174,8 @@ bool talk_tell_undone(struct talk *talk, const struct tool_result *result, struc
 
 /* A call for the person has ended (agent_call), and no turn is under way. */
 void talk_rest(struct talk *talk);
+/* The screen of a conversation at a console; valid until talk_close. */
+struct screen *talk_screen(const struct talk *talk);
 /* Between turns: end the last output with a blank line. */
 void talk_break(struct talk *talk);
 

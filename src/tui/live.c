@@ -103,7 +103,7 @@ struct live *live_new(int fd, const struct screen_options *look)
 	buf_init(&live->draft, OPEN_MAX);
 	buf_init(&live->status, ROW_MAX);
 	buf_init(&live->waiting, ROW_MAX);
-	buf_init(&live->work, ROW_MAX);
+	buf_init(&live->work, LIVE_ROWS_MAX * ROW_MAX);
 	buf_init(&live->recent, 2 * RECENT_MAX);
 	backlog_init(&live->backlog, WAITING_TEXT_MAX - FRAME_TEXT, look->colour);
 	line_frame_init(&live->typed);
@@ -276,6 +276,10 @@ static void compose(struct live *live)
 		above++;
 		left--;
 	}
+	/* The rows nearest to the typed text are the person's own. */
+	for (size_t count = text_count_lines(rest) + text_count_lines(waiting);
+	     count > left - (left > kept ? kept : left); count--)
+		(void)(str_next_line(&rest, &row) || str_next_line(&waiting, &row));
 	while (left > kept && (str_next_line(&rest, &row) || str_next_line(&waiting, &row))) {
 		add_short(live, row, size.columns - 1, &wanted->rows);
 		above++;

@@ -12,8 +12,10 @@
 #include "tool/event.h"
 #include "tui/commit/calls.h"
 #include "tui/commit/markdown.h"
+#include "tui/console.h"
 #include "tui/live.h"
 #include "tui/paint.h"
+#include "tui/region/tail.h"
 #include "tui/region/work.h"
 #include "tui/term.h"
 
@@ -850,6 +852,9 @@ void screen_child_paint(struct screen_child *child, struct paint *paint,
 enum {
 	SCREEN_SPINNER_AFTER_MS = 300, /* quicker calls need no spinner */
 	SCREEN_LABEL_COLUMNS = 60,
+	SCREEN_TAIL_ROWS = 5,
+	/* Of the region, for all that is not the larger tail. */
+	SCREEN_OTHER_ROWS = 6,
 	SCREEN_WORKING_MS = 30 * 1000, /* one who listens is not disturbed more often */
 };
 
@@ -876,6 +881,8 @@ struct screen {
 	struct value *asked; /* id -> arguments, as the model's last message had them */
 	struct screen_child child; /* the open block of a delegate */
 	struct work work;          /* for the rows of agents and tasks */
+	struct tail tail;          /* for those of a running call */
+	bool large_tail;           /* it has half the window */
 	struct screen_spinner *spinner;
 	bool spinner_drawn;
 	int64_t waiting_since_ms; /* begin of the wait for the model; 0: no wait */
@@ -1313,6 +1320,21 @@ static void screen_show(struct screen *screen, const struct event *event)
 	}
 }
 
+/* Append "bash make test". */
+static void screen_add_call(const struct screen *screen, const struct screen_call *call,
+			    struct buf *out)
+{
+	struct paint subject;
+
+	buf_adds(out, call->tool);
+	paint_init(&subject);
+	subject.unicode = screen->options.unicode;
+	paint_subject(&subject, call->arguments, SCREEN_LABEL_COLUMNS);
+	buf_addc(out, ' ');
+	buf_addstr(out, buf_str(&subject.out));
+	paint_fini(&subject);
+}
+
 /*
  * Describe in LABEL the activity that is under way, and set *SINCE_MS to its begin.
  * False: nothing is under way.
@@ -1320,22 +1342,15 @@ static void screen_show(struct screen *screen, const struct event *event)
 static bool screen_activity(struct screen *screen, struct buf *label, int64_t *since_ms)
 {
 	const struct screen_call *call = screen->calls;
-	struct paint subject;
 
 	if (!call) {
 		*since_ms = screen->waiting_since_ms;
 		return *since_ms != 0 && buf_adds(label, "model");
 	}
 	*since_ms = call->began_ms;
-	buf_adds(label, call->tool);
 	if (call->next)
-		return buf_adds(label, paint_more(&screen->paint));
-	paint_init(&subject);
-	subject.unicode = screen->options.unicode;
-	paint_subject(&subject, call->arguments, SCREEN_LABEL_COLUMNS);
-	buf_addc(label, ' ');
-	buf_addstr(label, buf_str(&subject.out));
-	paint_fini(&subject);
+		return buf_addf(label, "%s%s", call->tool, paint_more(&screen->paint));
+	screen_add_call(screen, call, label);
 	return true;
 }
 
@@ -1365,12 +1380,38 @@ static void screen_live_spinner(struct screen *screen, const char *label, int64_
 	paint_fini(&row);
 }
 
-/* Show the agents at work and the tasks, in rows of ours. */
+/* The rows of a tail in the present window. */
+static size_t screen_tail_rows(const struct screen *screen)
+{
+	const size_t half = terminal_size().rows / 2, most = live_rows();
+
+	if (!screen->large_tail || most < SCREEN_OTHER_ROWS + SCREEN_TAIL_ROWS)
+		return SCREEN_TAIL_ROWS;
+	return half < most - SCREEN_OTHER_ROWS ? half : most - SCREEN_OTHER_ROWS;
+}
+
+/* Append the call that has printed last, and the end of what it has printed. */
+static void screen_add_tail(const struct screen *screen, struct buf *rows)
+{
+	const struct screen_call *call = screen->calls;
+	const char *id = tail_call(&screen->tail);
+
+	while (call && id && strcmp(call->id, id) != 0)
+		call = call->next;
+	if (!call || !id || clock_now_ms() - call->began_ms < SCREEN_SPINNER_AFTER_MS)
+		return;
+	screen_add_call(screen, call, rows);
+	buf_addc(rows, '\n');
+	tail_print(&screen->tail, screen_tail_rows(screen), rows);
+}
+
+/* Show a running call, the agents at work and the tasks, in rows of ours. */
 static void screen_show_work(struct screen *screen)
 {
 	struct buf rows;
 
 	buf_init(&rows, PAINT_MAX);
+	screen_add_tail(screen, &rows);
 	work_print(&screen->work, clock_now_ms(), screen->options.unicode, &rows);
 	live_set_work(screen->live, buf_str(&rows));
 	buf_fini(&rows);
@@ -1475,6 +1516,7 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 	if (screen->live != NULL)
 		screen->paint.theme = live_theme(screen->live);
 	work_event(&screen->work, event, clock_now_ms());
+	tail_event(&screen->tail, event);
 	screen_show(screen, event);
 	screen_flush(screen);
 	screen_draft(screen);
@@ -1513,6 +1555,17 @@ void screen_rest(struct screen *screen)
 	screen_draft(screen);
 	if (screen->live != NULL && live_is_on(screen->live))
 		screen_live_spinner(screen, NULL, 0);
+}
+
+bool screen_toggle_tail(struct screen *screen)
+{
+	bool large;
+
+	(void)pthread_mutex_lock(&screen->lock);
+	large = screen->large_tail = !screen->large_tail;
+	screen_show_activity(screen);
+	(void)pthread_mutex_unlock(&screen->lock);
+	return large;
 }
 
 void screen_set_live(struct screen *screen, struct live *live)
@@ -1590,6 +1643,7 @@ void screen_free(struct screen *screen)
 	paint_fini(&screen->paint);
 	screen_child_fini(&screen->child);
 	work_fini(&screen->work);
+	tail_fini(&screen->tail);
 	value_free(screen->asked);
 	free(screen);
 }

@@ -75,6 +75,12 @@ int screen_gone(const struct screen *screen); /* errno of a failed write, or 0 *
 void screen_rest(struct screen *screen);
 
 /*
+ * Any thread, while something runs: show more of what a running call prints, half the window, or
+ * less again. Returns whether it is more now.
+ */
+bool screen_toggle_tail(struct screen *screen);
+
+/*
  * Another module is going to write between turns: print a blank line now, and none before
  * the next item.
  */

@@ -5,6 +5,7 @@ chat_footer_test.py DEV GLOVEBOX MODEL_SERVER
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -120,6 +121,41 @@ def the_context_has_a_colour_and_money_is_summed():
         tty.argv = (GLOVEBOX, "chat", "--resume", "last", "--config", "config.json")
         tty.run_again()
         footer(tty, "  some · 86 % of 100k · $1.68")
+        tty.leave()
+
+
+PRINTS = {"name": "prints", "turns": [
+    {"calls": [{"tool": "bash", "arguments": {
+        "command": "seq -f 'line %g' 40; printf 'now\\rlater\\033[31m\\ttab'; until test -e end; do sleep 0.05; done"}}]},
+    {"text": "Still here.", "repeat": True}]}
+
+
+@tap.case
+def the_end_of_what_a_call_prints_is_shown_while_it_runs():
+    with Chat(PRINTS, config={"footer": ["agent"]}) as tty:
+        tty.type(b"go\r")
+        shown = "".join(f"\n  line {n}" for n in range(37, 41)) + "\n  later tab\n"
+        tty.wait_until(lambda: shown in tty.screen.text(), "the last five lines")
+        assert "line 36" not in tty.screen.text(), tty.screen.text()
+        assert re.search(r"\nbash seq -f .*\n  line 37\n", tty.screen.text()), tty.screen.text()
+        # Ctrl+O gives it half the window, and what is typed stays where it is.
+        tty.type(b"and then\x0f")
+        tty.shows("half the window")
+        tty.wait_until(lambda: "\n  line 27\n" in tty.screen.text(), "half the window")
+        assert "line 26" not in tty.screen.text() and tty.row() == "> and then", tty.screen.text()
+        # A window that is too low for all of it shows the end.
+        tty.resize(12, 100)
+        tty.wait_until(lambda: "line 36" not in tty.screen.text().split("go\n", 1)[-1], "fewer")
+        tty.shows("  later tab\n")
+        tty.resize(30, 100)
+        tty.type(b"\x0f\x15")
+        tty.wait_until(lambda: "\n  line 37\n" in tty.screen.text() and
+                       "\n  line 36\n" not in tty.screen.text(), "five again")
+        open(os.path.join(tty.work, "end"), "w", encoding="utf-8").close()
+        tty.shows("Still here.")
+        tty.prompt()
+        # Afterwards the call stands there once.
+        assert tty.screen.text().count("\n  line 40\n") == 1, tty.screen.text()
         tty.leave()
 
 

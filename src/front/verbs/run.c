@@ -578,7 +578,10 @@ static int open_talk(struct chat *chat, const char *resume)
 	if (!talk_model(options_text(chat->options, "model"), &chat->setup->role,
 			&options.model, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	return talk_open(&options, chat->setup, &chat->talk);
+	code = talk_open(&options, chat->setup, &chat->talk);
+	if (code == CODE_DONE)
+		chat->screen = talk_screen(chat->talk);
+	return code;
 }
 
 static int converse(const struct options *options, const char *resume)
