@@ -118,3 +118,29 @@ def told(tty, *kinds):
                           env=tty.variables, stdout=subprocess.PIPE, text=True).stdout
     events = [json.loads(line) for line in done.splitlines()]
     return [event for event in events if event["event"] in kinds]
+
+
+EDITS = {"name": "edits", "turns": [
+    {"calls": [{"tool": "write_file", "arguments": {"path": "new.txt", "content": "one\ntwo\n"}}]},
+    {"text": "Written."}, {"text": "You said: ${prompt}.", "repeat": True}]}
+
+
+SUMS = {"name": "sums", "turns": [
+    {"text": "One."}, {"text": "Two."}, {"text": "A short summary."},
+    {"text": "You said: ${prompt}.", "repeat": True}]}
+
+
+def asking(*commands):
+    """A replay that runs COMMANDS, and the configuration that asks for each."""
+    script = {"name": "asking", "turns": [
+        *({"calls": [{"tool": "bash", "arguments": {"command": one}}]} for one in commands),
+        {"text": "Done.", "repeat": True}]}
+    return script, {"agents": {"default": {"commands": {"rules": [{"program": "true"}]},
+                                           "ask": ["commands"]}}}
+
+
+def made(tty, name):
+    return os.path.exists(os.path.join(tty.work, name))
+
+
+QUESTION = "land, diff, drop or later? [l/d/x/Enter]"
