@@ -4,7 +4,8 @@
 Modes: good, modern, silent (never answers), dies (before it lists), flood (rubbish without end),
 deep (JSON nested too deep), ids (answers to nothing), huge (a line over every bound), cursors
 (pages without an end), deaf (never reads), stderr (says much there, then dies), late (answers
-when there is a file "go" in its folder), many (twice a hundred tools more).
+when there is a file "go" in its folder), many (twice a hundred tools more), rich (resources and
+prompts), modern-rich, poor (prompts that it does not list).
 """
 import json
 import os
@@ -13,6 +14,9 @@ import sys
 import time
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "good"
+RICH = {"resources": {}, "prompts": {}} if MODE in ("rich", "modern-rich", "poor") else {}
+POOR = MODE == "poor"
+MODE = "modern" if MODE == "modern-rich" else MODE
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 NONE = {"type": "object"}
 TOOLS = [
@@ -160,9 +164,9 @@ def answer(message):
     method = message.get("method")
     if MODE == "modern" and method == "server/discover":
         return {"resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {"listChanged": True}}}
+                "capabilities": {"tools": {"listChanged": True}, **RICH}}
     if MODE != "modern" and method == "initialize":
-        return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+        return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, **RICH},
                 "serverInfo": {"name": "fake", "version": "1"}}
     if method == "tools/list":
         if MODE == "dies":
@@ -175,6 +179,44 @@ def answer(message):
         return {"tools": TOOLS, **more}
     if method == "tools/call":
         return call(message)
+    if RICH and not (POOR and method == "prompts/list"):
+        return rich(method, message.get("params", {}))
+    return None
+
+
+RESOURCES = {
+    "note://one": {"mimeType": "text/plain", "text": "First note."},
+    "note://dot": {"mimeType": "image/png", "blob": "AAAA"},
+    "note://raw": {"mimeType": "application/x-raw", "blob": "AAEC"},
+    "note://long": {"mimeType": "text/plain", "text": "x" * 79 + "\n"},
+    "note://large": {"mimeType": "application/x-raw", "blob": "AAAA" * 100000},
+    "note://h:80": {"text": "By number."},
+}
+
+
+def rich(method, params):
+    """Resources and prompts; None: there is nothing of that kind."""
+    more = {"resultType": "complete"} if MODE == "modern" else {}
+    if method == "resources/list":
+        return {"resources": [{"uri": uri, "name": f"N\u202e{uri[7:]}", "description": "A note."}
+                              for uri in RESOURCES], "nextCursor": "more", **more}
+    if method == "resources/read" and params["uri"] in RESOURCES:
+        found = RESOURCES[params["uri"]]
+        times = 5000 if params["uri"] == "note://long" else 1
+        return {"contents": [{"uri": params["uri"], **found}] * times, **more}
+    if method == "prompts/list":
+        return {"prompts": [
+            {"name": "greet", "description": "Greet somebody.",
+             "arguments": [{"name": "who", "required": True}, {"name": "how"}]},
+            {"name": "no name"}, {"name": "empty"}], **more}
+    if method == "prompts/get" and params["name"] == "greet":
+        said = params["arguments"]
+        return {"messages": [
+            {"role": "user", "content": {"type": "text", "text": f"Greet {said['who']}"}},
+            {"role": "user", "content": {"type": "text", "text": f"and say {said.get('how', 'hi')}."}}],
+                **more}
+    if method == "prompts/get" and params["name"] == "empty":
+        return {"messages": [], **more}
     return None
 
 

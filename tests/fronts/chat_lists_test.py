@@ -225,6 +225,30 @@ def a_file_is_named_with_an_at():
 
 
 @tap.case
+def a_resource_of_a_server_is_named_with_an_at():
+    with open(os.path.join(os.path.dirname(sys.argv[3]), "mcp_server.py"), encoding="utf-8") as file:
+        server = file.read()
+    with Chat(config={"mcpServers": {"fake": {"command": "python3", "args": ["server.py", "rich"]}}},
+              files={"server.py": server}) as tty:
+        # The end of a sentence is no part of an address, and a number there names no lines.
+        tty.type(b"see @fake:note://one, @fake:note://h:80 and @other:note://one.\r")
+        tty.shows("You said: see")
+        tty.prompt()
+        turn, = told(tty, "turn_began")
+        assert [(item["name"], item["text"]) for item in turn["attached"]] == [
+            ("fake:note://one", "First note."), ("fake:note://h:80", "By number.")], turn
+        assert [(call["tool"], call["arguments"]["uri"]) for call in told(tty, "tool_began")] == [
+            ("read_resource", "note://one"), ("read_resource", "note://h:80")]
+        # Its prompts stand among the commands.
+        tty.type(b"/fake")
+        tty.shows("\n> /fake:greet")
+        tty.type(b"\x15/fake:greet Ada well\r")
+        tty.shows("You said: Greet Ada")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
 def names_are_completed_while_the_agent_works():
     with Chat(WAITS) as tty:
         for name in ("alpha.txt", "beta.txt"):

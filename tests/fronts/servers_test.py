@@ -361,14 +361,14 @@ def many_tools_come_in_pages_that_stay(here):
 class Asked:
     """What `glovebox run` did with the turns of a script, and what its model was sent."""
 
-    def __init__(self, here, turns, *more):
+    def __init__(self, here, turns, *more, prompt="x"):
         path = os.path.join(here.root, "answers.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"answers": [*turns, {"text": "Well."}]}, file)
         with subprocess.Popen([sys.executable, MODEL, "--script", path], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as server:
             place = f"http://127.0.0.1:{int(server.stdout.readline())}"
-            self.done = here.run("run", "--json", "--model", "openai:fake", *more, "x",
+            self.done = here.run("run", "--json", "--model", "openai:fake", *more, prompt,
                                  GLOVEBOX_BASE_URL=place + "/v1", OPENAI_API_KEY="k")
             with urllib.request.urlopen(place + "/requests") as answer:
                 self.sent = [request["body"] for request in json.load(answer)]
@@ -486,6 +486,62 @@ def a_guard_on_a_tool_holds_behind_call_tool(here):
     assert (seen["tool_name"], seen["tool_input"]) == ("mcp__fake__where", {}), seen
     with open(os.path.join(here.workspace, "after"), encoding="utf-8") as file:
         assert json.load(file)["tool_input"] == {"text": "mine"}
+
+
+@place
+def resources_are_read_by_a_tool(here):
+    for mode in "rich", "modern-rich":
+        here.configure(mode)
+        read = {uri: json.loads(here.call("read_resource", json.dumps(
+            {"server": "fake", "uri": f"note://{uri}"}), "--json").stdout)
+                for uri in ("one", "dot", "raw", "large", "long")}
+        assert read["one"]["text"] == "First note.", mode
+        dot = read["dot"]
+        assert dot["content"] == [{"type": "image", "mimeType": "image/png", "data": "AAAA"}], dot
+        raw = read["raw"]
+        assert raw["content"][0]["resource"]["blob"] == "AAEC", raw
+        assert read["large"]["text"].startswith("[more than 256 KB"), mode
+        long = read["long"]
+        assert 250 << 10 < len(long["text"]) < 257 << 10 and long["left_out"]["bytes"] > 100000
+        gone = here.call("read_resource", '{"server": "fake", "uri": "note://gone"}')
+        assert gone.returncode == 1 and "refused the call" in gone.stdout, gone
+        listed = here.call("read_resource", '{"server": "fake"}').stdout
+        assert listed.startswith("note://one  N\\xE2\\x80\\xAEone  A note.\n"), listed
+        assert listed.endswith("[the server has more resources]\n"), listed
+    other = here.call("read_resource", '{"server": "other"}')
+    assert other.stdout.startswith('There is no MCP server "other" with resources. There are: fake.'), other
+
+
+@place
+def without_resources_there_is_no_such_tool(here):
+    here.configure()
+    done = here.call("read_resource", '{"server": "fake"}')
+    assert done.returncode == 1 and 'no tool "read_resource"' in done.stdout + done.stderr, done
+    assert "read_resource" not in here.run("tool", "list").stdout
+
+
+@place
+def a_prompt_of_a_server_is_called_by_its_name(here):
+    for mode in "rich", "modern-rich":
+        here.configure(mode)
+        asked = Asked(here, [], prompt="/fake:greet Ada very politely")
+        assert asked.told("turn_began", "text") == [("Greet Ada\nand say very politely.",)], asked.done
+        assert asked.told("tool_began", "tool") == [], asked.done
+    assert Asked(here, [], prompt="/fake:greet Ada").told("turn_began", "text") == [
+        ("Greet Ada\nand say hi.",)]
+    for prompt, words in [("/fake:greet", '/fake:greet needs "who"'),
+                          ("/fake:empty", "/fake:empty: the server gives no text")]:
+        asked = Asked(here, [], prompt=prompt)
+        assert asked.done.returncode == 1 and words in asked.done.stderr and not asked.sent, asked.done
+    # What names no prompt is a prompt itself.
+    assert Asked(here, [], prompt="/fake:gone x").told("turn_began", "text") == [("/fake:gone x",)]
+
+
+@place
+def a_server_that_does_not_list_its_prompts_has_its_tools(here):
+    here.configure("poor")
+    assert here.call("fake_echo", HI).stdout == "hi\n"
+    assert Asked(here, [], prompt="/fake:greet x").told("turn_began", "text") == [("/fake:greet x",)]
 
 
 @place

@@ -297,11 +297,13 @@ static void attach(struct attaching *attaching, const char *tool, struct value *
 	value_free(arguments);
 }
 
+/* The end of a sentence, which may stand behind a name. */
+static const char mention_ends[] = ".,;:!?)]}'\"`";
+
 /* The file or folder of MENTION in PATH; false: there is none of that name. */
 static bool resolve(struct mentions *mentions, const struct mention *mention,
 		    struct buf *path)
 {
-	static const char ends[] = ".,;:!?)]}'\"`";
 	struct str name = mention->name;
 	bool known = false;
 
@@ -315,13 +317,50 @@ static bool resolve(struct mentions *mentions, const struct mention *mention,
 			known = complete_has(mentions->names, buf_str(path));
 		/* The end of a sentence is no part of the name. */
 		if (known || mention->quoted || name.size == 0 ||
-		    strchr(ends, name.data[name.size - 1]) == NULL)
+		    strchr(mention_ends, name.data[name.size - 1]) == NULL)
 			break;
 		name.size--;
 	}
 	if (known)
 		complete_note(mentions->names, buf_str(path));
 	return known;
+}
+
+/*
+ * Is MENTION "SERVER:uri", of a server with resources that the agent can read? Then it is read.
+ * The end of a sentence is no part of an address.
+ */
+static bool attach_resource(struct attaching *attaching, const struct mention *mention)
+{
+	const struct talk *talk = attaching->mentions->talk;
+	const struct front_servers *servers = &talk_setup(talk)->servers;
+	/* A number at the end of an address names no lines. */
+	const struct str whole = {mention->name.data,
+				  mention->quoted ? mention->name.size
+						  : mention->end - mention->begin - 1};
+	const size_t size = str_find(whole, STR(":"), 0);
+	const struct str server = str_part(whole, 0, size != SIZE_MAX ? size : 0);
+	struct str uri = str_part(whole, server.size + 1, SIZE_MAX);
+	auto_free char *key = memory_copy_str(server);
+	struct value *arguments;
+
+	while (!mention->quoted && uri.size > 0 &&
+	       strchr(mention_ends, uri.data[uri.size - 1]) != NULL)
+		uri.size--;
+	auto_free char *name =
+		memory_copy_str(str_part(whole, 0, server.size + 1 + uri.size));
+	if (server.size == 0 || uri.size == 0 ||
+	    value_member(servers->settings, key) == NULL ||
+	    tool_find(session_tools(talk_session(talk)), "read_resource") == NULL ||
+	    value_member(attaching->done, name) != NULL ||
+	    value_count(attaching->done) == MENTIONS_MAX)
+		return false;
+	value_set_boolean(attaching->done, name, true);
+	arguments = value_new_object();
+	value_set_str(arguments, "server", server);
+	value_set_str(arguments, "uri", uri);
+	attach(attaching, "read_resource", arguments, name);
+	return true;
 }
 
 static void attach_mention(struct attaching *attaching, const struct mention *mention)
@@ -368,8 +407,10 @@ void mentions_attach(struct mentions *mentions, struct str prompt)
 	wait_for_names(mentions);
 	attaching.items = value_new_array();
 	attaching.done = value_new_object();
-	for (size_t at = 0; mention_next(prompt, at, &mention); at = mention.end)
-		attach_mention(&attaching, &mention);
+	for (size_t at = 0; mention_next(prompt, at, &mention); at = mention.end) {
+		if (!attach_resource(&attaching, &mention))
+			attach_mention(&attaching, &mention);
+	}
 	value_free(attaching.done);
 	agent_attach(talk_agent(mentions->talk), attaching.items);
 }

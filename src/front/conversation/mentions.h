@@ -1,7 +1,8 @@
 /*
  * mentions: the files and folders that a person names with an `@` in a prompt. Their names are
  * completed while they are typed; when the prompt is sent, read_file and list_files read what is
- * named, as calls that are judged and recorded, and it goes with the prompt.
+ * named, as calls that are judged and recorded, and it goes with the prompt. `@SERVER:uri` is a
+ * resource of an MCP server, which read_resource reads.
  *
  * The names come from the tool list_paths, which walks the workspace in the cell while the
  * person types on. They are kept, and asked for again when they are old. A worker writes them

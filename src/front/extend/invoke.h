@@ -1,6 +1,7 @@
 /*
- * invoke: what a person calls by a name in a prompt: a command, `/review src`, or a skill,
- * `/skill:release 1.2` (extend/extension.h). It becomes the prompt that is sent.
+ * invoke: what a person calls by a name in a prompt: a command, `/review src`, a skill,
+ * `/skill:release 1.2` (extend/extension.h), or a prompt of an MCP server, `/tracker:triage 7`
+ * (mcp/client/remotes.h). It becomes the prompt that is sent.
  */
 #pragma once
 

@@ -41,17 +41,19 @@ enum {
 
 enum remote_state {
 	REMOTE_NEW,
-	REMOTE_PROBES, /* server/discover was sent */
-	REMOTE_GREETS, /* initialize was sent */
-	REMOTE_LISTS,  /* tools/list was sent */
+	REMOTE_PROBES,        /* server/discover was sent */
+	REMOTE_GREETS,        /* initialize was sent */
+	REMOTE_LISTS,         /* tools/list was sent */
+	REMOTE_LISTS_PROMPTS, /* prompts/list was sent */
 	REMOTE_READY,
 	REMOTE_LOST,
 };
 
-/* A call of one of the server's tools. */
+/* A call of one of the server's tools, or for a resource or prompt of its. */
 struct remote_call {
 	struct remote_call *next;
 	int64_t id; /* of the request, and its progress token; 0: not sent yet */
+	enum remote_kind kind;
 	char *name;
 	struct running *running;
 	size_t notes;
@@ -83,7 +85,8 @@ struct remote {
 	int64_t asked;
 	struct timer patience;
 	int64_t start_ms; /* when the server must have listed its tools */
-	struct value *tools;
+	struct value *tools, *prompts;
+	bool has_resources, has_prompts;
 	struct remote_list list;
 	bool tells_changes; /* the server reports changes of its tools */
 	bool list_again;    /* it reported a change after the list was asked for */
@@ -101,6 +104,7 @@ enum {
 	TEXT_MAX = 1 << 20, /* of an answer; the runtime's own limit is higher */
 	/* The part of an answer's text that a model reads; the rest is counted. */
 	SHOWN_BYTES = 100 << 10,
+	RESOURCE_BYTES = 256 << 10, /* the same, of a resource */
 };
 
 static void remote_ask_fini(struct remote_call *call);
@@ -133,20 +137,34 @@ static struct remote_call *take_call(struct remote *remote, const struct running
 static int64_t remote_request(struct remote *remote, const char *method,
 			      struct value *take_params);
 
+static const char *const methods[] = {
+	[REMOTE_TOOL] = "tools/call",
+	[REMOTE_RESOURCE] = "resources/read",
+	[REMOTE_RESOURCES] = "resources/list",
+	[REMOTE_PROMPT] = "prompts/get",
+};
+
 /* Send CALL. TAKE_MORE: more members of its parameters, or NULL. */
 static void remote_call_send(struct remote *remote, struct remote_call *call,
 			     struct value *take_more)
 {
 	struct value *params = take_more ? take_more : value_new_object();
 	const struct value *trace = running_trace(call->running);
+	const struct value *arguments = running_arguments(call->running);
 	struct value *meta = trace ? value_copy(trace) : value_new_object();
 
 	call->id = remote->last_id + 1;
 	value_set_integer(meta, "progressToken", call->id);
 	value_set(params, "_meta", meta);
-	value_set_text(params, "name", call->name);
-	value_set(params, "arguments", value_copy(running_arguments(call->running)));
-	(void)remote_request(remote, "tools/call", params);
+	if (call->kind != REMOTE_RESOURCES)
+		value_set_text(params, call->kind == REMOTE_RESOURCE ? "uri" : "name",
+			       call->name);
+	if (call->kind == REMOTE_TOOL)
+		value_set(params, "arguments", value_copy(arguments));
+	if (call->kind == REMOTE_PROMPT)
+		value_set(params, "arguments",
+			  value_copy(value_member(arguments, "arguments")));
+	(void)remote_request(remote, methods[call->kind], params);
 }
 
 /* The call of RUNNING, or NULL. */
@@ -169,10 +187,12 @@ static void fail(struct running *running, const char *why)
 	running_end(running, &result);
 }
 
-void remote_call(struct remote *remote, const char *name, struct running *running)
+void remote_call(struct remote *remote, enum remote_kind kind, const char *name,
+		 struct running *running)
 {
 	struct remote_call *call = memory_alloc(sizeof(*call));
 
+	call->kind = kind;
 	call->name = memory_copy(name);
 	call->running = running;
 	call->next = remote->calls;
@@ -201,7 +221,7 @@ static void remote_send_waiting(struct remote *remote)
 			call = call->next;
 		if (!call || remote->state != REMOTE_READY)
 			return;
-		if (may_call(remote, call->name)) {
+		if (call->kind != REMOTE_TOOL || may_call(remote, call->name)) {
 			remote_call_send(remote, call, NULL);
 			continue;
 		}
@@ -264,19 +284,110 @@ static bool add_item(struct tool_result *result, const struct value *item, struc
 	return true;
 }
 
-/* An empty answer may be intended; an answer of another form is not a success. */
-static bool is_answer(const struct value *answer)
+/* The member of an answer that has its content. */
+static const char *const members[] = {
+	[REMOTE_TOOL] = "content",
+	[REMOTE_RESOURCE] = "contents",
+	[REMOTE_RESOURCES] = "resources",
+	[REMOTE_PROMPT] = "messages",
+};
+
+/*
+ * An empty answer of a tool may be intended; an answer of another form is not a success.
+ */
+static bool is_answer(enum remote_kind kind, const struct value *answer)
 {
-	const struct value *content = value_member(answer, "content");
+	const struct value *content = value_member(answer, members[kind]);
 
 	return value_kind(answer) == VALUE_OBJECT &&
-	       (content == NULL || value_kind(content) == VALUE_ARRAY);
+	       ((content == NULL && kind == REMOTE_TOOL) ||
+		value_kind(content) == VALUE_ARRAY);
 }
 
-static void fill(const struct value *answer, struct tool_result *result)
+static struct value *text_item(struct str text)
 {
-	const struct text_limits limits = {.bytes = SHOWN_BYTES};
-	const struct value *content = value_member(answer, "content");
+	struct value *item = value_new_object();
+
+	value_set_text(item, "type", "text");
+	value_set_str(item, "text", text);
+	return item;
+}
+
+/* A part of a resource as an item of content: a text, a picture, or bytes. */
+static struct value *item_of_resource(const struct value *part)
+{
+	const struct value *text = value_member(part, "text");
+	const struct str type = value_str(value_member(part, "mimeType"));
+	const struct str blob = value_str(value_member(part, "blob"));
+	struct value *item;
+
+	if (text)
+		return text_item(value_str(text));
+	if (blob.size / 4 * 3 > RESOURCE_BYTES)
+		return text_item(STR("[more than 256 KB of bytes, which are left out]"));
+	item = value_new_object();
+	if (str_starts(type, STR("image/"))) {
+		value_set_text(item, "type", "image");
+		value_set_str(item, "mimeType", type);
+		value_set_str(item, "data", blob);
+	} else {
+		value_set_text(item, "type", "resource");
+		value_set(item, "resource", value_copy(part));
+	}
+	return item;
+}
+
+/* A resource in a list, as a line. */
+static struct value *item_of_listed(const struct value *listed)
+{
+	static const char *const words[] = {"title", "name", "description"};
+	struct value *item;
+	struct buf line;
+
+	buf_init(&line, SHOWN_BYTES);
+	text_add_name(&line, value_str(value_member(listed, "uri")));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const struct str word = value_str(value_member(listed, words[i]));
+
+		if (word.size == 0)
+			continue;
+		(void)buf_adds(&line, "  ");
+		text_add_name(&line, word);
+	}
+	item = text_item(buf_str(&line));
+	buf_fini(&line);
+	return item;
+}
+
+/* The content of ANSWER as items of a tool's content; the caller frees the list. */
+static struct value *items_of(enum remote_kind kind, const struct value *answer)
+{
+	const struct value *content = value_member(answer, members[kind]);
+	struct value *items = value_new_array();
+
+	for (size_t i = 0; i < value_count(content); i++) {
+		const struct value *one = value_item(content, i);
+
+		if (kind == REMOTE_RESOURCE)
+			value_append(items, item_of_resource(one));
+		else if (kind == REMOTE_RESOURCES)
+			value_append(items, item_of_listed(one));
+		else
+			value_append(items, value_copy(kind == REMOTE_PROMPT
+							       ? value_member(one, "content")
+							       : one));
+	}
+	if (kind == REMOTE_RESOURCES && value_member(answer, "nextCursor"))
+		value_append(items, text_item(STR("[the server has more resources]")));
+	return items;
+}
+
+static void fill(enum remote_kind kind, const struct value *answer,
+		 struct tool_result *result)
+{
+	const struct text_limits limits = {
+		.bytes = kind == REMOTE_RESOURCE ? RESOURCE_BYTES : SHOWN_BYTES};
+	auto_value struct value *content = items_of(kind, answer);
 	const struct value *structured = value_member(answer, "structuredContent");
 	struct text_cut cut = {0};
 	struct buf text, clean;
@@ -351,12 +462,12 @@ static bool remote_call_answered(struct remote *remote, const struct mcp_message
 				"The MCP server %s wants to ask something back: too often, what is "
 				"not offered to it, or where nobody can be asked.",
 				remote->name);
-	else if (!is_answer(message->result))
+	else if (!is_answer(call->kind, message->result))
 		(void)tool_fail(&result,
 				"The MCP server %s answers in a form that is not known.",
 				remote->name);
 	else
-		fill(message->result, &result);
+		fill(call->kind, message->result, &result);
 	running_end(call->running, &result);
 	call_free(call);
 	return true;
@@ -496,6 +607,7 @@ static void relist_due(struct timer *timer)
 static void remote_list_init(struct remote *remote)
 {
 	remote->tools = value_new_array();
+	remote->prompts = value_new_array();
 	remote->tells_changes = false;
 	remote->listens = 0;
 	remote->relist =
@@ -507,7 +619,8 @@ static void remote_list_fini(struct remote *remote)
 	loop_remove_timer(&remote->relist);
 	forget(&remote->list);
 	value_free(remote->tools);
-	remote->tools = NULL;
+	value_free(remote->prompts);
+	remote->tools = remote->prompts = NULL;
 }
 
 /* Append TOOLS to LIST. False: there are too many, or TOOLS is no list. */
@@ -565,6 +678,16 @@ static void listen(struct remote *remote)
 static void remote_list_changed(struct remote *remote);
 static void remote_settle(struct remote *remote);
 
+/* The last step of the start: the tools may have changed since they were listed. */
+static void start_is_over(struct remote *remote)
+{
+	remote_settle(remote);
+	if (remote->list_again && remote->state == REMOTE_READY)
+		remote_list_changed(remote);
+}
+
+static void remote_list_prompts(struct remote *remote);
+
 static void list_is_whole(struct remote *remote)
 {
 	bool first = remote->state == REMOTE_LISTS;
@@ -575,10 +698,10 @@ static void list_is_whole(struct remote *remote)
 	forget(&remote->list);
 	if (first) {
 		listen(remote);
-		remote_settle(remote);
-	} else {
-		remote->options.settled(remote->options.context, NULL);
+		remote_list_prompts(remote);
+		return;
 	}
+	remote->options.settled(remote->options.context, NULL);
 	if (remote->list_again && remote->state == REMOTE_READY)
 		remote_list_changed(remote);
 }
@@ -639,6 +762,8 @@ enum {
 	WORDS_MAX = 300, /* bytes of a server's own words in a sentence */
 	SENTENCE_MAX = 1024,
 	LATE_MAX = 128,
+	PROMPTS_MAX = 100,
+	PROMPT_NAME_MAX = 64,
 };
 
 /* Some servers still name this version. Their tools have the form of the next one. */
@@ -811,6 +936,39 @@ static void greet(struct remote *remote)
 	wait_for(remote, remote_request(remote, "initialize", params), -1);
 }
 
+/* List the prompts, where there are some, before the server is ready. */
+static void remote_list_prompts(struct remote *remote)
+{
+	if (!remote->has_prompts) {
+		start_is_over(remote);
+		return;
+	}
+	remote->state = REMOTE_LISTS_PROMPTS;
+	wait_for(remote, remote_request(remote, "prompts/list", NULL), -1);
+}
+
+/* Can a person type NAME behind "/SERVER:"? */
+static bool is_typed(const char *name)
+{
+	const size_t size =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			     "0123456789_.-");
+
+	return size > 0 && size <= PROMPT_NAME_MAX && name[size] == '\0';
+}
+
+/* Keep PROMPTS, the first of them. A list that cannot be read is an empty one. */
+static void take_prompts(struct remote *remote, const struct value *prompts)
+{
+	for (size_t i = 0; i < value_count(prompts); i++) {
+		const struct value *prompt = value_item(prompts, i);
+		const char *name = value_text(value_member(prompt, "name"));
+
+		if (name && is_typed(name) && value_count(remote->prompts) < PROMPTS_MAX)
+			value_append(remote->prompts, value_copy(prompt));
+	}
+}
+
 static double start_s(const struct remote *remote)
 {
 	return remote->options.start_s > 0 ? remote->options.start_s : REMOTE_START_S;
@@ -827,6 +985,11 @@ static void patience_due(struct timer *timer)
 		greet(remote);
 		return;
 	}
+	/* Its tools are known, and can be used without its prompts. */
+	if (remote->state == REMOTE_LISTS_PROMPTS) {
+		start_is_over(remote);
+		return;
+	}
 	(void)snprintf(what, sizeof(what),
 		       "does not answer: %s within %g s (\"start_s\" of its settings gives "
 		       "it more)",
@@ -835,14 +998,16 @@ static void patience_due(struct timer *timer)
 	remote_give_up(remote, what, (struct str){0});
 }
 
-/* A server without the capability for tools is ready, with no tools. */
+/* A server without the capability for tools has none. */
 static void list_if_it_can(struct remote *remote, const struct value *result)
 {
-	const struct value *tools =
-		value_member(value_member(result, "capabilities"), "tools");
+	const struct value *abilities = value_member(result, "capabilities");
+	const struct value *tools = value_member(abilities, "tools");
 
+	remote->has_resources = value_member(abilities, "resources") != NULL;
+	remote->has_prompts = value_member(abilities, "prompts") != NULL;
 	if (!tools) {
-		settle(remote, NULL);
+		remote_list_prompts(remote);
 		return;
 	}
 	remote->tells_changes = value_is_true(value_member(tools, "listChanged"));
@@ -904,7 +1069,10 @@ static void settle_step(struct remote *remote, const struct mcp_message *message
 		probe(remote);
 	else if (message->error && remote->state == REMOTE_PROBES)
 		greet(remote);
-	else if (message->error)
+	else if (remote->state == REMOTE_LISTS_PROMPTS) {
+		take_prompts(remote, value_member(message->result, "prompts"));
+		start_is_over(remote);
+	} else if (message->error)
 		remote_give_up(remote, "refuses",
 			       value_str(value_member(message->error, "message")));
 	else if (remote->state == REMOTE_PROBES)
@@ -1089,6 +1257,16 @@ bool remote_has_served(const struct remote *remote)
 bool remote_is_modern(const struct remote *remote)
 {
 	return remote->modern;
+}
+
+bool remote_has_resources(const struct remote *remote)
+{
+	return remote->has_resources;
+}
+
+const struct value *remote_prompts(const struct remote *remote)
+{
+	return remote->prompts;
 }
 
 const struct value *remote_tools(const struct remote *remote)

@@ -15,6 +15,14 @@
 
 struct remote;
 
+/* The requests that calls of ours make at a server. */
+enum remote_kind {
+	REMOTE_TOOL,      /* tools/call */
+	REMOTE_RESOURCE,  /* resources/read */
+	REMOTE_RESOURCES, /* resources/list, its first page */
+	REMOTE_PROMPT,    /* prompts/get */
+};
+
 struct remote_options {
 	struct loop *loop;
 	const char *version; /* of this program */
@@ -74,11 +82,18 @@ bool remote_is_modern(const struct remote *remote);
  */
 const struct value *remote_tools(const struct remote *remote);
 
+/* Does the server say that it has resources? It stays true when the server is lost. */
+bool remote_has_resources(const struct remote *remote);
+/* The prompts as the server listed them, without those whose names cannot be typed. */
+const struct value *remote_prompts(const struct remote *remote);
+
 /*
- * Carry out RUNNING by the server's tool NAME, immediately or when the server is ready.
- * Afterwards running_end is called.
+ * Carry out RUNNING by a request of KIND, immediately or when the server is ready. NAME: that of
+ * the tool or the prompt, or the address of the resource. A prompt gets the member `arguments`
+ * of the call's arguments. Afterwards running_end is called.
  */
-void remote_call(struct remote *remote, const char *name, struct running *running);
+void remote_call(struct remote *remote, enum remote_kind kind, const char *name,
+		 struct running *running);
 /* Send ANSWER to the question that the server asked during RUNNING. */
 void remote_answer(struct remote *remote, const struct running *running,
 		   const struct value *answer);

@@ -33,6 +33,7 @@ enum {
 	REMOTES_TOOL_NAME_MAX = 64, /* the limit of model services */
 	/* tools of one server, including those that were withdrawn */
 	REMOTES_MADE_MAX = 1024,
+	URI_MAX = 4096,
 };
 
 /* The timeout of a call, when the settings of its server name none. */
@@ -85,6 +86,8 @@ struct remotes {
 	const struct tool *const *own; /* the tools from before the servers */
 	const struct tool **first_table, **table;
 	struct value *problems;
+	struct tool read_resource, get_prompt;
+	struct value *no_schema;
 	bool asks;
 	bool (*open_cell)(void *cells, const struct value *hosts,
 			  struct session **session, struct buf *program, struct err *err);
@@ -704,26 +707,14 @@ static void bridge_moves(void *owner)
 
 static void bridge_tells(void *owner, const struct value *line);
 
-/* For struct tool: KEEPER is a struct remotes_tool. */
-static void remotes_begin(void *keeper, struct running *running)
+/* Carry out RUNNING by SERVER, which is started again where it has ended. */
+static void call_server(struct remotes_server *server, enum remote_kind kind,
+			const char *name, struct running *running)
 {
-	struct remotes_tool *tool = keeper;
-	struct remotes_server *server = tool->server;
 	struct tool_result result;
 
-	if (!tool->listed) {
-		tool_result_init(&result);
-		(void)tool_fail(&result, "The MCP server %s has withdrawn its tool %s.",
-				server->name, tool->remote_name);
-		running_end(running, &result);
-		return;
-	}
-	if (!server->down) {
-		remote_call(server->remote, tool->remote_name, running);
-		return;
-	}
-	if (server->needs_cell) {
-		remote_call(server->remote, tool->remote_name, running);
+	if (!server->down || server->needs_cell) {
+		remote_call(server->remote, kind, name, running);
 		return;
 	}
 	if (server->restarts_left == 0 && !server->restart.loop) {
@@ -745,9 +736,25 @@ static void remotes_begin(void *keeper, struct running *running)
 		server->restart.due_ms = clock_now_ms();
 		loop_add_timer(server->remotes->loop, &server->restart);
 	}
-	remote_call(server->remote, tool->remote_name, running);
+	remote_call(server->remote, kind, name, running);
 }
 
+/* For struct tool: KEEPER is a struct remotes_tool. */
+static void remotes_begin(void *keeper, struct running *running)
+{
+	struct remotes_tool *tool = keeper;
+	struct remotes_server *server = tool->server;
+	struct tool_result result;
+
+	if (tool->listed) {
+		call_server(server, REMOTE_TOOL, tool->remote_name, running);
+		return;
+	}
+	tool_result_init(&result);
+	(void)tool_fail(&result, "The MCP server %s has withdrawn its tool %s.",
+			server->name, tool->remote_name);
+	running_end(running, &result);
+}
 static void remotes_stop(void *keeper, struct running *running)
 {
 	const struct remotes_tool *tool = keeper;
@@ -761,6 +768,116 @@ static void remotes_answered(void *keeper, struct running *running,
 	const struct remotes_tool *tool = keeper;
 
 	remote_answer(tool->server->remote, running, answer);
+}
+
+/* The tools that are of no one server: KEEPER is a struct remotes. */
+
+static struct remotes_server *find_server(const struct remotes *remotes, const char *name)
+{
+	struct remotes_server *server = remotes->first;
+
+	while (server && strcmp(server->name, name) != 0)
+		server = server->next;
+	return server;
+}
+
+static void fail_unknown(const struct remotes *remotes, const char *name,
+			 struct running *running)
+{
+	struct tool_result result;
+	const char *behind = ". There are: ";
+
+	tool_result_init(&result);
+	(void)tool_fail(&result, "There is no MCP server \"%.100s\" with resources", name);
+	for (const struct remotes_server *at = remotes->first; at; at = at->next) {
+		if (!remote_has_resources(at->remote))
+			continue;
+		(void)buf_addf(&result.text, "%s%s", behind, at->name);
+		behind = ", ";
+	}
+	(void)buf_addc(&result.text, '.');
+	running_end(running, &result);
+}
+
+static void resource_begin(void *keeper, struct running *running)
+{
+	const struct remotes *remotes = keeper;
+	const struct value *arguments = running_arguments(running);
+	const char *name = value_text(value_member(arguments, "server"));
+	const char *uri = value_text(value_member(arguments, "uri"));
+	struct remotes_server *server = find_server(remotes, name);
+
+	if (!server || !remote_has_resources(server->remote))
+		fail_unknown(remotes, name, running);
+	else
+		call_server(server, uri ? REMOTE_RESOURCE : REMOTE_RESOURCES,
+			    uri ? uri : "", running);
+}
+
+/* The caller has found the server by remotes_prompt. */
+static void prompt_begin(void *keeper, struct running *running)
+{
+	const struct value *arguments = running_arguments(running);
+	struct remotes_server *server =
+		find_server(keeper, value_text(value_member(arguments, "server")));
+
+	call_server(server, REMOTE_PROMPT, value_text(value_member(arguments, "name")),
+		    running);
+}
+
+static void any_stop(void *keeper, struct running *running)
+{
+	const struct remotes *remotes = keeper;
+
+	for (const struct remotes_server *at = remotes->first; at; at = at->next)
+		remote_stop(at->remote, running);
+}
+
+static void any_answered(void *keeper, struct running *running, const struct value *answer)
+{
+	const struct remotes *remotes = keeper;
+
+	for (const struct remotes_server *at = remotes->first; at; at = at->next)
+		remote_answer(at->remote, running, answer);
+}
+
+static const struct row resource_params[] = {
+	{"server", ROW_TEXT, true, "The MCP server that has it", .min = 1,
+	 .max = REMOTES_NAME_MAX},
+	{"uri", ROW_TEXT, false, "Its address; without one the server's resources are listed",
+	 .min = 1, .max = URI_MAX},
+	{0},
+};
+
+static void make_tools(struct remotes *remotes)
+{
+	remotes->no_schema = value_new_object();
+	remotes->read_resource = (struct tool){
+		.name = "read_resource",
+		.description = "Read a resource of an MCP server, or list those that it has.",
+		.example = "{\"server\": \"tracker\", \"uri\": \"tracker://issues/7\"}",
+		.params = resource_params,
+		.effects = EFFECT_RUNS,
+		.timeout_s = REMOTES_TIMEOUT_S,
+		.where = ELSEWHERE,
+		.begin = resource_begin,
+		.stop = any_stop,
+		.goes_on = true,
+		.answered = any_answered,
+		.keeper = remotes,
+	};
+	remotes->get_prompt = (struct tool){
+		.name = "prompt of a server",
+		.schema = remotes->no_schema,
+		.effects = EFFECT_RUNS,
+		.timeout_s = REMOTES_TIMEOUT_S,
+		.where = ELSEWHERE,
+		.begin = prompt_begin,
+		.stop = any_stop,
+		.answered = any_answered,
+		.keeper = remotes,
+		.internal = true,
+	};
 }
 
 static bool may_call(void *context, const char *name)
@@ -942,7 +1059,7 @@ static bool is_taken(const struct remotes *remotes, const char *name)
 {
 	const struct remotes_tool *tool = remotes->tools;
 
-	if (tool_find(remotes->own, name))
+	if (tool_find(remotes->own, name) || strcmp(remotes->read_resource.name, name) == 0)
 		return true;
 	while (tool && (tool->refused || strcmp(tool->tool.name, name) != 0))
 		tool = tool->next;
@@ -1105,13 +1222,22 @@ static void take_tool(struct remotes_server *server, const struct value *listing
 	}
 }
 
+static bool have_resources(const struct remotes *remotes)
+{
+	const struct remotes_server *server = remotes->first;
+
+	while (server && !remote_has_resources(server->remote))
+		server = server->next;
+	return server;
+}
+
 /*
  * Make the table: our own tools, then those of each server, in the order of their
  * arrival.
  */
 static void make_table(struct remotes *remotes)
 {
-	size_t count = 0, most = 1;
+	size_t count = 0, most = 2;
 	const struct tool **table;
 
 	while (remotes->own[count])
@@ -1120,6 +1246,8 @@ static void make_table(struct remotes *remotes)
 		most++;
 	table = memory_array(count + most, sizeof(*table));
 	memcpy(table, remotes->own, count * sizeof(*table));
+	if (have_resources(remotes))
+		table[count++] = &remotes->read_resource;
 	for (const struct remotes_server *server = remotes->first; server;
 	     server = server->next) {
 		for (const struct remotes_tool *at = remotes->tools; at; at = at->next) {
@@ -1211,6 +1339,7 @@ struct remotes *remotes_start(const struct remotes_options *options)
 		options->tokens_folder ? memory_copy(options->tokens_folder) : NULL;
 	remotes->changed = options->changed;
 	remotes->context = options->context;
+	make_tools(remotes);
 	start_all(remotes, options->wait_ms);
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
 		if (!at->settled)
@@ -1269,6 +1398,7 @@ void remotes_free(struct remotes *remotes)
 		free(remotes->table);
 	free(remotes->first_table);
 	value_free(remotes->problems);
+	value_free(remotes->no_schema);
 	value_wipe(remotes->servers);
 	value_free(remotes->servers);
 	free(remotes->tokens_folder);
@@ -1311,4 +1441,33 @@ bool remotes_row(const struct remotes *remotes, size_t index, struct remotes_row
 	for (const struct remotes_tool *at = remotes->tools; at; at = at->next)
 		row->tools += at->server == server && at->listed;
 	return true;
+}
+
+bool remotes_prompt(const struct remotes *remotes, size_t index,
+		    struct remotes_prompt *prompt)
+{
+	const struct remotes_server *server = remotes->first;
+	const struct value *found;
+
+	while (server && index >= value_count(remote_prompts(server->remote))) {
+		index -= value_count(remote_prompts(server->remote));
+		server = server->next;
+	}
+	if (!server)
+		return false;
+	found = value_item(remote_prompts(server->remote), index);
+	*prompt = (struct remotes_prompt){
+		.server = server->name,
+		.name = value_text(value_member(found, "name")),
+		.description = value_text(value_member(found, "description")),
+		.arguments = value_member(found, "arguments"),
+	};
+	if (!prompt->description)
+		prompt->description = "";
+	return true;
+}
+
+const struct tool *remotes_prompt_tool(const struct remotes *remotes)
+{
+	return &remotes->get_prompt;
 }

@@ -70,7 +70,24 @@ void remotes_free(struct remotes *remotes);
 /* Is TOOL one of a server? Then its names: of the server, and of the tool there; borrowed. */
 bool remotes_names(const struct tool *tool, const char **server, const char **remote);
 
-/* The tools of the options, then those of the servers; NULL-ended. */
+/* A prompt of a server, which a person calls. */
+struct remotes_prompt {
+	const char *server, *name, *description;
+	const struct value *arguments; /* a list of objects with `name`, or NULL */
+};
+/* The prompt after INDEX others. False: there is none. All members are borrowed. */
+bool remotes_prompt(const struct remotes *remotes, size_t index,
+		    struct remotes_prompt *prompt);
+/*
+ * The internal tool (request.made) that gets the text of a prompt. Its arguments: `server`,
+ * `name`, and `arguments`, an object of texts.
+ */
+const struct tool *remotes_prompt_tool(const struct remotes *remotes);
+
+/*
+ * The tools of the options, then `read_resource` where a server has resources, then those of the
+ * servers; NULL-ended.
+ */
 const struct tool *const *remotes_tools(const struct remotes *remotes);
 /* One server, for a list. */
 struct remotes_row {

@@ -112,7 +112,7 @@ static void begin(void *keeper, struct running *running)
 {
 	const struct server *server = keeper;
 
-	remote_call(server->remote, "their.name", running);
+	remote_call(server->remote, REMOTE_TOOL, "their.name", running);
 }
 
 static void stop(void *keeper, struct running *running)
