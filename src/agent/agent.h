@@ -81,6 +81,12 @@ struct agent_options {
 	bool (*steers)(void *context, struct buf *text);
 	void *steers_context;
 	const struct agent_hooks *hooks; /* the first that is asked; NULL: none */
+	/*
+	 * Called after all calls of an answer, IN_FRONT, with the `files` that they changed; its
+	 * text joins the conversation (EVENT_CHECK_ENDED), and the `notices` in its details are told
+	 * to the person. NULL: there is none.
+	 */
+	const struct tool *diagnoses;
 	/* a person or a program answers questions (EVENT_APPROVAL_WANTED) */
 	bool answered;
 	/*
@@ -333,7 +339,10 @@ bool agent_checks_judge(const struct agent *agent, struct err *err);
 void agent_checks_note(struct turn *turn, const struct tool *tool,
 		       const struct tool_result *result);
 
-/* Check the syntax of the files that the calls of this answer changed. */
+/*
+ * Check the syntax of the files that the calls of this answer changed, and ask
+ * agent_options.diagnoses about them.
+ */
 bool agent_checks_syntax(struct agent *agent, struct turn *turn, struct err *err);
 
 /*

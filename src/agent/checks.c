@@ -551,6 +551,57 @@ static bool look_at(struct agent *agent, struct turn *turn, const char *path, st
 	return fine;
 }
 
+/* Tell the person the notices of RESULT, and the model its text. */
+static bool tell_diagnoses(struct agent *agent, const char *id,
+			   const struct tool_result *result, struct err *err)
+{
+	const struct value *notices = value_member(result->details, "notices");
+	auto_value struct value *data = NULL;
+
+	for (size_t i = 0; i < value_count(notices); i++) {
+		if (!agent_notice(agent, value_text(value_item(notices, i)), false, err))
+			return false;
+	}
+	if (result->status != RESULT_DONE || result->text.size == 0)
+		return true;
+	data = value_new_object();
+	value_set_text(data, "check", "diagnostics");
+	value_set_text(data, "state", "red");
+	value_set_real(data, "seconds", result->seconds);
+	return checks_record(agent, id, data, str_trim(buf_str(&result->text)), err);
+}
+
+/* Ask agent_options.diagnoses about the files EDITED (path -> true; or NULL). */
+static bool diagnose(struct agent *agent, const struct value *edited, struct err *err)
+{
+	auto_value struct value *arguments = NULL;
+	struct value *files;
+	struct tool_result result;
+	char id[AGENT_ID];
+	struct request request = {
+		.id = id,
+		.by_front = true,
+		.unheard = true,
+	};
+	bool fine;
+
+	if (!agent->options.diagnoses)
+		return true;
+	arguments = value_new_object();
+	files = value_new_array();
+	for (void *at = value_first(edited); at; at = value_next(edited, at))
+		value_append(files, value_new_text(value_key(at)));
+	value_set(arguments, "files", files);
+	request.tool = agent->options.diagnoses->name;
+	request.made = agent->options.diagnoses;
+	request.arguments = arguments;
+	agent_new_id(agent, id);
+	session_call(agent->options.session, &request, &result);
+	fine = tell_diagnoses(agent, id, &result, err);
+	tool_result_fini(&result);
+	return fine;
+}
+
 bool agent_checks_syntax(struct agent *agent, struct turn *turn, struct err *err)
 {
 	/* The model would not read the results any more. */
@@ -562,6 +613,8 @@ bool agent_checks_syntax(struct agent *agent, struct turn *turn, struct err *err
 	for (void *at = value_first(edited); at && !last && fine && !turn->over;
 	     at = value_next(edited, at))
 		fine = look_at(agent, turn, value_key(at), err);
+	if (!last && fine && !turn->over)
+		fine = diagnose(agent, edited, err);
 	value_free(edited);
 	return fine;
 }

@@ -19,6 +19,7 @@
 #include "cell/publish.h"
 #include "extend/extension.h"
 #include "front/agents.h"
+#include "front/extend/language.h"
 #include "front/extend/trusting.h"
 #include "front/extensions.h"
 #include "front/review/layered.h"
@@ -400,12 +401,6 @@ void setup_hide_memory(void)
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/*
- * The first NULL ends the list, so a file that may be missing is not before one that
- * exists.
- */
-enum { PROTECTED_MORE_MAX = 64, PROTECTED_FILES = PROTECTED_MORE_MAX + 3 };
-
 const struct tool *const *setup_tools(const struct setup *setup)
 {
 	const struct tool *const *tools = setup->tools;
@@ -417,8 +412,8 @@ const struct tool *const *setup_tools(const struct setup *setup)
 	return setup->orchestra != NULL ? orchestra_tools(setup->orchestra, tools) : tools;
 }
 
-static void fill_options(const struct setup *setup, const char *files[PROTECTED_FILES],
-			 struct session_options *options)
+void setup_fill_options(const struct setup *setup, const char *files[SETUP_PROTECTED_MAX],
+			struct session_options *options)
 {
 	const char *const *more = setup->protected_files;
 	size_t count = 0;
@@ -427,7 +422,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 		files[count++] = setup->config;
 	if (setup->policy_file != NULL && setup->policy_is_read)
 		files[count++] = setup->policy_file;
-	for (; more != NULL && *more != NULL && count + 1 < PROTECTED_FILES; more++)
+	for (; more != NULL && *more != NULL && count + 1 < SETUP_PROTECTED_MAX; more++)
 		files[count++] = *more;
 	files[count] = NULL;
 	options->workspace = setup->workspace;
@@ -457,12 +452,12 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 bool setup_serve(struct setup *setup, struct err *err)
 {
 	struct session_options options = {.minimum_level = setup_least_level(setup)};
-	const char *files[PROTECTED_FILES];
+	const char *files[SETUP_PROTECTED_MAX];
 
 	if (setup->servers.settings == NULL)
 		return true;
 	plugin_cell_end(&setup->plugins.cell);
-	fill_options(setup, files, &options);
+	setup_fill_options(setup, files, &options);
 	/*
 	 * Wait for the servers when the policy names tools: named tools must exist.
 	 * Others may come later.
@@ -477,11 +472,11 @@ bool setup_serve(struct setup *setup, struct err *err)
 
 bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err)
 {
-	const char *files[PROTECTED_FILES];
+	const char *files[SETUP_PROTECTED_MAX];
 	struct session_options options = {.direct = true,
 					  .minimum_level = setup_least_level(setup)};
 
-	fill_options(setup, files, &options);
+	setup_fill_options(setup, files, &options);
 	return session_shape(&options, setup->policy, spec, err);
 }
 
@@ -526,7 +521,7 @@ static void say_taken(struct str told)
 static bool open_session(struct setup *setup, struct session_options *options,
 			 struct session **session, struct err *err)
 {
-	const char *files[PROTECTED_FILES];
+	const char *files[SETUP_PROTECTED_MAX];
 	struct buf told;
 	bool opened;
 
@@ -537,7 +532,7 @@ static bool open_session(struct setup *setup, struct session_options *options,
 			       "a cell of their own, and would write past the layer: "
 			       "give a --config without them");
 	plugin_cell_end(&setup->plugins.cell);
-	fill_options(setup, files, options);
+	setup_fill_options(setup, files, options);
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
 		/*
@@ -1254,7 +1249,8 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	if (flags->explain)
 		find_origins(setup, config, shipped, flags);
 	/* A role of the workspace has only the built-in tools. */
-	if (setup->bounds == NULL && (!read_servers(setup, config, shipped, flags, err) ||
+	if (setup->bounds == NULL && (!language_read(setup, config, shipped, err) ||
+				      !read_servers(setup, config, shipped, flags, err) ||
 				      !load_plugins(setup, config, shipped, flags, err)))
 		return false;
 	/*
@@ -1680,6 +1676,7 @@ void setup_fini(struct setup *setup)
 	web_search_free(setup->search);
 	value_free(setup->models);
 	value_free(setup->hooks);
+	language_close(setup->language);
 	value_free(setup->agents);
 	config_role_fini(&setup->role);
 	free(setup->workspace);

@@ -25,6 +25,7 @@
 
 struct credential;
 struct interrupt;
+struct language;
 struct extension;
 struct orchestra;
 struct shape_home;
@@ -90,6 +91,7 @@ struct setup {
 	struct value *agents; /* all agents: name -> the agent's own model, or null */
 	struct value *models; /* of the configuration, for the catalogue; NULL: nothing */
 	struct value *hooks;  /* of the configuration (extend/hooks.h); NULL: none */
+	struct language *language; /* of its language servers (front/extend/language.h); or NULL */
 	/*
 	 * explain: where keys come from: key ("write", "limits.memory") -> words; an
 	 * absent key has its default
@@ -189,6 +191,15 @@ int setup_least_level(const struct setup *setup);
  * call.
  */
 const struct tool *const *setup_tools(const struct setup *setup);
+
+/*
+ * The first NULL ends the list of protected files, so a file that may be missing is not before
+ * one that exists.
+ */
+enum { SETUP_PROTECTED_MAX = 67 };
+/* Fill in OPTIONS what all sessions of SETUP share; FILES gets the protected files, borrowed. */
+void setup_fill_options(const struct setup *setup, const char *files[SETUP_PROTECTED_MAX],
+			struct session_options *options);
 
 /*
  * Open the session that OPTIONS describe; this function fills in workspace, policy and

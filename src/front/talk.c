@@ -12,8 +12,10 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "extend/extension.h"
+#include "extend/lsp/lsp.h"
 #include "front/agents.h"
 #include "front/extend/hook_files.h"
+#include "front/extend/language.h"
 #include "front/extend/trusting.h"
 #include "front/output/formats.h"
 #include "front/review/layered.h"
@@ -808,6 +810,8 @@ static bool between(void *context, const enum policy_mode *agreed, struct err *e
 
 static struct agent_options agent_options_of(const struct talk *talk)
 {
+	const struct lsp *lsp = language_lsp(talk->setup);
+
 	return (struct agent_options){
 		.session = talk->session,
 		.model = talk->model,
@@ -822,6 +826,7 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.steers = talk->console != NULL ? steers : NULL,
 		.steers_context = talk->self,
 		.hooks = hook_files_asks(talk->hooks),
+		.diagnoses = lsp != NULL ? lsp_diagnoses(lsp) : NULL,
 		.answered = talk->answering || talk->asking != NULL,
 		.between = talk->remake != NULL ? between : NULL,
 		.between_context = talk->self,
@@ -887,7 +892,24 @@ static int open_session(struct talk *talk, struct setup *setup,
 		.meanwhile_context = context,
 	};
 
-	return setup_session(setup, &options, session);
+	struct lsp *lsp = language_lsp(setup);
+	int code;
+
+	if (lsp != NULL)
+		lsp_serve(lsp);
+	code = setup_session(setup, &options, session);
+	if (code == CODE_DONE && lsp != NULL)
+		lsp_begin(lsp, *session);
+	return code;
+}
+
+/* Close SESSION of SETUP, after the language servers that work on its loop. */
+static void close_session(struct session *session, const struct setup *setup)
+{
+	if (session == NULL)
+		return;
+	lsp_end(language_lsp(setup));
+	session_close(session);
 }
 
 /*
@@ -910,8 +932,14 @@ static bool open_orchestrate(struct talk *talk, const struct value *request, str
 /* Open the hooks for runs of SETUP, before its session: they borrow from it. */
 static bool open_hooks(struct talk *talk, const struct setup *setup, struct err *err)
 {
-	return hook_files_open(setup, interrupt_fd(talk->interrupt),
-			       talk->behind.ask != NULL ? &talk->behind : NULL, false,
+	struct lsp *lsp = language_lsp(setup);
+	const struct agent_hooks *behind = lsp != NULL ? lsp_hooks(lsp) : NULL;
+
+	if (talk->behind.ask != NULL) {
+		talk->behind.next = behind;
+		behind = &talk->behind;
+	}
+	return hook_files_open(setup, interrupt_fd(talk->interrupt), behind, false,
 			       &talk->hooks, err);
 }
 
@@ -1000,7 +1028,7 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 static void close_parts(struct talk *talk)
 {
 	agent_close(talk->agent);
-	session_close(talk->session);
+	close_session(talk->session, talk->setup);
 	orchestrate_close(talk->orchestrate);
 	hook_files_close(talk->hooks);
 	recorder_free(talk->recorder);
@@ -1156,7 +1184,7 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 	if (code == CODE_DONE)
 		answers_set_session(with.answers, with.session);
 	if (setup != NULL) {
-		session_close(unused.session);
+		close_session(unused.session, unused.setup);
 		orchestrate_close(unused.orchestrate);
 		hook_files_close(unused.hooks);
 	}

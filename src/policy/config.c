@@ -10,6 +10,7 @@
 #include "base/kernel.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/pattern.h"
 #include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -72,6 +73,7 @@ enum {
 	PLUGIN_SECONDS_MAX = 600,
 	UNDO_SPACE_MIN = 1 << 20,
 	ENTRIES_MAX = 256, /* agents, models */
+	LANGUAGE_SERVERS_MAX = 8,
 	QUOTED_MAX = 64,   /* bytes of a wrong word quoted */
 	NOTIFY_WORDS = 32, /* as many as tui/notify.h takes */
 };
@@ -649,6 +651,50 @@ static bool is_search(const struct row *row, const struct value *value,
 			   "must be the address of a server: https://searx.example/");
 }
 
+/* The names of language servers stand before what they find. */
+static bool are_language_servers(const struct row *row, const struct value *value,
+				 struct rows_problem *problem)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-.";
+
+	(void)row;
+	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
+		const char *name = value_key(at);
+
+		if (name[0] == '\0' || strlen(name) > CONFIG_NAME_MAX ||
+		    name[strspn(name, letters)] != '\0')
+			return rows_refuse(problem, &(struct rows_place){.key = name},
+					   "the name of a language server is made of letters, "
+					   "digits, \"_\", \"-\" and \".\"");
+	}
+	return true;
+}
+
+static bool are_patterns(const struct row *row, const struct value *value,
+			 struct rows_problem *problem)
+{
+	struct err err = {0};
+
+	(void)row;
+	for (size_t i = 0; i < value_count(value); i++) {
+		if (!pattern_check(value_str(value_item(value, i)),
+				   PATTERN_BRACES | PATTERN_BASENAME, &err))
+			return rows_refuse(problem, &(struct rows_place){.index = i},
+					   "%s", err.text);
+	}
+	return true;
+}
+
+static const struct row lsp_keys[] = {
+	{"command", ROW_WORDS, true, .max = PATH_BYTES_MAX,
+	 .description =
+		 "The program and its arguments; it speaks over standard input and output."},
+	{"files", ROW_WORDS, true, .max = PATH_BYTES_MAX, .check = are_patterns,
+	 .description = "Patterns of the files that it is for: `*.c`, `src/**/*.ts`."},
+	{0},
+};
+
 static const struct row search_keys[] = {
 	{"url", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "that of the provider",
 	 .description = "Address of a SearXNG server, or of what stands before a provider."},
@@ -711,6 +757,11 @@ const struct row keys_config[] = {
 	 .description = "`{MOMENT: [{matcher, hooks: [{type, command, timeout, where, required}]}]}`: "
 			"programs that are told what an agent does, and may refuse it "
 			"([hooks.md](hooks.md))."},
+	{"lsp", ROW_ENTRIES, .home = KEY_KEPT, .max = LANGUAGE_SERVERS_MAX,
+	 .check = are_language_servers, .initial = "none",
+	 .description = "`{NAME: {command, files}}`: language servers, which are asked about the files that "
+			"an agent changes ([lsp.md](lsp.md)).",
+	 .rows = lsp_keys},
 	{"models", ROW_ENTRIES, .home = KEY_KEPT, .max = ENTRIES_MAX, .check = are_models,
 	 .initial = "the shipped catalogue",
 	 .description = "`{NAME: entry}`: context and prices of models ([models.md](models.md)); an entry "
