@@ -686,12 +686,16 @@ static bool are_patterns(const struct row *row, const struct value *value,
 	return true;
 }
 
+#define IDLE_MAX_S 86400.0
+
 static const struct row lsp_keys[] = {
 	{"command", ROW_WORDS, true, .max = PATH_BYTES_MAX,
 	 .description =
 		 "The program and its arguments; it speaks over standard input and output."},
 	{"files", ROW_WORDS, true, .max = PATH_BYTES_MAX, .check = are_patterns,
 	 .description = "Patterns of the files that it is for: `*.c`, `src/**/*.ts`."},
+	{"idle_s", ROW_SECONDS, false, .max = IDLE_MAX_S, .initial = "600",
+	 .description = "It is ended when it was not used for so long."},
 	{0},
 };
 
@@ -759,7 +763,7 @@ const struct row keys_config[] = {
 			"([hooks.md](hooks.md))."},
 	{"lsp", ROW_ENTRIES, .home = KEY_KEPT, .max = LANGUAGE_SERVERS_MAX,
 	 .check = are_language_servers, .initial = "none",
-	 .description = "`{NAME: {command, files}}`: language servers, which are asked about the files that "
+	 .description = "`{NAME: {command, files, idle_s}}`: language servers, which are asked about the files that "
 			"an agent changes ([lsp.md](lsp.md)).",
 	 .rows = lsp_keys},
 	{"models", ROW_ENTRIES, .home = KEY_KEPT, .max = ENTRIES_MAX, .check = are_models,

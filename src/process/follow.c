@@ -709,8 +709,11 @@ static void take_ready(struct follow *follow, const struct pollfd slots[SLOT_COU
 	take_stream(follow, 1, slots[SLOT_ERROR].revents);
 	if (slots[SLOT_END].revents)
 		take_end(follow);
-	if (slots[SLOT_SIDE].revents)
+	if (slots[SLOT_SIDE].revents) {
 		run->side(run->context);
+		follow->heard = follow->heard || run->in_use;
+		run->in_use = false;
+	}
 	if (run->watch && slots[SLOT_WATCH].revents)
 		run->watch->ready(run->watch->context);
 	if (slots[SLOT_STOP].revents) {

@@ -106,6 +106,7 @@ struct program_run {
 	 */
 	int side_fd;
 	void (*side)(void *context);
+	bool in_use; /* set by `side`: quiet_s begins anew, as after output */
 	/* The program's end is expected before this time: stay awake until then */
 	int64_t stay_until_us;
 	int stop_fd; /* polled together with the output; -1: none */

@@ -38,7 +38,10 @@ static const struct row exec_params[] = {
 	{0},
 };
 
-/* The descriptor of a call that takes signals: one byte, the number, for each. */
+/*
+ * The descriptor of a call that takes signals: one byte, the number, for each. A 0 is no signal: the
+ * program is in use, and the time of `idle_s` begins anew.
+ */
 enum { FD_SIGNALS = STDERR_FILENO + 1 };
 
 /* The program that is followed, and the call that it works for. */
@@ -66,6 +69,8 @@ static void exec_signals(void *context)
 
 	if (read(exec->run.side_fd, &number, 1) != 1)
 		exec->run.side_fd = -1;
+	else if (number == 0)
+		exec->run.in_use = true;
 	else if (getpid() == 1)
 		(void)kill(-1, number);
 }
@@ -230,7 +235,8 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run->side = exec_signals;
 	run->context = &exec;
 	limit_watch_start(&limits, call, run);
-	run->quiet_s = 0; /* the tool does not see the program's output */
+	/* The tool does not see the program's output. */
+	run->quiet_s = value_number(value_member(call->carried, "idle_s"));
 	limits.unseen = true;
 	ok = ok && follow_program(run, &err);
 	pty_close(&pty);
@@ -248,6 +254,8 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 			 : run->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
 							    : RESULT_DONE;
 	limit_watch_tell(&limits, run, result);
+	if (run->ending == PROGRAM_QUIET)
+		value_set_boolean(tool_details(result), "idle", true);
 	program_run_fini(run);
 	arena_fini(&arena);
 	return result->status;

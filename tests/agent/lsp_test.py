@@ -222,6 +222,17 @@ def three_crashes_are_told_once(here):
 
 
 @place
+def a_server_that_is_not_used_is_ended(here):
+    here.put("a.txt", "fine\n")
+    config = {"lsp": {"fake": {"command": ["python3", "server.py"], "files": ["*.txt"], "idle_s": 1}},
+              "agents": {"default": {"write": ["."]}}}
+    told = here.run("", [edit("fine", "BAD x")], [wait_for("ended")], [ask("diagnostics")],
+                    [edit("BAD x", "BAD y")], config=config)
+    assert told == ["fake: a.txt:1:1: x", "fake: a.txt:1:1: y"], told
+    assert here.notices() == [] and here.answers() == ["error: a.txt:1:1: x\n"]
+
+
+@place
 def a_program_that_is_not_there_is_told_once(here):
     told = here.run(["/nowhere/clangd"], [write("BAD x\n")], [write("BAD y\n")])
     assert told == [], told

@@ -11,6 +11,7 @@ no client knows), refuses (answers every question with an error).
 import json
 import os
 import select
+import signal
 import sys
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "good"
@@ -128,7 +129,14 @@ def handle(message):
               "params": {"items": [{}, {}]}})
 
 
+def ended(*_):
+    with open("ended", "w", encoding="utf-8") as file:
+        file.write("by a signal\n")
+    os._exit(0)
+
+
 def main():
+    signal.signal(signal.SIGTERM, ended)
     if MODE == "mute":
         while sys.stdin.buffer.read(65536):
             pass

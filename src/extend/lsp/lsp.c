@@ -35,6 +35,7 @@ enum {
 };
 
 static const double question_timeout_s = 30;
+static const double idle_s = 600; /* unless the settings say otherwise */
 
 /* One file as a server knows it. */
 enum file_state {
@@ -74,7 +75,6 @@ struct serving {
 	struct lsp_server_options options;
 	struct known_file *files;
 	size_t file_count;
-	int64_t used_ms;
 	bool gone;         /* it has ended, and knows no file any more */
 	bool told_trouble; /* the person knows that it is off */
 };
@@ -383,7 +383,6 @@ static bool start(struct serving *serving)
 		return false;
 	if (serving->gone)
 		forget_files(serving);
-	serving->used_ms = clock_now_ms();
 	if (!lsp->session &&
 	    !lsp->options.open_cell(lsp->options.context, lsp->loop, &lsp->session, &err)) {
 		struct buf text;
@@ -724,31 +723,12 @@ static void end_asked(struct lsp *lsp)
 
 /* Steps. */
 
-static bool has_query(const struct serving *serving)
-{
-	const struct query *query = serving->lsp->queries;
-
-	while (query && query->serving != serving)
-		query = query->next;
-	return query != NULL;
-}
-
 static void step_serving(struct serving *serving, int64_t now, int64_t *due_ms)
 {
 	const enum lsp_state state = lsp_server_state(serving->server);
-	int64_t idle_ms = serving->used_ms + LSP_IDLE_MS;
 
 	if (serving->gone)
 		forget_files(serving);
-	if (state != LSP_READY && state != LSP_STARTING)
-		return;
-	if (now >= idle_ms && !has_query(serving)) {
-		lsp_server_stop(serving->server);
-		forget_files(serving);
-		return;
-	}
-	if (idle_ms > now && idle_ms < *due_ms)
-		*due_ms = idle_ms;
 	for (struct known_file *file = serving->files; file && state == LSP_READY;
 	     file = file->next) {
 		step_file(serving, file, now);
@@ -1077,12 +1057,15 @@ static struct serving *serving_new(struct lsp *lsp, const char *name,
 {
 	struct serving *serving = memory_alloc(sizeof(*serving));
 
+	const struct value *idle = value_member(settings, "idle_s");
+
 	serving->lsp = lsp;
 	serving->name = name;
 	serving->patterns = value_member(settings, "files");
 	serving->options = (struct lsp_server_options){
 		.name = name,
 		.command = value_member(settings, "command"),
+		.idle_s = idle ? value_number(idle) : idle_s,
 		.workspace = lsp->options.workspace,
 		.ready = ready,
 		.published = published,

@@ -3,7 +3,7 @@
  * files that the agent changes, and the tool `lsp` that asks them (docs/lsp.md).
  *
  * A server is started at the first change of a file that fits its patterns, in a cell with the
- * rights of the agent, and ended after LSP_IDLE_MS without use. Before a call that changes a file,
+ * rights of the agent, and ended after ten minutes without use. Before a call that changes a file,
  * the server gets the text that is there (agent_hooks); after all calls of an answer it gets the
  * new one (agent_options.diagnoses), and has LSP_WAIT_MS to say what is wrong. Told are errors
  * only, of files that were changed, of the version that was sent, and only those that were not
@@ -24,13 +24,12 @@ struct lsp;
 
 enum {
 	LSP_WAIT_MS = 1500,
-	LSP_IDLE_MS = 10 * 60 * 1000,
 	LSP_LINES_MAX = 10,
 	LSP_BYTES_MAX = 1500,
 };
 
 struct lsp_options {
-	const struct value *settings; /* {NAME: {command, files}}, checked by config.c */
+	const struct value *settings; /* {NAME: {command, files, idle_s}}, checked by config.c */
 	const char *workspace;        /* real, absolute */
 	/* Open the session in whose cell the servers run, on LOOP; called once. */
 	bool (*open_cell)(void *context, struct loop *loop, struct session **session,

@@ -46,8 +46,9 @@ struct lsp_server {
 	struct loop *loop;
 	struct running *running; /* the call that runs the program; NULL: none */
 	struct tool exec;        /* `exec`, as a tool that is in no table */
-	struct value *no_schema;
-	int given[3]; /* the program's ends of the pipes, until it has got them */
+	struct value *no_schema, *carried;
+	int given[4]; /* the program's ends of the pipes, until it has got them */
+	int pulse;    /* a byte in this pipe tells its worker that it is in use */
 	struct watch input, output, error;
 	struct timer late; /* the program does not answer `initialize` */
 	struct lsp_reader reader;
@@ -61,6 +62,12 @@ struct lsp_server {
 
 /* The program and its pipes. */
 
+static void give_up(struct lsp_server *server)
+{
+	for (size_t i = 0; i < sizeof(server->given) / sizeof(server->given[0]); i++)
+		fd_close(&server->given[i]);
+}
+
 static void close_pipes(struct lsp_server *server)
 {
 	struct watch *const watches[] = {&server->input, &server->output, &server->error};
@@ -68,8 +75,9 @@ static void close_pipes(struct lsp_server *server)
 	for (size_t i = 0; i < 3; i++) {
 		loop_remove(watches[i]);
 		fd_close(&watches[i]->fd);
-		fd_close(&server->given[i]);
 	}
+	give_up(server);
+	fd_close(&server->pulse);
 	loop_remove_timer(&server->late);
 	lsp_reader_clear(&server->reader);
 	buf_clear(&server->queue);
@@ -80,8 +88,7 @@ static void close_pipes(struct lsp_server *server)
 static void give_away(struct lsp_server *server)
 {
 	if (server->running && running_is_sent(server->running))
-		for (size_t i = 0; i < 3; i++)
-			fd_close(&server->given[i]);
+		give_up(server);
 }
 
 /* Answer all questions, which nobody else will. */
@@ -377,6 +384,14 @@ static void program_ended(void *context, struct running *running)
 
 	if (running != server->running || server->input.fd < 0)
 		return;
+	if (value_is_true(value_member(result->details, "idle"))) {
+		close_pipes(server);
+		server->state = LSP_OFF;
+		refuse_all(server, "The language server was ended.");
+		server->options.ended(server->options.owner,
+				      "The language server was ended.");
+		return;
+	}
 	drain(server);
 	buf_init(&why, SENTENCE_MAX / 2);
 	if (result->signal != 0)
@@ -393,7 +408,7 @@ static void program_ended(void *context, struct running *running)
 
 static bool open_pipes(struct lsp_server *server, struct err *err)
 {
-	int in[2], out[2], error[2];
+	int in[2], out[2], error[2], pulse[2];
 
 	if (!fd_pipe(in, err))
 		return false;
@@ -407,7 +422,12 @@ static bool open_pipes(struct lsp_server *server, struct err *err)
 		return false;
 	server->error.fd = error[0];
 	server->given[2] = error[1];
-	return fd_set_blocking(server->input.fd, false, err) &&
+	if (!fd_pipe(pulse, err))
+		return false;
+	server->given[3] = pulse[0];
+	server->pulse = pulse[1];
+	return fd_set_blocking(server->pulse, false, err) &&
+	       fd_set_blocking(server->input.fd, false, err) &&
 	       fd_set_blocking(server->output.fd, false, err) &&
 	       fd_set_blocking(server->error.fd, false, err);
 }
@@ -492,12 +512,15 @@ void lsp_server_start(struct lsp_server *server, struct session *session)
 	struct request request = {.tool = server->exec.name,
 				  .made = &server->exec,
 				  .arguments = arguments,
-				  .fd_count = 3,
+				  .fd_count = 4,
 				  .by_front = true,
 				  .quiet = true,
 				  .timeout_s = -1};
 	struct err err = {0};
 
+	/* A full pipe has told its worker already. */
+	if (server->pulse >= 0)
+		(void)!write(server->pulse, "", 1);
 	if (server->state != LSP_OFF)
 		return;
 	server->session = session;
@@ -546,13 +569,17 @@ struct lsp_server *lsp_server_new(const struct lsp_server_options *options)
 
 	server->options = *options;
 	server->no_schema = value_new_object();
+	server->carried = value_new_object();
+	value_set_real(server->carried, "idle_s", options->idle_s);
 	server->exec = (struct tool){.name = "language server",
 				     .schema = server->no_schema,
 				     .carrier = "exec",
+				     .carried = server->carried,
 				     .effects = EFFECT_RUNS,
 				     .internal = true};
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof(server->given) / sizeof(server->given[0]); i++)
 		server->given[i] = -1;
+	server->pulse = -1;
 	server->input = watches[0];
 	server->output = watches[1];
 	server->error = watches[2];
@@ -568,6 +595,7 @@ void lsp_server_free(struct lsp_server *server)
 {
 	lsp_server_stop(server);
 	value_free(server->no_schema);
+	value_free(server->carried);
 	lsp_reader_fini(&server->reader);
 	buf_fini(&server->queue);
 	buf_fini(&server->words);

@@ -3,7 +3,8 @@
  * to it and its end. What is said about files is the owner's (lsp.h).
  *
  * The program runs as those of MCP servers do (mcp/client/remotes.h): the internal tool `exec` has
- * it on pipes of the front, in a worker of its own. A program that ends, answers nothing when it
+ * it on pipes of the front, in a worker of its own, which ends it when it was not used for long,
+ * whatever the front waits for. A program that ends by itself, answers nothing when it
  * starts, or writes what cannot be read has crashed, and is started again at the next use; after
  * LSP_CRASHES_MAX crashes, or where the program cannot be started at all, it is off for good.
  */
@@ -34,6 +35,7 @@ enum lsp_state {
 struct lsp_server_options {
 	const char *name;
 	const struct value *command; /* the program and its arguments */
+	double idle_s; /* the program ends when it was not used for so long */
 	const char *workspace;
 	void (*ready)(void *owner);
 	/* The server has published findings about a file. */
@@ -51,8 +53,8 @@ struct lsp_server *lsp_server_new(const struct lsp_server_options *options);
 void lsp_server_free(struct lsp_server *server);
 
 /*
- * Start the program in the cell of SESSION, which lives until lsp_server_stop. Does nothing where it
- * runs, or is broken.
+ * The server is to be used: start its program in the cell of SESSION, which lives until
+ * lsp_server_stop, unless it runs. Its time without use begins anew.
  */
 void lsp_server_start(struct lsp_server *server, struct session *session);
 /* End the program, which is no crash. `ended` is not called. */
