@@ -178,7 +178,11 @@ class Screen:
 
     def resize(self, columns, rows):
         """As most terminals do: lines that were broken by width are broken anew. xterm and the
-        Linux console keep each row, and cut it."""
+        Linux console keep each row, and cut it. A window that loses height loses rows below the
+        cursor first."""
+        kept = max(self.row + 1, self.top() + rows)
+        del self.lines[kept:]
+        self.wrapped = {row for row in self.wrapped if row < kept - 1}
         if not self.rewraps:
             self.lines[self.top():] = [line[:columns] for line in self.lines[self.top():]]
             self.columns, self.rows = columns, rows

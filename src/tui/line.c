@@ -678,7 +678,7 @@ static size_t rows_before_cursor(size_t column, struct str row, size_t columns)
 	return column / columns;
 }
 
-/* Is nothing in ROW but blanks and colours? tmux 3.3a takes the cursor out of such a row. */
+/* Is nothing in ROW but blanks and colours? */
 static bool is_blank_row(struct str row)
 {
 	while (row.size > 0) {
@@ -710,9 +710,9 @@ void line_frame_erase(const struct line_frame *shown, size_t columns,
 	}
 	if (!str_next_line(&rest, &row))
 		row = STR("");
-	if (reflow == TERM_REFLOWS)
+	if (reflow >= TERM_REFLOWS_BUT_BLANK)
 		above += rows_before_cursor(shown->column, row, columns);
-	if (reflow == TERM_REFLOWS && above > 0 && is_blank_row(row))
+	if (reflow == TERM_REFLOWS_BUT_BLANK && above > 0 && is_blank_row(row))
 		above--;
 	move(out, above, 0);
 	(void)buf_adds(out, "\r\x1b[J");

@@ -52,11 +52,11 @@ struct live {
 	struct screen_options look;
 	pthread_mutex_t lock;
 	bool on;
-	unsigned hidden;  /* so many have taken the region off the terminal */
-	size_t columns;   /* of the window, when the region was drawn */
-	int gone;         /* errno of a failed write */
-	struct buf open;  /* printed, but its line has no end yet */
-	struct buf draft; /* of a line that is printed later, in its final form */
+	unsigned hidden;       /* so many have taken the region off the terminal */
+	struct pty_size drawn; /* the window in which the region was drawn */
+	int gone;              /* errno of a failed write */
+	struct buf open;       /* printed, but its line has no end yet */
+	struct buf draft;      /* of a line that is printed later, in its final form */
 	struct buf status, waiting, work;
 	struct footer footer;
 	struct line_frame typed; /* the rows of the editor … */
@@ -162,6 +162,17 @@ static size_t rows_most(size_t rows)
 	return most < LIVE_ROWS_MAX ? most : LIVE_ROWS_MAX;
 }
 
+/*
+ * Has the window another size than the region was drawn for? Then rows of the region may have been
+ * broken, and a window that lost height may have lost those below the cursor.
+ */
+static bool is_other_window(const struct live *live)
+{
+	const struct pty_size size = window();
+
+	return live->drawn.columns != size.columns || live->drawn.rows != size.rows;
+}
+
 /* Append TEXT with blanks in place of its tabs, whose width nobody could tell later. */
 static void add_without_tabs(struct str text, struct buf *out)
 {
@@ -256,10 +267,11 @@ static void add_footer(const struct live *live, size_t columns, struct buf *rows
 static void compose(struct live *live)
 {
 	const struct pty_size size = window();
-	/* In a window of another width they are broken anew, which only live_resized can. */
-	const bool fits = live->typed_columns == size.columns;
-	const size_t typed = fits ? text_count_lines(buf_str(&live->typed.rows)) : 0;
 	const size_t most = rows_most(size.rows);
+	const size_t broken = text_count_lines(buf_str(&live->typed.rows));
+	/* In another window they are broken anew, which only live_resized can. */
+	const bool fits = live->typed_columns == size.columns && broken <= most;
+	const size_t typed = fits ? broken : 0;
 	size_t left = most > typed ? most - typed : 0, above = 0;
 	struct line_frame *wanted = &live->wanted;
 	const struct str open = buf_str(live->open.size > 0 ? &live->open : &live->draft);
@@ -345,11 +357,17 @@ static bool is_shown(const struct live *live)
 	return live->on && live->hidden == 0;
 }
 
-/* Append to OUT what takes the region off the terminal. */
+/*
+ * Append to OUT what takes the region off the terminal. In the window that it was drawn for, its rows
+ * are where they were.
+ */
 static void erase(struct live *live, struct buf *out)
 {
+	const bool stands = !live->resized && !is_other_window(live);
+
 	if (live->shown.rows.size > 0)
-		line_frame_erase(&live->shown, window().columns, live->look.reflow, out);
+		line_frame_erase(&live->shown, window().columns,
+				 stands ? TERM_CUTS : live->look.reflow, out);
 	forget(live);
 }
 
@@ -369,13 +387,13 @@ static size_t count_different(struct str a, struct str b)
 /* Append to OUT what makes the terminal show the region as it is to be. Returns the rows. */
 static size_t change(struct live *live, struct buf *out)
 {
-	/* The window has another width, and its signal is still on the way. */
-	if (live->resized || live->columns != window().columns)
+	/* The signal of another size may still be on the way. */
+	if (live->resized || is_other_window(live))
 		erase(live, out);
 	live->resized = false;
 	const struct line_frame before = live->shown;
 	compose(live);
-	live->columns = window().columns;
+	live->drawn = window();
 	if (before.row == live->wanted.row && before.column == live->wanted.column &&
 	    str_equal(buf_str(&before.rows), buf_str(&live->wanted.rows)))
 		return 0;
@@ -401,7 +419,7 @@ static bool is_insertable(const struct live *live, struct str whole, size_t *cou
 		if (paint_width_of_row(row, &certain) >= size.columns || !certain)
 			return false;
 	}
-	return there > 0 && *count + there + 1 <= size.rows && live->columns == size.columns;
+	return there > 0 && *count + there + 1 <= size.rows;
 }
 
 /* Append to OUT what prints the COUNT rows WHOLE above the region. */
@@ -460,7 +478,8 @@ static size_t print_above(struct live *live, struct str text, struct buf *out)
 		(void)buf_addstr(&whole, str_part(text, 0, end));
 		(void)buf_end_line(&whole);
 		buf_clear(&live->open);
-		if (!live->resized && is_insertable(live, buf_str(&whole), &count)) {
+		if (!live->resized && !is_other_window(live) &&
+		    is_insertable(live, buf_str(&whole), &count)) {
 			insert(live, buf_str(&whole), count, out);
 		} else {
 			erase(live, out);
@@ -517,7 +536,7 @@ static int64_t time_to_frame(struct live *live)
 	const int64_t now_ms = clock_now_ms();
 	int64_t at_ms = live->drawn_ms + live->frame_ms;
 
-	if (live->columns != window().columns && !live->resized) {
+	if (is_other_window(live) && !live->resized) {
 		live->resized = true;
 		live->sized_ms = now_ms;
 	}
@@ -712,7 +731,7 @@ void live_start(struct live *live)
 	start_thread(live);
 	live->on = true;
 	live->hidden = 0;
-	live->columns = window().columns;
+	live->drawn = window();
 	live->resized = false;
 	forget(live);
 	draw_soon(live);

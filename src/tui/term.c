@@ -49,7 +49,7 @@ static const struct {
 	{"rio", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_BELL},
 	{"rxvt", TERM_CUTS, false, TERM_NOTICE_777},
 	{"screen", TERM_CUTS, false, TERM_NOTICE_BELL},
-	{"tmux", TERM_REFLOWS, false, TERM_NOTICE_BELL},
+	{"tmux", TERM_REFLOWS_BUT_BLANK, false, TERM_NOTICE_BELL},
 	{"vscode", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_BELL},
 	{"vte", TERM_REFLOWS, true, TERM_NOTICE_BELL},
 	{"warpterminal", TERM_REFLOWS_OTHERS, false, TERM_NOTICE_BELL},
@@ -60,7 +60,7 @@ static const struct {
 	{"xterm.js", TERM_REFLOWS_OTHERS, true, TERM_NOTICE_BELL},
 	{"xterm(", TERM_CUTS, false,
 	 TERM_NOTICE_BELL}, /* TERM=xterm says nothing: many call themselves so */
-	{"zellij", TERM_REFLOWS, false, TERM_NOTICE_BELL},
+	{"zellij", TERM_REFLOWS_BUT_BLANK, false, TERM_NOTICE_BELL},
 };
 
 /* Variables of one terminal each, and what it does with long rows. */
@@ -68,11 +68,9 @@ static const struct {
 	const char *name;
 	enum term_reflow reflow;
 } own_variables[] = {
-	{"ALACRITTY_WINDOW_ID", TERM_REFLOWS},
-	{"KONSOLE_VERSION", TERM_REFLOWS_OTHERS},
-	{"VTE_VERSION", TERM_REFLOWS},
-	{"WT_SESSION", TERM_REFLOWS_OTHERS},
-	{"ZELLIJ", TERM_REFLOWS},
+	{"ALACRITTY_WINDOW_ID", TERM_REFLOWS}, {"KONSOLE_VERSION", TERM_REFLOWS_OTHERS},
+	{"VTE_VERSION", TERM_REFLOWS},         {"WT_SESSION", TERM_REFLOWS_OTHERS},
+	{"ZELLIJ", TERM_REFLOWS_BUT_BLANK},
 };
 
 /* Is the variable NAME set, and neither empty nor "0"? */

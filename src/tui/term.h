@@ -37,6 +37,8 @@ enum term_reflow {
 	TERM_CUTS, /* each stays one row */
 	/* they are broken anew, but for the row of the cursor: xterm.js leaves it to the program */
 	TERM_REFLOWS_OTHERS,
+	/* all are; but tmux 3.3a takes the cursor out of a row that has nothing but blanks */
+	TERM_REFLOWS_BUT_BLANK,
 	TERM_REFLOWS, /* all are broken anew */
 };
 

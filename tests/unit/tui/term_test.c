@@ -200,11 +200,11 @@ static void the_environment_is_believed_until_the_terminal_speaks(void **state)
 	} rows[] = {
 		{"TERM", "xterm-256color", TERM_CUTS},
 		{"TERM", "xterm-kitty", TERM_REFLOWS_OTHERS},
-		{"TERM", "tmux-256color", TERM_REFLOWS},
+		{"TERM", "tmux-256color", TERM_REFLOWS_BUT_BLANK},
 		{"TERM", "screen-256color", TERM_CUTS},
 		{"TERM", "linux", TERM_CUTS},
 		{"TERM", "rxvt-unicode", TERM_CUTS},
-		{"TMUX", "/tmp/tmux-0/default,1,0", TERM_REFLOWS},
+		{"TMUX", "/tmp/tmux-0/default,1,0", TERM_REFLOWS_BUT_BLANK},
 		{"VTE_VERSION", "7000", TERM_REFLOWS},
 		{"TERM_PROGRAM", "iTerm.app", TERM_REFLOWS_OTHERS},
 		{"TERM_PROGRAM", "strange", TERM_CUTS},
