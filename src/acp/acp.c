@@ -1010,6 +1010,8 @@ static bool find_stored(struct acp *acp, const char *id, const char *real,
 		/* A session that began without a model goes on with the one that there is now. */
 		if (found.model != NULL && strcmp(found.model, "replay") != 0)
 			value_set_text(request, "model", found.model);
+		if (found.mode != NULL)
+			value_set_text(request, "mode", found.mode);
 		fine = true;
 	}
 	journal_found_fini(&found);

@@ -36,6 +36,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,7 +231,17 @@ void chat_taken(void *context, struct setup *setup, bool used)
 
 void chat_pauses(void *context)
 {
-	facts_show(context);
+	struct chat *chat = context;
+	const int wanted = atomic_exchange(&chat->wanted_mode, CHAT_NO_MODE);
+
+	if (wanted != CHAT_NO_MODE && wanted != (int)chat->setup->mode) {
+		/* A refusal is printed past the rows that change. */
+		live_hide(console_live(chat->console));
+		(void)talk_set_mode(chat->talk, (enum policy_mode)wanted);
+		live_show(console_live(chat->console));
+	}
+	atomic_store(&chat->mode, (int)chat->setup->mode);
+	facts_show(chat);
 }
 
 /*
@@ -366,6 +377,12 @@ static void run_agent(struct chat *chat, const char *argument)
 	chat_each_agent(chat, add_name, chat);
 }
 
+/* The mode behind MODE, in the order in which a key goes round. */
+static enum policy_mode mode_behind(enum policy_mode mode)
+{
+	return mode == MODE_PLAN ? MODE_AUTO : (enum policy_mode)(mode + 1);
+}
+
 /* The argument of /mode that goes round, for a key. */
 #define NEXT_MODE "next"
 
@@ -374,9 +391,7 @@ static void run_mode(struct chat *chat, const char *argument)
 	enum policy_mode mode = chat->setup->mode;
 
 	if (strcmp(argument, NEXT_MODE) == 0) {
-		(void)talk_set_mode(chat->talk, mode == MODE_PLAN
-							? MODE_AUTO
-							: (enum policy_mode)(mode + 1));
+		(void)talk_set_mode(chat->talk, mode_behind(mode));
 		return;
 	}
 	if (policy_mode_parse(argument, &mode)) {
@@ -1176,6 +1191,24 @@ static const struct {
 	{LINE_TASKS, "tasks", ""},
 };
 
+/* Want the mode behind the one that is wanted already, from the next request on. */
+static void want_next_mode(struct chat *chat)
+{
+	const int now = atomic_load(&chat->mode), before = atomic_load(&chat->wanted_mode);
+	const enum policy_mode next =
+		mode_behind((enum policy_mode)(before != CHAT_NO_MODE ? before : now));
+	struct buf hint;
+
+	atomic_store(&chat->wanted_mode, (int)next);
+	buf_init(&hint, SENTENCE_MAX);
+	(void)buf_addf(&hint,
+		       (int)next == now ? "mode %s goes on" : "mode %s after these calls",
+		       policy_modes[next].name);
+	line_set_hint(&chat->line, hint.data);
+	atomic_store(&chat->hinted, true);
+	buf_fini(&hint);
+}
+
 /*
  * ACTION while something runs, on the thread of the console, which holds the line. False: it
  * has to wait.
@@ -1183,6 +1216,9 @@ static const struct {
 static bool act_meanwhile(struct chat *chat, enum line_result action)
 {
 	switch (action) {
+	case LINE_MODE:
+		want_next_mode(chat);
+		return true;
 	case LINE_VIEWER:
 		line_set_hint(&chat->line, screen_toggle_tail(chat->screen)
 						   ? "half the window for what a call prints"
@@ -1214,7 +1250,7 @@ bool chat_act(void *context, enum line_result action, bool runs)
 	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
 	commands[i].run(chat, argument);
 	show(chat);
-	facts_show(chat);
+	chat_pauses(chat);
 	return true;
 }
 

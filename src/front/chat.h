@@ -20,9 +20,12 @@
 #include "tui/line.h"
 #include "tui/paint.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct mentions;
+
+enum { CHAT_NO_MODE = -1 };
 
 struct chat {
 	const struct options *options; /* of the verb, or `went_on` */
@@ -33,6 +36,12 @@ struct chat {
 	struct console *console;
 	struct screen *screen; /* of the talk */
 	struct mentions *mentions;
+	/*
+	 * Of enum policy_mode, for the thread of the keys: the present one, and the one that the person
+	 * wants from the next request on; CHAT_NO_MODE: none.
+	 */
+	_Atomic int mode, wanted_mode;
+	atomic_bool hinted; /* the row below the line tells of the wanted one */
 	bool may_list; /* this thread types: names of files may be asked for (mentions.h) */
 	bool moves_cursor; /* the terminal obeys sequences */
 	char *prompt;      /* that a command wants sent; or NULL */
@@ -66,7 +75,10 @@ void chat_hint(void *context, struct str before, struct buf *out);
 /* For talk_options: other hands for MODE, which the talk has taken when USED. */
 struct setup *chat_remake(void *context, enum policy_mode mode);
 void chat_taken(void *context, struct setup *setup, bool used);
-/* For talk_options: a request follows. */
+/*
+ * Nothing runs: go over to the mode that the person has asked for meanwhile, and show what is
+ * now. For talk_options, and before a line is read. CONTEXT: the chat.
+ */
 void chat_pauses(void *context);
 
 /*

@@ -677,7 +677,7 @@ static bool take_options(struct editor *editor, struct err *err)
 {
 	const struct value *list = value_member(editor->request, "words");
 	const char **words = memory_array(value_count(list) + 1, sizeof(*words));
-	static const char *const stored[] = {"agent", "model"};
+	static const char *const stored[] = {"agent", "model", "mode"};
 	bool fine;
 
 	for (size_t i = 0; i < value_count(list); i++)

@@ -174,6 +174,8 @@ bool setup_resume(const struct options *options, const char *name, struct option
 	/* A session that began without a model goes on with the one that there is now, if any. */
 	if (found->model == NULL || strcmp(found->model, "replay") != 0)
 		options_fill(filled, "model", found->model);
+	if (found->mode != NULL)
+		options_fill(filled, "mode", found->mode);
 	return true;
 }
 

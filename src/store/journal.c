@@ -489,6 +489,7 @@ void journal_found_fini(struct journal_found *found)
 	free(found->agent);
 	free(found->model);
 	free(found->parent);
+	free(found->mode);
 	*found = (struct journal_found){0};
 }
 
@@ -522,6 +523,27 @@ static bool find_one(void *context, const struct journal_session *session)
 	return !finding->newest && finding->count < 2;
 }
 
+static bool find_mode(struct journal *journal, struct journal_found *found, struct err *err)
+{
+	struct statement *statement;
+	bool row = false;
+
+	if (!statement_begin(journal->database,
+			     "SELECT json_extract(json, '$.mode') FROM event"
+			     " WHERE session = (SELECT key FROM session WHERE id = ?)"
+			     " AND kind = 'mode_changed' AND json_valid(json)"
+			     " ORDER BY number DESC LIMIT 1",
+			     &statement, err))
+		return err_while(err, "reading the mode of session %s", found->id);
+	statement_bind_text(statement, 1, str_of(found->id));
+	const bool ok = statement_step(statement, &row, err);
+
+	if (ok && row && statement_text(statement, 0).size > 0)
+		found->mode = memory_copy_str(statement_text(statement, 0));
+	statement_end(statement);
+	return ok || err_while(err, "reading the mode of session %s", found->id);
+}
+
 bool journal_find(struct journal *journal, const char *name, const char *workspace,
 		  struct journal_found *found, struct err *err)
 {
@@ -537,7 +559,7 @@ bool journal_find(struct journal *journal, const char *name, const char *workspa
 	    !journal_list(journal, SIZE_MAX, find_one, &finding, err))
 		return false;
 	if (finding.count == 1)
-		return true;
+		return find_mode(journal, found, err);
 	if (finding.count > 1)
 		return err_set(err, ENOTUNIQ,
 			       "more than one session begins with \"%.40s\"; see: glovebox "

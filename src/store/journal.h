@@ -85,6 +85,7 @@ struct journal_found {
 	char id[JOURNAL_ID + 1];
 	char *workspace, *agent, *model;
 	char *parent; /* the session that delegated to it, or NULL */
+	char *mode;   /* that it went over to last (EVENT_MODE_CHANGED), or NULL */
 	int64_t events;
 };
 /*

@@ -13,7 +13,7 @@ import tempfile
 sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap  # noqa: E402
-from chat import GLOVEBOX, MODEL_SERVER, Chat  # noqa: E402
+from chat import GLOVEBOX, MODEL_SERVER, WAITS, Chat, told  # noqa: E402
 
 WRITES = {"name": "writes", "turns": [
     {"calls": [{"tool": "write_file", "arguments": {"path": "one.txt", "content": "one\n"}}]},
@@ -156,6 +156,35 @@ def the_end_of_what_a_call_prints_is_shown_while_it_runs():
         tty.prompt()
         # Afterwards the call stands there once.
         assert tty.screen.text().count("\n  line 40\n") == 1, tty.screen.text()
+        tty.leave()
+
+
+@tap.case
+def another_mode_is_chosen_while_it_works():
+    with Chat(WAITS, config={"footer": ["mode"]}) as tty:
+        tty.type(b"go\r")
+        tty.shows("bash until test")
+        tty.type(b"\x1b[Z")
+        tty.shows("mode ask after these calls")
+        tty.type(b"\x1b[Z")
+        tty.shows("mode plan after these calls")
+        footer_below_hint = tty.screen.text().rstrip().rpartition("\n")[2]
+        assert footer_below_hint == "  auto", tty.screen.text()
+        open(os.path.join(tty.work, "end"), "w", encoding="utf-8").close()
+        tty.shows("Still here.")
+        footer(tty, "  plan")
+        changed = told(tty, "mode_changed", "message")
+        assert [event.get("mode") for event in changed] == [None, "plan", None], changed
+        # The next process goes on in it.
+        tty.leave()
+        tty.argv = (GLOVEBOX, "chat", "--model", "replay:r.json", "--config", "config.json", "--resume", "last")
+        tty.run_again()
+        footer(tty, "  plan")
+        # What the person says goes before the record.
+        tty.leave()
+        tty.argv += ("--mode", "ask")
+        tty.run_again()
+        footer(tty, "  ask")
         tty.leave()
 
 

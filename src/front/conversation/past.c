@@ -147,6 +147,7 @@ static bool fill_options(const struct chat *chat, const char *id, struct options
 	options_set(&bare, "workspace", NULL);
 	options_set(&bare, "agent", NULL);
 	options_set(&bare, "model", NULL);
+	options_set(&bare, "mode", NULL);
 	if (!setup_resume(&bare, id, options, found, err))
 		return false;
 	return strcmp(found->id, talk_session_id(chat->talk)) != 0 ||

@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "front/chat.h"
 #include "front/conversation/aside.h"
-#include "front/conversation/facts.h"
 #include "front/conversation/mentions.h"
 #include "front/extend/invoke.h"
 #include "front/output/appearance.h"
@@ -32,6 +31,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -497,7 +497,9 @@ static enum console_answer read_line(struct chat *chat)
 {
 	enum console_answer answer;
 
-	facts_show(chat);
+	chat_pauses(chat);
+	if (atomic_exchange(&chat->hinted, false))
+		line_set_hint(&chat->line, "");
 	chat->may_list = true;
 	answer = console_read(chat->console, &chat->line, mentions_wake_fd(chat->mentions));
 	chat->may_list = false;
@@ -586,7 +588,7 @@ static int open_talk(struct chat *chat, const char *resume)
 
 static int converse(const struct options *options, const char *resume)
 {
-	struct chat chat = {.options = options};
+	struct chat chat = {.options = options, .wanted_mode = CHAT_NO_MODE};
 	struct err err = {0};
 
 	appearance_prepare(options);
