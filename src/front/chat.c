@@ -1215,9 +1215,15 @@ static void want_next_mode(struct chat *chat)
  */
 static bool act_meanwhile(struct chat *chat, enum line_result action)
 {
+	bool all;
+
 	switch (action) {
 	case LINE_MODE:
 		want_next_mode(chat);
+		return true;
+	case LINE_TASKS:
+		if (screen_toggle_tasks(chat->screen, &all) == 0)
+			line_set_hint(&chat->line, "the agent has noted no tasks");
 		return true;
 	case LINE_VIEWER:
 		line_set_hint(&chat->line, screen_toggle_tail(chat->screen)

@@ -1568,6 +1568,18 @@ bool screen_toggle_tail(struct screen *screen)
 	return large;
 }
 
+size_t screen_toggle_tasks(struct screen *screen, bool *all)
+{
+	size_t count;
+
+	(void)pthread_mutex_lock(&screen->lock);
+	*all = screen->work.all_tasks = !screen->work.all_tasks;
+	count = value_count(screen->work.tasks);
+	screen_show_activity(screen);
+	(void)pthread_mutex_unlock(&screen->lock);
+	return count;
+}
+
 void screen_set_live(struct screen *screen, struct live *live)
 {
 	screen->live = live;

@@ -79,6 +79,8 @@ void screen_rest(struct screen *screen);
  * less again. Returns whether it is more now.
  */
 bool screen_toggle_tail(struct screen *screen);
+/* The same for the agent's tasks: *ALL of them, or their number. Returns how many there are. */
+size_t screen_toggle_tasks(struct screen *screen, bool *all);
 
 /*
  * Another module is going to write between turns: print a blank line now, and none before

@@ -188,4 +188,27 @@ def another_mode_is_chosen_while_it_works():
         tty.leave()
 
 
+TASKS = {"name": "tasks", "turns": [
+    {"calls": [{"tool": "todo", "arguments": {"items": [
+        {"text": "look", "state": "done"}, {"text": "write", "state": "active"}, {"text": "tell"}]}}]},
+    *WAITS["turns"]]}
+
+
+@tap.case
+def all_tasks_are_shown_and_hidden_while_it_works():
+    with Chat(TASKS) as tty:
+        tty.type(b"go\r")
+        tty.shows("tasks: 1 of 3 · now: write")
+        tty.type(b"\x14")
+        shown = "\ntasks: 1 of 3\n  [x] look\n  [>] write\n  [ ] tell\n"
+        tty.wait_until(lambda: shown in tty.screen.text(), "all tasks")
+        tty.type(b"\x14")
+        tty.shows("tasks: 1 of 3 · now: write")
+        assert shown not in tty.screen.text(), tty.screen.text()
+        open(os.path.join(tty.work, "end"), "w", encoding="utf-8").close()
+        tty.shows("Still here.")
+        tty.prompt()
+        tty.leave()
+
+
 tap.play()

@@ -2,6 +2,7 @@
 
 #include "tui/region/work.h"
 
+#include "agent/tools/todo.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
@@ -183,8 +184,37 @@ static bool is_in(const struct value *task, const char *state)
 	return str_is(value_str(value_member(task, "state")), state);
 }
 
+/* A row for each task; of many, for those around the first one that is not done. */
+static void print_each_task(const struct value *tasks, struct buf *rows)
+{
+	const size_t count = value_count(tasks);
+	size_t at = 0, first;
+	struct str rest, row;
+	struct buf all;
+
+	while (at < count && is_in(value_item(tasks, at), "done"))
+		at++;
+	first = at > WORK_TASKS_MAX / 2 ? at - WORK_TASKS_MAX / 2 : 0;
+	if (count > WORK_TASKS_MAX && first > count - WORK_TASKS_MAX)
+		first = count - WORK_TASKS_MAX;
+	if (count <= WORK_TASKS_MAX)
+		first = 0;
+	buf_init(&all, PAINT_MAX);
+	todo_print(tasks, &all);
+	rest = buf_str(&all);
+	for (size_t i = 0; str_next_line(&rest, &row) && i < first + WORK_TASKS_MAX; i++) {
+		if (i < first)
+			continue;
+		(void)buf_adds(rows, "  ");
+		paint_clean(row, rows);
+		(void)buf_addc(rows, '\n');
+	}
+	buf_fini(&all);
+}
+
 /* "tasks: 2 of 5 · now: write the test"; nothing when all are done. */
-static void print_tasks(const struct value *tasks, const char *dot, struct buf *rows)
+static void print_tasks(const struct value *tasks, bool all, const char *dot,
+			struct buf *rows)
 {
 	const size_t count = value_count(tasks);
 	const char *now = NULL;
@@ -197,14 +227,16 @@ static void print_tasks(const struct value *tasks, const char *dot, struct buf *
 		if (is_in(task, "active"))
 			now = value_text(value_member(task, "text"));
 	}
-	if (done == count)
+	if (count == 0 || (done == count && !all))
 		return;
 	(void)buf_addf(rows, "tasks: %zu of %zu", done, count);
-	if (now != NULL) {
+	if (now != NULL && !all) {
 		(void)buf_adds(rows, dot);
 		add_part("now: ", now, rows);
 	}
 	(void)buf_addc(rows, '\n');
+	if (all)
+		print_each_task(tasks, rows);
 }
 
 void work_print(const struct work *work, int64_t now_ms, bool unicode, struct buf *rows)
@@ -218,5 +250,5 @@ void work_print(const struct work *work, int64_t now_ms, bool unicode, struct bu
 	}
 	if (count > WORK_AGENTS_MAX)
 		(void)buf_addf(rows, "and %zu more agents\n", count - WORK_AGENTS_MAX);
-	print_tasks(work->tasks, dot, rows);
+	print_tasks(work->tasks, work->all_tasks, dot, rows);
 }

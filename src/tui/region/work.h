@@ -14,6 +14,8 @@
 
 /* Delegates that have a row; of more the number is told. */
 enum { WORK_AGENTS_MAX = 8 };
+/* Tasks that have a row when all are asked for: those around the first one that is not done. */
+enum { WORK_TASKS_MAX = 8 };
 
 struct work_agent {
 	char *session, *call; /* its own session, and the call of its caller */
@@ -26,6 +28,7 @@ struct work_agent {
 struct work {
 	struct work_agent *agents; /* in the order in which they began */
 	struct value *tasks;       /* the newest list (agent/tools/todo.h), or NULL */
+	bool all_tasks;            /* have a row, and not their number alone */
 };
 
 void work_fini(struct work *work);

@@ -92,12 +92,54 @@ static void tasks_are_counted_until_all_are_done(void **state)
 	work_fini(&work);
 }
 
+/* WORK has COUNT tasks, of which DONE are done. */
+static void has_tasks(struct work *work, size_t count, size_t done)
+{
+	struct buf json;
+
+	buf_init(&json, 1 << 16);
+	(void)buf_adds(&json,
+		       "{\"event\":\"tool_ended\",\"call\":\"c\",\"details\":{\"todo\":[");
+	for (size_t i = 0; i < count; i++)
+		(void)buf_addf(&json, "%s{\"text\":\"%zu\",\"state\":\"%s\"}",
+			       i > 0 ? "," : "", i,
+			       i < done    ? "done"
+			       : i == done ? "active"
+					   : "pending");
+	(void)buf_adds(&json, "]}}");
+	take(work, json.data, 0);
+	buf_fini(&json);
+}
+
+static void all_tasks_have_rows_when_they_are_wanted(void **state)
+{
+	struct work work = {.all_tasks = true};
+
+	(void)state;
+	shows(&work, 0, "");
+	has_tasks(&work, 3, 1);
+	shows(&work, 0, "tasks: 1 of 3\n  [x] 0\n  [>] 1\n  [ ] 2\n");
+	has_tasks(&work, 2, 2);
+	shows(&work, 0, "tasks: 2 of 2\n  [x] 0\n  [x] 1\n");
+	/* Of many those around the present one. */
+	has_tasks(&work, 20, 10);
+	shows(&work, 0,
+	      "tasks: 10 of 20\n  [x] 6\n  [x] 7\n  [x] 8\n  [x] 9\n  [>] 10\n  [ ] 11\n"
+	      "  [ ] 12\n  [ ] 13\n");
+	has_tasks(&work, 9, 8);
+	shows(&work, 0,
+	      "tasks: 8 of 9\n  [x] 1\n  [x] 2\n  [x] 3\n  [x] 4\n  [x] 5\n  [x] 6\n"
+	      "  [x] 7\n  [>] 8\n");
+	work_fini(&work);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_agent_has_a_row_until_it_ends),
 		cmocka_unit_test(an_agent_goes_with_its_call_and_with_the_turn),
 		cmocka_unit_test(tasks_are_counted_until_all_are_done),
+		cmocka_unit_test(all_tasks_have_rows_when_they_are_wanted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
