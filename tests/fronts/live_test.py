@@ -373,7 +373,7 @@ class Conversation:
         while above > 0 and REGION.match(rows[above - 1]) and not PRINTED.search(rows[above - 1]):
             above -= 1
         below = row
-        while below + 1 < len(rows) and REGION.match(rows[below + 1]):
+        while below + 1 < len(rows) and rows[below + 1].strip() and REGION.match(rows[below + 1]):
             below += 1
         while below > row and not rows[below].strip():  # pyte fills the window with blanks
             below -= 1
