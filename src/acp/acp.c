@@ -59,8 +59,12 @@ enum {
 	CODE_CANCELLED = -32800,
 };
 
-/* The one way to "log in": set a key or start a server, and ask again. */
-static const char login_method[] = "environment";
+/*
+ * The ways to "log in". A client without a terminal has one: set a key or start a server,
+ * and ask again.
+ */
+static const char environment_method[] = "environment";
+static const char terminal_method[] = "login";
 
 enum request_kind {
 	REQUEST_NEW = 1,
@@ -129,7 +133,7 @@ struct acp {
 	int64_t until_ms; /* when the end is not waited for any longer; CLOCK_NEVER: it serves */
 	struct journal *journal;
 	bool initialized;
-	bool reads_buffers, notices, compactions; /* what the client can do */
+	bool reads_buffers, notices, compactions, terminal_login; /* what the client can do */
 };
 
 /* Messages to the client. */
@@ -873,6 +877,7 @@ static struct value *capabilities_now(void)
 						  "additionalDirectories"};
 	struct value *made = value_new_object(), *prompts = value_new_object();
 	struct value *servers = value_new_object(), *sessions = value_new_object();
+	struct value *logins = value_new_object();
 
 	value_set_boolean(prompts, "image", true);
 	value_set_boolean(prompts, "audio", false);
@@ -885,20 +890,37 @@ static struct value *capabilities_now(void)
 	value_set(made, "promptCapabilities", prompts);
 	value_set(made, "mcpCapabilities", servers);
 	value_set(made, "sessionCapabilities", sessions);
+	value_set(logins, "logout", value_new_object());
+	value_set(made, "auth", logins);
 	return made;
 }
 
-static struct value *login_methods(void)
+/* A method with `terminal` may only be offered to a client that said so. */
+static struct value *login_methods(const struct acp *acp)
 {
 	struct value *made = value_new_array(), *method = value_new_object();
+	struct value *words = value_new_array();
 
-	value_set_text(method, "id", login_method);
-	value_set_text(method, "name", "A model of the environment");
-	value_set_text(method, "description",
-		       "Set GLOVEBOX_MODEL, and the key of its service or GLOVEBOX_BASE_URL, "
-		       "where the editor starts glovebox acp, or name the model in the "
-		       "configuration; glovebox models lists what can be asked.");
 	value_append(made, method);
+	value_append(words, value_new_text("login"));
+	if (acp->terminal_login) {
+		value_set_text(method, "id", terminal_method);
+		value_set_text(method, "type", "terminal");
+		value_set_text(method, "name", "Set up a model");
+		value_set_text(method, "description",
+			       "Asks for a service, its key and a model, and keeps them.");
+		value_set(method, "args", words);
+		return made;
+	}
+	value_free(words);
+	value_set_text(method, "id", environment_method);
+	value_set_text(method, "name", "A model of the environment");
+	value_set_text(
+		method, "description",
+		"Run glovebox login in a terminal, or set GLOVEBOX_MODEL, and the key of "
+		"its service or GLOVEBOX_BASE_URL, where the editor starts glovebox acp, "
+		"or name the model in the configuration; glovebox models lists what can "
+		"be asked.");
 	return made;
 }
 
@@ -915,6 +937,8 @@ static void take_initialize(struct acp *acp, const struct mcp_message *message)
 	acp->initialized = true;
 	acp->reads_buffers =
 		value_is_true(value_member(value_member(can, "fs"), "readTextFile"));
+	acp->terminal_login =
+		value_is_true(value_member(value_member(can, "auth"), "terminal"));
 	acp->notices = has_marker(can, "session", "notices");
 	acp->compactions = has_marker(can, "session", "compaction");
 	result = value_new_object();
@@ -925,21 +949,35 @@ static void take_initialize(struct acp *acp, const struct mcp_message *message)
 	value_set_integer(result, "protocolVersion", PROTOCOL_VERSION);
 	value_set(result, "agentInfo", info);
 	value_set(result, "agentCapabilities", capabilities_now());
-	value_set(result, "authMethods", login_methods());
+	value_set(result, "authMethods", login_methods(acp));
 	answer(acp, message->id, result);
 }
 
-/* Each session looks for a model when it is opened, so there is nothing to do. */
+/* Each session looks for keys when it is opened: only say whether it would find one. */
 static void take_authenticate(struct acp *acp, const struct mcp_message *message)
 {
+	const char *offered = acp->terminal_login ? terminal_method : environment_method;
 	const struct str method = value_str(value_member(message->params, "methodId"));
+	struct err err = {0};
 
-	if (!str_is(method, login_method))
+	if (!str_is(method, offered))
 		refuse(acp, message->id, MCP_CODE_PARAMS,
 		       "There is no method \"%.64s\" here; there is \"%s\".",
-		       method.data != NULL ? method.data : "", login_method);
+		       method.data != NULL ? method.data : "", offered);
+	else if (!acp->options.ready(acp->options.context, &err))
+		refuse(acp, message->id, CODE_KEYLESS, "%s", err.text);
 	else
 		answer(acp, message->id, value_new_object());
+}
+
+static void take_logout(struct acp *acp, const struct mcp_message *message)
+{
+	struct err err = {0};
+
+	if (acp->options.logout(acp->options.context, &err))
+		answer(acp, message->id, value_new_object());
+	else
+		refuse(acp, message->id, MCP_CODE_INTERNAL, "%s", err.text);
 }
 
 /* Opening sessions. */
@@ -1350,6 +1388,7 @@ static const struct method {
 } methods[] = {
 	{"initialize", MCP_REQUEST, take_initialize},
 	{"authenticate", MCP_REQUEST, take_authenticate},
+	{"logout", MCP_REQUEST, take_logout},
 	{"session/new", MCP_REQUEST, take_new},
 	{"session/load", MCP_REQUEST, take_load},
 	{"session/resume", MCP_REQUEST, take_resume},

@@ -15,6 +15,10 @@
  * a no. Where the client can read texts that are not saved (fs/read_text_file), a session
  * is told of them; no other method of the client is called, because commands and file
  * tools of a cell must see the same files.
+ *
+ * Keys are kept outside of the protocol: a client with a terminal runs the program's own
+ * `login` there, every other one has keys looked for by `authenticate`. Sessions look for
+ * them when they are opened, so what logout forgets is forgotten for the next one.
  */
 #pragma once
 
@@ -31,6 +35,11 @@ struct acp_options {
 	const char *version;
 	/* the members of each session's request that are the same for all (process.h) */
 	const struct value *request;
+	/* Is there a model to ask, with the keys that there are now? ERR: why not. */
+	bool (*ready)(const void *context, struct err *err);
+	/* Forget the keys that are kept. */
+	bool (*logout)(const void *context, struct err *err);
+	const void *context; /* of both */
 };
 
 /*

@@ -18,6 +18,7 @@
 #include "build_config.h"
 #include "front/agents.h"
 #include "front/extend/invoke.h"
+#include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
@@ -693,6 +694,16 @@ static bool take_options(struct editor *editor, struct err *err)
 	return fine;
 }
 
+/* Is a model named? An editor is given no recording in its place. */
+static bool is_named(const struct model_options *model, struct err *err)
+{
+	return model->name != NULL ||
+	       err_set(err, ENOENT,
+		       "no model is configured: run glovebox login, set GLOVEBOX_MODEL, give "
+		       "--model NAME, or name one in the configuration; glovebox models lists "
+		       "what can be asked");
+}
+
 static int open_talk(struct editor *editor)
 {
 	const bool buffers = value_is_true(value_member(editor->request, "buffers"));
@@ -713,13 +724,8 @@ static int open_talk(struct editor *editor)
 	editor->setup = make_setup(editor, options_text(&editor->options, "agent"), NULL);
 	if (editor->setup == NULL)
 		return CODE_FAILED;
-	if (model_of(editor, NULL, editor->setup, &options.model, &err) &&
-	    options.model.name == NULL)
-		(void)err_set(&err, ENOENT,
-			      "no model is configured: set GLOVEBOX_MODEL, give --model NAME, or "
-			      "name one in the configuration; glovebox models lists what can be "
-			      "asked");
-	if (err.text[0] != '\0') {
+	if (!model_of(editor, NULL, editor->setup, &options.model, &err) ||
+	    !is_named(&options.model, &err)) {
 		auto_value struct value *line = new_line("keyless");
 
 		say(line);
@@ -772,6 +778,34 @@ bool editor_role(int argc, char **argv, int *code)
 
 /* `glovebox acp`: the process that speaks with the editor. */
 
+/* For acp_options: would a session with these OPTIONS find a model? */
+static bool is_ready(const void *context, struct err *err)
+{
+	const struct options *options = context;
+	const struct setup_flags flags = {.workspace = "/"};
+	struct model_options model;
+	struct setup setup;
+	bool ready;
+
+	ready = setup_open(&setup, options, &flags) == CODE_DONE
+			? talk_model(options_text(options, "model"), &setup.role, &model,
+				     err) &&
+				  is_named(&model, err)
+			: err_set(err, EINVAL,
+				  "The configuration cannot be used; the log of glovebox says "
+				  "why.");
+	setup_fini(&setup);
+	return ready;
+}
+
+static bool forget_logins(const void *context, struct err *err)
+{
+	size_t count;
+
+	(void)context;
+	return logins_forget(NULL, &count, err);
+}
+
 static int acp_verb_run(const struct options *options, FILE *out)
 {
 	auto_value struct value *request = value_new_object();
@@ -782,6 +816,9 @@ static int acp_verb_run(const struct options *options, FILE *out)
 		.output = STDOUT_FILENO,
 		.version = GLOVEBOX_VERSION,
 		.request = request,
+		.ready = is_ready,
+		.logout = forget_logins,
+		.context = options,
 	};
 	struct err err = {0};
 	int code = CODE_DONE;

@@ -22,6 +22,7 @@
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
 #include "front/extensions.h"
+#include "front/login/logins.h"
 #include "front/review/layered.h"
 #include "front/rules.h"
 #include "front/ssh/access.h"
@@ -1642,6 +1643,8 @@ int setup_open(struct setup *setup, const struct options *options,
 	    (has_option(options, "--mode") && !take_mode(setup, options, flags, &err)))
 		return verb_complain(err.code == CEILING_REFUSED ? CODE_DENIED : CODE_USAGE,
 				     "%s", err.text);
+	if (has_option(options, "--model") && setup->role.model == NULL)
+		setup->role.model = logins_model();
 	if (flags != NULL && flags->serves && !setup_serve(setup, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	return CODE_DONE;

@@ -17,6 +17,7 @@
 #include "front/extend/hook_files.h"
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
+#include "front/login/logins.h"
 #include "front/output/formats.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
@@ -698,8 +699,8 @@ static bool refuse_keyless(const char *model, const char *key_variable, struct e
 		found_advise(&found, &advice);
 	(void)err_set(err, EINVAL,
 		      "the model %.200s is asked with a key in %s, or at the server that "
-		      "GLOVEBOX_BASE_URL names, and neither is set. %s All that can be asked: "
-		      "glovebox models",
+		      "GLOVEBOX_BASE_URL names, and neither is set. %s glovebox login keeps a key. "
+		      "All that can be asked: glovebox models",
 		      model, key_variable, advice.data);
 	found_fini(&found);
 	buf_fini(&advice);
@@ -714,14 +715,17 @@ static bool refuse_keyless(const char *model, const char *key_variable, struct e
 static bool refuse_nameless(struct err *err)
 {
 	for (size_t i = 0; providers[i] != NULL; i++) {
-		if (providers[i]->key_name == NULL ||
-		    variable(providers[i]->key_name) == NULL)
+		const char *name = providers[i]->key_name;
+		const bool is_set = name != NULL && variable(name) != NULL;
+
+		if (!is_set && !logins_have(providers[i]->base_url))
 			continue;
 		return err_set(err, EINVAL,
 			       "%s is set, but no model is named: give --model %s:NAME, or set "
 			       "GLOVEBOX_MODEL (glovebox models names some); --model replay plays "
 			       "the built-in recording",
-			       providers[i]->key_name, providers[i]->name);
+			       is_set ? name : "A key of glovebox login",
+			       providers[i]->name);
 	}
 	return true;
 }
@@ -729,7 +733,8 @@ static bool refuse_nameless(struct err *err)
 bool talk_model(const char *name, const struct config_role *role,
 		struct model_options *model, struct err *err)
 {
-	const char *key_variable;
+	const char *key_variable, *url;
+	bool kept;
 
 	*model = (struct model_options){
 		.name = name,
@@ -737,6 +742,7 @@ bool talk_model(const char *name, const struct config_role *role,
 		.embedded = setup_embedded_text(default_replay),
 		.temperature = role->temperature,
 		.thinking_budget = role->thinking_budget,
+		.kept_key = logins_find,
 		.retries = MODEL_RETRIES,
 	};
 	if (model->name == NULL)
@@ -752,7 +758,10 @@ bool talk_model(const char *name, const struct config_role *role,
 	key_variable = model_key_variable(model->name);
 	if (key_variable != NULL)
 		model->key = variable(key_variable);
-	if (model->key == NULL && model->base_url == NULL && model_needs_key(model->name))
+	url = model->base_url != NULL ? model->base_url : model_home(model->name);
+	kept = model->key == NULL && url != NULL && logins_have(url);
+	if (model->key == NULL && !kept && model->base_url == NULL &&
+	    model_needs_key(model->name))
 		return refuse_keyless(model->name, key_variable, err);
 	return true;
 }

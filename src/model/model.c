@@ -33,6 +33,7 @@ struct model {
 	const struct provider *provider; /* … or a provider with all members below */
 	struct http *http;               /* NULL until the first question */
 	char *name, *url, *host, *key;
+	bool key_is_kept; /* it came from kept_key of model_options */
 	struct provider_settings settings;
 	double idle_timeout_s;
 	int retries;
@@ -239,22 +240,53 @@ static bool open_replay(const struct model_options *options, struct str file,
 	return ok;
 }
 
+bool model_key_fits(struct str key)
+{
+	for (size_t i = 0; i < key.size; i++) {
+		const unsigned char c = (unsigned char)key.data[i];
+
+		if (c <= ' ' || c == 0x7f)
+			return false;
+	}
+	return key.size > 0 && key.size <= MODEL_KEY_MAX;
+}
+
 static bool take_key(struct model *model, const char *key, struct err *err)
 {
 	struct str trimmed = str_trim(str_of(key));
 
 	if (trimmed.size == 0)
 		return true;
-	for (size_t i = 0; i < trimmed.size; i++) {
-		unsigned char c = (unsigned char)trimmed.data[i];
-
-		if (c <= ' ' || c == 0x7f)
-			return err_set(err, EINVAL,
-				       "the key in %s holds a blank or a control character",
-				       model->provider->key_name);
-	}
+	if (!model_key_fits(trimmed))
+		return err_set(err, EINVAL,
+			       "the key in %s holds a blank or a control character, or is longer "
+			       "than %d bytes",
+			       model->provider->key_name, MODEL_KEY_MAX);
 	model->key = memory_copy_str(trimmed);
 	return true;
+}
+
+/* Without a key of the environment, take the one that is kept for the address in OPTIONS. */
+static void take_kept_key(struct model *model, const struct model_options *options)
+{
+	const char *url = options->base_url;
+	auto_free char *origin = NULL;
+	struct buf key;
+
+	if (model->key != NULL || options->kept_key == NULL)
+		return;
+	if (str_trim(str_of(url)).size == 0)
+		url = model->provider->base_url;
+	buf_init(&key, MODEL_KEY_MAX);
+	if (http_url_origin(url, &origin, NULL))
+		options->kept_key(origin, &key);
+	if (model_key_fits(buf_str(&key))) {
+		model->key = memory_copy_str(buf_str(&key));
+		model->key_is_kept = true;
+	}
+	if (key.size > 0)
+		explicit_bzero(key.data, key.size);
+	buf_fini(&key);
 }
 
 static bool model_name_is_ollama(const char *base_url);
@@ -294,6 +326,8 @@ bool model_open(const struct model_options *options, struct model **model, struc
 		ok = http_url_make(options->base_url, name.provider->base_url,
 				   name.provider->path, &opened->url, &opened->host, err) &&
 		     take_key(opened, options->key, err);
+		if (ok)
+			take_kept_key(opened, options);
 	}
 	if (!ok) {
 		model_close(opened);
@@ -341,12 +375,20 @@ const char *model_key_variable(const char *name)
 	return parsed.provider->key_name;
 }
 
-bool model_needs_key(const char *name)
+const char *model_home(const char *name)
 {
 	struct model_name parsed;
 
-	return model_name_parse(name, &parsed, NULL) && parsed.provider &&
-	       !http_is_here(parsed.provider->base_url);
+	if (!model_name_parse(name, &parsed, NULL) || !parsed.provider)
+		return NULL;
+	return parsed.provider->base_url;
+}
+
+bool model_needs_key(const char *name)
+{
+	const char *home = model_home(name);
+
+	return home && !http_is_here(home);
 }
 
 const char *model_name(const struct model *model)
@@ -432,7 +474,8 @@ static bool refuse_status(const struct attempt *attempt, struct err *err)
 	const struct failure_place place = {
 		.host = model->host,
 		.model = model->name,
-		.key_name = model->provider->key_name,
+		.key_name = model->key_is_kept ? "the file of glovebox login"
+					       : model->provider->key_name,
 		.has_key = model->key != NULL,
 	};
 	struct str body = buf_str(&attempt->error_body);

@@ -34,6 +34,11 @@ struct model_options {
 	const char *name;     /* in a form above; NULL: the embedded replay */
 	const char *base_url; /* like http://127.0.0.1:8080/v1; NULL: the provider's */
 	const char *key;      /* of the service, or NULL; copied, wiped at model_close */
+	/*
+	 * Appends the key that the person keeps for the service at ORIGIN
+	 * (http_url_origin) to KEY, or nothing. Called when `key` is NULL; may be NULL.
+	 */
+	void (*kept_key)(const char *origin, struct buf *key);
 	struct str embedded; /* the script that plain `replay` plays (JSON, provider.h) */
 	double temperature;  /* < 0: the service's default */
 	/* Tokens for thinking before an answer, where the API takes a number; 0: none. */
@@ -77,6 +82,8 @@ enum {
 	 * on most machines.
 	 */
 	MODEL_CONTEXT_WISH = 65536,
+	/* The longest key. Tokens of 4 KiB exist; no proxy takes a longer header. */
+	MODEL_KEY_MAX = 8 << 10,
 };
 
 /*
@@ -122,6 +129,10 @@ bool model_is_priced(const struct model *model);
 const char *model_key_variable(const char *name);
 /* Does the service of NAME, at its own address, answer only with a key? */
 bool model_needs_key(const char *name);
+/* The own address of the service of NAME; NULL as model_key_variable. */
+const char *model_home(const char *name);
+/* May KEY be sent: is it 1 to MODEL_KEY_MAX bytes without blanks and control characters? */
+bool model_key_fits(struct str key);
 
 /*
  * Append the model's next message to INTO (a conversation, usually the request's own: the

@@ -662,10 +662,47 @@ static bool leads_through_link(const struct cell_spec *spec, const char *path)
 	return false;
 }
 
-bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
-		      struct err *err)
+/*
+ * Hide OWN, a real path of glovebox's own below the folder of VARIABLE, in whatever the
+ * cell shows.
+ */
+static bool hide_own(struct cell_spec *spec, const char *own, const char *variable,
+		     struct err *err)
 {
 	bool shown = false, writable = false;
+
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		if (entry->kind != VIEW_TREE && entry->kind != VIEW_OVERLAY)
+			continue;
+		if (path_within(entry->path, own))
+			return err_set(err, EPERM,
+				       "%s lies in glovebox's own state (%s), which no cell "
+				       "gets; name another folder",
+				       entry->path, own);
+		if (path_within(own, entry->path)) {
+			shown = true;
+			writable = writable || entry->writable;
+		}
+	}
+	if (writable && !spec_is_sealed(spec) && spec->built >= SANDBOX_RULES)
+		return err_set(err, EINVAL,
+			       "%s is glovebox's own and cannot be hidden inside a writable "
+			       "folder at level L2, which this machine reaches: write to "
+			       "narrower folders, set %s to another place, or see "
+			       "`glovebox doctor` for L3",
+			       own, variable);
+	if (!shown || !spec_is_sealed(spec))
+		return true;
+	shape_pin_above(spec, own);
+	spec_add(spec, &spec->blocked, own);
+	spec_add_entry(spec, VIEW_MASK, own, NULL)->why = "glovebox's own";
+	return true;
+}
+
+static bool hide_state(const struct shape_options *options, struct cell_spec *spec,
+		       struct err *err)
+{
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
@@ -690,33 +727,29 @@ bool shape_hide_state(const struct shape_options *options, struct cell_spec *spe
 		return false;
 	}
 	buf_fini(&path);
-	for (size_t i = 0; state != NULL && i < spec->view.count; i++) {
-		const struct view_entry *entry = &spec->view.entries[i];
-		if (entry->kind != VIEW_TREE && entry->kind != VIEW_OVERLAY)
-			continue;
-		if (path_within(entry->path, state))
-			return err_set(err, EPERM,
-				       "%s lies in glovebox's own state (%s), which no cell "
-				       "gets; name another folder",
-				       entry->path, state);
-		if (path_within(state, entry->path)) {
-			shown = true;
-			writable = writable || entry->writable;
-		}
-	}
-	if (writable && !spec_is_sealed(spec) && spec->built >= SANDBOX_RULES)
-		return err_set(err, EINVAL,
-			       "%s is glovebox's own and cannot be hidden inside a writable "
-			       "folder at level L2, which this machine reaches: write to "
-			       "narrower folders, set XDG_STATE_HOME to another place, or see "
-			       "`glovebox doctor` for L3",
-			       state);
-	if (!shown || !spec_is_sealed(spec))
-		return true;
-	shape_pin_above(spec, state);
-	spec_add(spec, &spec->blocked, state);
-	spec_add_entry(spec, VIEW_MASK, state, NULL)->why = "glovebox's own";
-	return true;
+	return state == NULL || hide_own(spec, state, "XDG_STATE_HOME", err);
+}
+
+/* The keys that `glovebox login` keeps. Beside them lie skills, which a cell may be shown. */
+static bool hide_logins(const struct shape_options *options, struct cell_spec *spec,
+			struct err *err)
+{
+	auto_free char *logins = NULL;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (path_xdg(shape_environment(options, "XDG_CONFIG_HOME"),
+		     shape_environment(options, "HOME"), ".config", "glovebox/login.json",
+		     &path))
+		logins = realpath(path.data, NULL);
+	buf_fini(&path);
+	return logins == NULL || hide_own(spec, logins, "XDG_CONFIG_HOME", err);
+}
+
+bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
+		      struct err *err)
+{
+	return hide_state(options, spec, err) && hide_logins(options, spec, err);
 }
 
 static bool home_make(const char *path)

@@ -258,9 +258,9 @@ void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path
 		 bool writable);
 
 /*
- * Our own folder in the user's state (undo, sessions, homes of other projects): hide it
- * where the view would show it, e.g. when the workspace is a home. Fails when it cannot
- * be hidden.
+ * Our own folder in the user's state (undo, sessions, homes of other projects), and the
+ * file with the keys of `glovebox login`: hide them where the view would show them, e.g.
+ * when the workspace is a home. Fails when they cannot be hidden.
  */
 bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
 		      struct err *err);

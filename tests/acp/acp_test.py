@@ -176,13 +176,53 @@ def a_session_needs_a_model(place):
     client = place.start()
     client.initialize()
     client.refuses(-32000, "session/new", "GLOVEBOX_MODEL", "glovebox models", cwd=place.work, mcpServers=[])
-    assert client.ask("authenticate", methodId="environment") == {}
+    client.refuses(-32000, "authenticate", "glovebox login", methodId="environment")
     client.refuses(-32602, "authenticate", "environment", methodId="password")
     client.close()
     place.environment["GLOVEBOX_MODEL"] = place.script(turn("I am here."))
-    client, session = place.open()
+    client = place.start()
+    client.initialize()
+    assert client.ask("authenticate", methodId="environment") == {}
+    session = client.new(place.work)
     reason, updates = client.prompt(session, "Are you?")
     assert (reason, said(updates)) == ("end_turn", "I am here.")
+    client.close()
+
+
+def log_in(place, *words, key="sk-kept-0123456789abcdef"):
+    done = tap.run([PROGRAM, "login", *words], input=key, env=place.environment, cwd=place.folder)
+    assert done.returncode == 0, done
+
+
+@at_desk
+def a_client_with_a_terminal_logs_in_there(place):
+    client = place.start(options=["--ask", "network"], capabilities={"auth": {"terminal": True}})
+    answer = client.initialize()
+    methods = answer["authMethods"]
+    assert [(one["type"], one["args"]) for one in methods] == [("terminal", ["login"])], methods
+    assert answer["agentCapabilities"]["auth"] == {"logout": {}}, answer
+    client.refuses(-32000, "session/new", "glovebox login", cwd=place.work, mcpServers=[])
+    # What the client runs: the command of the agent, and behind it the words of the method.
+    done = tap.run([PROGRAM, "acp", "--ask", "network", *methods[0]["args"], "--provider", "openai", "--model",
+                    "openai:gpt-5"], input="sk-kept-0123456789abcdef", env=place.environment, cwd=place.folder)
+    assert done.returncode == 0, done
+    session = client.ask("session/new", cwd=place.work, mcpServers=[])
+    assert option(session, "model")["currentValue"] == "openai:gpt-5", session
+    client.close()
+
+
+@at_desk
+def a_key_is_looked_for_again_and_forgotten(place):
+    client = place.start(options=["--model", "anthropic:claude-opus-5"], capabilities={"auth": {"terminal": False}})
+    methods = client.initialize()["authMethods"]
+    assert [one["id"] for one in methods] == ["environment"] and "type" not in methods[0], methods
+    client.refuses(-32000, "authenticate", "ANTHROPIC_API_KEY", methodId="environment")
+    log_in(place, "--provider", "anthropic")
+    assert client.ask("authenticate", methodId="environment") == {}
+    client.new(place.work)
+    assert client.ask("logout") == {} and client.ask("logout") == {}
+    client.refuses(-32000, "session/new", "ANTHROPIC_API_KEY", cwd=place.work, mcpServers=[])
+    assert b"sk-kept" not in client.log and "sk-kept" not in json.dumps(client.messages)
     client.close()
 
 

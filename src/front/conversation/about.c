@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/chat.h"
+#include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "model/catalogue.h"
@@ -219,7 +220,8 @@ static bool has_key(const struct provider *provider)
 {
 	const char *key = provider->key_name != NULL ? getenv(provider->key_name) : NULL;
 
-	return key != NULL && key[0] != '\0' && !http_is_here(provider->base_url);
+	return !http_is_here(provider->base_url) &&
+	       ((key != NULL && key[0] != '\0') || logins_have(provider->base_url));
 }
 
 void about_choose_model(struct chat *chat,

@@ -14,6 +14,7 @@
 #include "build_config.h"
 #include "front/agents.h"
 #include "front/attack_call.h"
+#include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/run.h"
@@ -809,6 +810,10 @@ static struct value *report_model(void)
 		any = any || (set && str_ends(str_of(model_variables[i]), STR("_KEY")));
 		value_append(rows, row_new(model_variables[i], true,
 					   set ? "set" : "not set", NULL));
+	}
+	if (logins_have(NULL)) {
+		any = true;
+		value_append(rows, row_new("glovebox login", true, "keeps a key", NULL));
 	}
 	if (name != NULL && name[0] != '\0')
 		return rows;

@@ -1,6 +1,7 @@
 /* glovebox models: lists the models that can be asked from here, and their needs. */
 
 #include "base/value.h"
+#include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "model/http.h"
@@ -45,11 +46,21 @@ static bool wants_key(const struct provider *provider)
 	return provider->key_name && !http_is_here(provider->base_url);
 }
 
-static bool has_key(const struct provider *provider)
+static bool is_set(const struct provider *provider)
 {
 	const char *key = getenv(provider->key_name);
 
-	return wants_key(provider) && key != NULL && key[0] != '\0';
+	return key != NULL && key[0] != '\0';
+}
+
+static bool is_kept(const struct provider *provider)
+{
+	return wants_key(provider) && logins_have(provider->base_url);
+}
+
+static bool has_key(const struct provider *provider)
+{
+	return wants_key(provider) && (is_set(provider) || is_kept(provider));
 }
 
 /* Is PROVIDER the first one with its key? Each key is listed only once. */
@@ -107,15 +118,20 @@ static void paint_keys(struct look *look)
 {
 	struct paint *paint = &look->paint;
 
-	paint_text(paint, PAINT_BOLD, STR("Keys in the environment\n"));
+	paint_text(paint, PAINT_BOLD, STR("Keys\n"));
 	for (size_t i = 0; providers[i]; i++) {
 		const struct provider *provider = providers[i];
 
 		if (!is_first_of_its_key(provider))
 			continue;
 		paint_format(paint, PAINT_PLAIN, "  %-20s ", provider->key_name);
-		if (has_key(provider))
+		if (is_set(provider) && is_kept(provider))
+			paint_text(paint, PAINT_GOOD,
+				   STR("set, and holds before the key of glovebox login\n"));
+		else if (is_set(provider))
 			paint_text(paint, PAINT_GOOD, STR("set\n"));
+		else if (is_kept(provider))
+			paint_text(paint, PAINT_GOOD, STR("kept by glovebox login\n"));
 		else
 			paint_text(paint, PAINT_DIM, STR("not set\n"));
 	}
@@ -285,7 +301,7 @@ static void paint_key_way(void *context, const char *name)
 	if (!look->provider || !is_wanted(look, &model))
 		return;
 	paint_format(&look->paint, PAINT_PLAIN,
-		     "  a key      export %s=...\n"
+		     "  a key      glovebox login, or export %s=...\n"
 		     "             glovebox run --model %s:%s \"PROMPT\"\n",
 		     look->provider->key_name, look->provider->name, name);
 	look->provider = NULL;
@@ -416,7 +432,8 @@ static int print_json(struct look *look, FILE *out)
 			struct value *row = value_new_object();
 
 			value_set_text(row, "variable", providers[i]->key_name);
-			value_set_boolean(row, "set", has_key(providers[i]));
+			value_set_boolean(row, "set", is_set(providers[i]));
+			value_set_boolean(row, "kept", is_kept(providers[i]));
 			value_append(keys, row);
 		}
 		if (has_key(providers[i]))
