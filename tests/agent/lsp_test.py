@@ -303,8 +303,24 @@ def a_review_has_no_servers(here):
     told = here.run("good", [write("BAD x\n")], [write("BAD y\n")], more=["--review"])
     assert told == [], told
     assert here.notices() == [
-        "There are no language servers in this session: with --review they would not see what the "
-        "agent changes"], here.notices()
+        "There are no language servers in this session: what the agent changes goes into a layer, "
+        "which they would not see"], here.notices()
+
+
+@place
+def secrets_in_what_a_server_says_are_masked(here):
+    key = "ghp_" + "A1b2C3d4" * 4 + "x9Y8"
+    told, = here.run("good", [write(f"BAD {key}\n")])
+    assert key not in told and "fake: a.txt:1:1: " in told, told
+
+
+@place
+def a_server_has_the_rights_of_the_agent_and_a_gibibyte(here):
+    here.put("hog.py", "import os\nos.mkdir('made')\nx = bytearray(b'x') * (3 << 29)\nos.mkdir('full')\n")
+    here.put("a.txt", "fine\n")
+    here.run(["python3", "hog.py"], [ask("diagnostics")])
+    assert here.has("made") and not here.has("full")
+    assert here.answers() == ["The language server fake was ended by signal 9."], here.answers()
 
 
 @place

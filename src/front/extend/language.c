@@ -37,8 +37,9 @@ static bool open_cell(void *context, struct loop *loop, struct session **session
 	const char *files[SETUP_PROTECTED_MAX];
 
 	if (language->setup->review != NULL)
-		return err_set(err, EINVAL,
-			       "with --review they would not see what the agent changes");
+		return err_set(
+			err, EINVAL,
+			"what the agent changes goes into a layer, which they would not see");
 	if (language->take_policy == NULL)
 		return err_set(err, EINVAL, "their cell has ended");
 	setup_fill_options(language->setup, files, &options);
