@@ -103,9 +103,19 @@ static void refuse_all(struct lsp_server *server, const char *why)
 	}
 }
 
-static void break_off(struct lsp_server *server, const char *why)
+/* Append what the server said last, if it said something. */
+static void add_words(const struct lsp_server *server, struct buf *text)
 {
 	const struct str words = str_trim(buf_str(&server->words));
+
+	if (words.size == 0)
+		return;
+	(void)buf_adds(text, " Its last words were: ");
+	(void)text_clean(words, text);
+}
+
+static void break_off(struct lsp_server *server, const char *why)
+{
 	struct buf text;
 
 	buf_init(&text, SENTENCE_MAX);
@@ -113,10 +123,7 @@ static void break_off(struct lsp_server *server, const char *why)
 	if (server->crashes >= LSP_CRASHES_MAX)
 		(void)buf_adds(&text, ", the third time");
 	(void)buf_adds(&text, "; it is off until the next session.");
-	if (words.size > 0) {
-		(void)buf_adds(&text, " Its last words were: ");
-		(void)text_clean(words, &text);
-	}
+	add_words(server, &text);
 	free(server->trouble);
 	server->trouble = buf_take(&text);
 	server->state = LSP_BROKEN;
@@ -139,6 +146,7 @@ static void lost(struct lsp_server *server, const char *why, bool for_good)
 	buf_init(&sentence, SENTENCE_MAX);
 	(void)buf_addf(&sentence, "The language server %.64s %s.", server->options.name,
 		       why);
+	add_words(server, &sentence);
 	refuse_all(server, sentence.data);
 	server->options.ended(server->options.owner, sentence.data);
 	buf_fini(&sentence);
