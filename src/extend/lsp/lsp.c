@@ -1155,12 +1155,16 @@ void lsp_begin(struct lsp *lsp, struct session *session)
 
 void lsp_end(struct lsp *lsp)
 {
+	struct query *next;
+
 	if (!lsp)
 		return;
 	/* No call is under way any more, but one that became too late for its agent. */
 	lsp->asked = NULL;
-	while (lsp->queries)
-		fail_query(lsp->queries, "The session ends.");
+	for (struct query *query = lsp->queries; query; query = next) {
+		next = query->next;
+		fail_query(query, "The session ends.");
+	}
 	for (struct serving *at = lsp->first; at; at = at->next) {
 		lsp_server_stop(at->server);
 		forget_files(at);
