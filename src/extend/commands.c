@@ -88,14 +88,16 @@ void commands_add(struct commands *commands, const struct brought *item, bool ow
 		.own = own,
 	};
 
-	if (item->problem != NULL)
+	if (item->problem != NULL) {
 		refuse(&command, item->problem, "");
-	else if (!name_is_fine(item->name))
+	} else if (!name_is_fine(item->name)) {
 		refuse(&command, "the name is made of letters, digits, - and _", "");
-	else if (first != NULL)
+	} else if (first != NULL) {
 		refuse(&command, "the name is taken by ", first->file);
-	else
+		command.shadowed = first->own && !own;
+	} else {
 		take_text(&command, item->text);
+	}
 	commands->items = memory_grow(commands->items, commands->count + 1,
 				      sizeof(commands->items[0]));
 	commands->items[commands->count++] = command;

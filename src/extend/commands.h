@@ -29,6 +29,7 @@ struct command {
 	char *problem;        /* why it is left out; NULL: it is not */
 	struct value *matter; /* the front matter; NULL: there is none */
 	bool own;
+	bool shadowed; /* left out for one of the person with its name */
 };
 
 struct commands {

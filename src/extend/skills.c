@@ -104,8 +104,10 @@ void skills_add(struct skills *skills, const struct brought *item, const char *w
 	skill.folder = memory_copy(folder.data);
 	buf_fini(&folder);
 	take_item(&skill, item);
-	if (first != NULL && skill.problem == NULL)
+	if (first != NULL && skill.problem == NULL) {
 		refuse(&skill, "the name is taken by ", first->folder);
+		skill.shadowed = first->own && !skill.own;
+	}
 	skills->items =
 		memory_grow(skills->items, skills->count + 1, sizeof(skills->items[0]));
 	skills->items[skills->count++] = skill;

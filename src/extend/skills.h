@@ -23,6 +23,7 @@ struct skill {
 	struct value *files;  /* names of its files, relative to the folder */
 	bool hidden;          /* `disable-model-invocation`: only a person calls it */
 	bool own;             /* of the person, not of the workspace */
+	bool shadowed;        /* left out for one of the person with its name */
 };
 
 struct skills {

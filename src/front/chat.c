@@ -184,12 +184,12 @@ static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
 
 /* Other modes in the same conversation. */
 
-struct setup *chat_remake(void *context, enum policy_mode mode)
+struct setup *chat_remake(void *context, const char *agent, enum policy_mode mode)
 {
 	struct chat *chat = context;
 	struct setup *setup;
 	const struct setup_flags flags = {
-		.agent = chat->setup->agent,
+		.agent = agent != NULL ? agent : chat->setup->agent,
 		.mode = &mode,
 		.serves = true,
 	};
@@ -197,9 +197,14 @@ struct setup *chat_remake(void *context, enum policy_mode mode)
 	int code;
 
 	if (chat->setup->review != NULL) {
-		(void)verb_complain(CODE_USAGE,
-				    "--review: what is in the layer would not be seen in mode "
-				    "plan; end the conversation, and plan in another one");
+		(void)verb_complain(
+			CODE_USAGE,
+			agent != NULL ? "--review: the layer belongs to the agent %s; no "
+					"other one works in this conversation"
+				      : "--review: what is in the layer would not be seen "
+					"in mode plan; end the conversation, and plan in "
+					"another one",
+			chat->setup->agent);
 		return NULL;
 	}
 	mentions_stop(chat->mentions);
@@ -210,11 +215,22 @@ struct setup *chat_remake(void *context, enum policy_mode mode)
 	if (code == CODE_DONE && setup->policy->review &&
 	    !layered_go_on(setup, NULL, true, "glovebox chat", &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	if (code == CODE_DONE)
+	if (code == CODE_DONE) {
+		mentions_stop(chat->mentions);
 		return setup;
+	}
 	setup_fini(setup);
 	free(setup);
 	return NULL;
+}
+
+/* The agent NAME has worked in this conversation: it may have made steps. */
+static void note_earlier(struct chat *chat, const char *name)
+{
+	if (chat->earlier == NULL)
+		chat->earlier = value_new_array();
+	if (!value_has_text(chat->earlier, name))
+		value_append(chat->earlier, value_new_text(name));
 }
 
 void chat_taken(void *context, struct setup *setup, bool used)
@@ -222,6 +238,8 @@ void chat_taken(void *context, struct setup *setup, bool used)
 	struct chat *chat = context;
 	struct setup *over = used ? chat->setup : setup;
 
+	if (used && strcmp(setup->agent, over->agent) != 0)
+		note_earlier(chat, over->agent);
 	(void)layered_end(over, false, NULL);
 	setup_fini(over);
 	free(over);

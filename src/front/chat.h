@@ -72,8 +72,8 @@ void chat_joins(void *context, struct str text);
 
 /* The form of the argument that may follow BEFORE (struct line_completer). CONTEXT: the chat. */
 void chat_hint(void *context, struct str before, struct buf *out);
-/* For talk_options: other hands for MODE, which the talk has taken when USED. */
-struct setup *chat_remake(void *context, enum policy_mode mode);
+/* For talk_options: other hands of AGENT for MODE, which the talk has taken when USED. */
+struct setup *chat_remake(void *context, const char *agent, enum policy_mode mode);
 void chat_taken(void *context, struct setup *setup, bool used);
 /*
  * Nothing runs: go over to the mode that the person has asked for meanwhile, and show what is

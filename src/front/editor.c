@@ -17,6 +17,7 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/agents.h"
+#include "front/conversation/mentions.h"
 #include "front/extend/invoke.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
@@ -43,7 +44,6 @@ enum {
 	/* After so many questions without an answer the editor is not asked in this turn. */
 	SILENCE_MAX = 3,
 	BUFFER_MAX = 4 << 20, /* a larger text is no work of a person's hands */
-	CALLED_MAX = 4 << 20, /* as of a prompt of `run` */
 	QUEUE_MAX = 32,
 	SENTENCE_MAX = 1 << 10,
 	SHOWN_MAX = 1 << 20, /* of a patch that a person wants to see */
@@ -416,11 +416,11 @@ static struct setup *make_setup(const struct editor *editor, const char *agent,
 
 /* For talk_options. */
 
-static struct setup *remake(void *context, enum policy_mode mode)
+static struct setup *remake(void *context, const char *agent, enum policy_mode mode)
 {
 	const struct editor *editor = context;
 
-	return make_setup(editor, editor->setup->agent, &mode);
+	return make_setup(editor, agent != NULL ? agent : editor->setup->agent, &mode);
 }
 
 static void taken(void *context, struct setup *setup, bool used)
@@ -578,21 +578,25 @@ static bool take_command(const struct editor *editor, const char *text)
 static const char *take_prompt(struct editor *editor, const char *text,
 			       const struct value *pictures)
 {
-	struct agent_outcome outcome;
-	const char *failed = NULL;
-	struct buf made;
+	struct agent_outcome outcome = {0};
+	struct invocation invocation;
+	int code = CODE_FAILED;
 
-	buf_init(&made, CALLED_MAX);
 	editor->silence = 0;
-	const enum invoked invoked = invoke(editor->talk, text, &made);
+	const enum invoked invoked = invoke(editor->talk, text, &invocation);
+	if (invoked == INVOKED) {
+		mentions_attach_once(editor->talk, buf_str(&invocation.prompt));
+		code = invocation_turn(editor->talk, &invocation, pictures, &outcome);
+	} else if (invoked == INVOKED_NOTHING) {
+		code = talk_turn(editor->talk, text, pictures, &outcome);
+	}
+	invocation_fini(&invocation);
 	if (invoked == INVOKED_FAILED)
-		failed = "Nothing was sent; the log of glovebox says why.";
-	else if (talk_turn(editor->talk, invoked == INVOKED ? made.data : text, pictures,
-			   &outcome) != CODE_DONE &&
-		 outcome.iterations == 0 && outcome.reason == AGENT_MODEL_FAILED)
-		failed = "The model did not answer; the log of glovebox says why.";
-	buf_fini(&made);
-	return failed;
+		return "Nothing was sent; the log of glovebox says why.";
+	return code != CODE_DONE && outcome.iterations == 0 &&
+			       outcome.reason == AGENT_MODEL_FAILED
+		       ? "The model did not answer; the log of glovebox says why."
+		       : NULL;
 }
 
 static void do_one(struct editor *editor, const struct value *wish)

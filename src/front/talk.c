@@ -10,7 +10,9 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "base/value.h"
+#include "extend/allowed.h"
 #include "extend/extension.h"
 #include "extend/lsp/lsp.h"
 #include "front/agents.h"
@@ -672,10 +674,13 @@ struct talk {
 	bool broken; /* an event could not be recorded */
 	struct hook_files *hooks;  /* of the configuration, and behind them … */
 	struct agent_hooks behind; /* … those of the options; `ask` NULL: none */
+	const struct allowed *allowed; /* of talk_narrow; NULL: nothing is narrowed */
+	const char *narrower;          /* who narrows */
 	void (*joins)(void *context, struct str text); /* as in talk_options */
-	struct setup *(*remake)(void *context, enum policy_mode mode);
+	struct setup *(*remake)(void *context, const char *agent, enum policy_mode mode);
 	void (*taken)(void *context, struct setup *setup, bool used);
 	void (*pauses)(void *context);
+	bool one_turn;
 	void *context;
 	double money; /* of the turns that are over; below 0: not known */
 };
@@ -817,6 +822,44 @@ static bool between(void *context, const enum policy_mode *agreed, struct err *e
 	return !talk->broken || err_set(err, 0, "the mode could not be recorded");
 }
 
+/* Is a plan carried out in the same conversation? */
+static bool goes_on(const struct talk *talk)
+{
+	return talk->remake != NULL && !talk->one_turn;
+}
+
+/* Refuse a call that what began the turn does not allow. */
+static void ask_narrowed(const struct talk *talk, const struct hook_moment *moment,
+			 struct hook_answer *answer)
+{
+	if (moment->kind != HOOK_BEFORE_CALL || talk->allowed == NULL ||
+	    allowed_has(talk->allowed, moment->tool, moment->arguments))
+		return;
+	answer->decision = HOOK_DENY;
+	(void)buf_addf(&answer->reason,
+		       "%s narrows the tools of this turn to: ", talk->narrower);
+	allowed_print(talk->allowed, &answer->reason);
+	(void)buf_adds(&answer->reason,
+		       ". Do without this call, or tell the person what it was for.");
+}
+
+/* For the agent: the hooks of the program itself. */
+static void ask_own(void *context, const struct hook_moment *moment,
+		    struct hook_answer *answer)
+{
+	const struct talk *talk = context;
+
+	ask_narrowed(talk, moment, answer);
+	if (answer->decision != HOOK_DENY && talk->behind.ask != NULL)
+		talk->behind.ask(talk->behind.context, moment, answer);
+}
+
+void talk_narrow(struct talk *talk, const struct allowed *allowed, const char *who)
+{
+	talk->allowed = allowed;
+	talk->narrower = who;
+}
+
 static struct agent_options agent_options_of(const struct talk *talk)
 {
 	const struct lsp *lsp = language_lsp(talk->setup);
@@ -837,7 +880,7 @@ static struct agent_options agent_options_of(const struct talk *talk)
 		.hooks = hook_files_asks(talk->hooks),
 		.diagnoses = lsp != NULL ? lsp_diagnoses(lsp) : NULL,
 		.answered = talk->answering || talk->asking != NULL,
-		.between = talk->remake != NULL ? between : NULL,
+		.between = goes_on(talk) ? between : NULL,
 		.between_context = talk->self,
 	};
 }
@@ -890,8 +933,7 @@ static int open_session(struct talk *talk, struct setup *setup,
 			talk->answering || talk->asking != NULL ||
 			hooks_has(hook_files_hooks(talk->hooks), HOOK_BEFORE_CALL) ||
 			hooks_has(hook_files_hooks(talk->hooks), HOOK_PERMISSION),
-		.answers_plans =
-			talk->remake != NULL && (talk->answering || talk->asking != NULL),
+		.answers_plans = goes_on(talk) && (talk->answering || talk->asking != NULL),
 		.relays_approvals = talk->relays,
 		.keep_rule = setup->keeps_rules && !talk->relays ? keep_rule : NULL,
 		.keep_rule_context = setup,
@@ -941,14 +983,14 @@ static bool open_orchestrate(struct talk *talk, const struct value *request, str
 /* Open the hooks for runs of SETUP, before its session: they borrow from it. */
 static bool open_hooks(struct talk *talk, const struct setup *setup, struct err *err)
 {
-	struct lsp *lsp = language_lsp(setup);
-	const struct agent_hooks *behind = lsp != NULL ? lsp_hooks(lsp) : NULL;
+	const struct lsp *lsp = language_lsp(setup);
+	const struct agent_hooks own = {
+		.ask = ask_own,
+		.context = talk->self,
+		.next = lsp != NULL ? lsp_hooks(lsp) : NULL,
+	};
 
-	if (talk->behind.ask != NULL) {
-		talk->behind.next = behind;
-		behind = &talk->behind;
-	}
-	return hook_files_open(setup, interrupt_fd(talk->interrupt), behind, false,
+	return hook_files_open(setup, interrupt_fd(talk->interrupt), &own, false,
 			       &talk->hooks, err);
 }
 
@@ -1009,6 +1051,7 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->remake = options->remake;
 	talk->taken = options->taken;
 	talk->pauses = options->pauses;
+	talk->one_turn = options->one_turn;
 	talk->context = options->context;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
@@ -1149,7 +1192,7 @@ int talk_told(const struct talk *talk, int code)
 
 bool talk_is_over(const struct talk *talk)
 {
-	return talk->broken || interrupt_signal(talk->interrupt) != 0;
+	return talk->broken || talk->one_turn || interrupt_signal(talk->interrupt) != 0;
 }
 
 /* Give WITH, a copy of the conversation, a session made of SETUP. */
@@ -1273,6 +1316,57 @@ static void change_verdicts(struct talk *talk, enum policy_mode mode)
 	orchestrate_set_mode(talk->orchestrate, mode);
 }
 
+/* Go on with new hands, of AGENT or (NULL) of the present agent. */
+static int change_setup(struct talk *talk, const char *agent, enum policy_mode mode)
+{
+	struct setup *setup = talk->remake(talk->context, agent, mode);
+	const int code = setup != NULL ? talk_change(talk, setup, NULL) : CODE_FAILED;
+
+	if (setup != NULL)
+		talk->taken(talk->context, setup, code == CODE_DONE);
+	return code;
+}
+
+int talk_set_agent(struct talk *talk, const char *agent, enum policy_mode mode)
+{
+	const enum policy_mode before = talk->setup->mode;
+	const int code = change_setup(talk, agent, mode);
+	struct buf sentence;
+	struct err err = {0};
+	bool told = true;
+
+	if (code == CODE_DONE) {
+		buf_init(&sentence, ERR_TEXT_MAX);
+		(void)buf_adds(&sentence, "From here on the agent ");
+		text_add_name(&sentence, str_of(talk->setup->agent));
+		(void)buf_adds(&sentence,
+			       " goes on, with its tools and its rights, in a new cell; what ran "
+			       "in the old one has ended.");
+		told = agent_notice(talk->agent, sentence.data, true, &err) &&
+		       (mode == before || agent_tell_mode(talk->agent, &err));
+		buf_fini(&sentence);
+	}
+	if (told)
+		return code;
+	talk->broken = true;
+	return verb_complain(CODE_FAILED, "%s", err.text);
+}
+
+int talk_set_model(struct talk *talk, const char *name)
+{
+	struct model_options model;
+	struct err err = {0};
+
+	if (!talk_model(name, &talk->setup->role, &model, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return talk_change(talk, NULL, &model);
+}
+
+const char *talk_asked_model(const struct talk *talk)
+{
+	return talk->asked;
+}
+
 int talk_set_mode(struct talk *talk, enum policy_mode mode)
 {
 	const enum policy_mode now = talk->setup->mode;
@@ -1281,12 +1375,8 @@ int talk_set_mode(struct talk *talk, enum policy_mode mode)
 	if (mode == now)
 		return CODE_DONE;
 	if (mode == MODE_PLAN || now == MODE_PLAN) {
-		struct setup *setup = talk->remake(talk->context, mode);
-		const int code =
-			setup != NULL ? talk_change(talk, setup, NULL) : CODE_FAILED;
+		const int code = change_setup(talk, NULL, mode);
 
-		if (setup != NULL)
-			talk->taken(talk->context, setup, code == CODE_DONE);
 		if (code != CODE_DONE)
 			return code;
 	} else {

@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct allowed;
 struct console;
 struct formats;
 struct talk;
@@ -63,18 +64,20 @@ struct talk_options {
 	/* asked behind those of the configuration (agent_options); its `next` is not used */
 	const struct agent_hooks *hooks;
 	/*
-	 * The person may go over to another mode, and says in which one a plan is carried out:
-	 * `remake` makes the hands for MODE where that needs another cell (NULL: it has
-	 * complained), and `taken` is told whether they are used now; those of before then
-	 * belong to the caller again. Both NULL: the mode stays, and a plan ends the turn.
+	 * The person may go over to another mode or agent, and says in which mode a plan is
+	 * carried out: `remake` makes the hands of AGENT (NULL: the present one) for MODE where
+	 * that needs another cell (NULL: it has complained), and `taken` is told whether they are
+	 * used now; those of before then belong to the caller again. Both NULL: agent and mode
+	 * stay, and a plan ends the turn.
 	 */
-	struct setup *(*remake)(void *context, enum policy_mode mode);
+	struct setup *(*remake)(void *context, const char *agent, enum policy_mode mode);
 	void (*taken)(void *context, struct setup *setup, bool used);
 	/*
 	 * With `remake`: called before each request of a turn, while no call is under way. It may
 	 * go over to another mode (talk_set_mode). NULL: nobody wants to know.
 	 */
 	void (*pauses)(void *context);
+	bool one_turn; /* no other turn follows: a plan ends it even with `remake` */
 	void *context; /* of them all */
 };
 
@@ -112,7 +115,10 @@ int talk_compact(struct talk *talk, const char *matters);
  */
 int talk_told(const struct talk *talk, int code);
 
-/* Nothing more can be recorded, or a signal asked for the end: no turn may follow. */
+/*
+ * No turn may follow: nothing more can be recorded, a signal asked for the end, or there is only one
+ * (talk_options.one_turn).
+ */
 bool talk_is_over(const struct talk *talk);
 
 /*
@@ -137,6 +143,19 @@ int talk_begin_again(struct talk *talk, struct setup *setup,
  * talk_options. Returns as talk_change does.
  */
 int talk_set_mode(struct talk *talk, enum policy_mode mode);
+
+/* The same for AGENT, which works in MODE; the model stays. */
+int talk_set_agent(struct talk *talk, const char *agent, enum policy_mode mode);
+/* The same for the model that the person calls NAME (talk_model). */
+int talk_set_model(struct talk *talk, const char *name);
+/* The model, as the person has named it; NULL: the built-in recording. */
+const char *talk_asked_model(const struct talk *talk);
+
+/*
+ * Refuse the calls of the agent that ALLOWED does not have, in the name of WHO ("/review"). Both
+ * are borrowed until the next call; NULL: nothing is refused.
+ */
+void talk_narrow(struct talk *talk, const struct allowed *allowed, const char *who);
 
 /* The setup of the present agent; borrowed. */
 const struct setup *talk_setup(const struct talk *talk);

@@ -857,7 +857,9 @@ def more_folders_are_as_the_workspace(place):
 
 @at_desk
 def what_a_person_has_written_down_is_a_command(place):
-    for name, text in ((".config/glovebox/commands/fix.md", "Fix $1 first.\n"),
+    place.write("a.c", "int a;\n")
+    for name, text in ((".config/glovebox/commands/fix.md",
+                        "---\nagent: reviewer\n---\nFix $1 first, @a.c.\n"),
                        (".agents/skills/greet/SKILL.md", "---\ndescription: Greets.\n---\nSay hello.\n")):
         path = os.path.join(place.home, name)
         os.makedirs(os.path.dirname(path))
@@ -866,14 +868,17 @@ def what_a_person_has_written_down_is_a_command(place):
     client, session = place.open(turn("Done."), turn("Hello."))
     shown = [m["params"]["update"] for m in client.messages if m.get("method") == "session/update"][-1]
     assert [(one["name"], one["description"]) for one in shown["availableCommands"]][2:] == [
-        ("fix", "Fix $1 first."), ("skill:greet", "Greets.")], shown
+        ("fix", "Fix $1 first, @a.c."), ("skill:greet", "Greets.")], shown
     assert client.prompt(session, "/fix a.c")[0] == "end_turn"
     assert client.prompt(session, "/skill:greet now")[0] == "end_turn"
     client.close()
     path = os.path.join(place.home, ".local/state/glovebox/sessions.db")
     with contextlib.closing(sqlite3.connect(path)) as base:
         asked = [row[0] for row in base.execute("SELECT json FROM event WHERE kind = 'turn_began' ORDER BY number")]
-    assert "Fix a.c first." in asked[0] and "Say hello." in asked[1], asked
+    assert "Fix a.c first, @a.c." in asked[0] and "Say hello." in asked[1], asked
+    asked = [json.loads(one) for one in asked]
+    assert [one["agent"] for one in asked] == ["reviewer", "default"], asked
+    assert "int a;" in asked[0]["attached"][0]["text"], asked
 
 
 @at_desk

@@ -1243,6 +1243,38 @@ def another_model_goes_on_with_the_conversation():
 
 
 @tap.case
+def a_command_is_worked_as_it_says_and_then_all_is_as_before():
+    other = {"name": "other", "turns": [{"text": "The other heard: ${prompt}", "repeat": True}]}
+    files = {".glovebox/commands/look.md": "---\nagent: narrow\nmodel: replay:s.json\nmode: ask\n"
+                                           "allowed-tools: Read\n---\nLook at @a.txt.",
+             "s.json": json.dumps(other), "a.txt": "of the file\n"}
+    with Chat(config=CONFIG, files=files, ready=False) as tty:
+        tty.shows("[n]ot now")
+        time.sleep(terminal.DEAF_S)
+        tty.type(b"t")
+        tty.prompt()
+        tty.type(b"/look\r")
+        tty.shows("The other heard: ")
+        tty.prompt()
+        tty.type(b"hello\r")
+        tty.shows("You said: ")
+        tty.prompt()
+        tty.type(b"/mode\r")
+        tty.shows("* auto")
+        tty.prompt()
+        tty.type(b"/agent\r")
+        tty.shows("The agent is default.")
+        tty.prompt()
+        began = told(tty, "turn_began")
+        assert [(one["agent"], one["model"]) for one in began] == [
+            ("narrow", "replay:s.json"), ("default", "replay:r.json")], began
+        assert began[0]["attached"][0]["name"] == "a.txt", began
+        modes = [one["mode"] for one in told(tty, "mode_changed")]
+        assert modes == ["ask", "auto"], modes
+        tty.leave()
+
+
+@tap.case
 def a_change_is_shown_and_undone():
     with Chat(EDITS) as tty:
         tty.type(b"/diff\r")

@@ -414,3 +414,11 @@ void mentions_attach(struct mentions *mentions, struct str prompt)
 	value_free(attaching.done);
 	agent_attach(talk_agent(mentions->talk), attaching.items);
 }
+
+void mentions_attach_once(struct talk *talk, struct str prompt)
+{
+	struct mentions *mentions = mentions_new(talk);
+
+	mentions_attach(mentions, prompt);
+	mentions_free(mentions);
+}

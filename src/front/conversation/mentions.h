@@ -51,3 +51,6 @@ bool mentions_complete(struct mentions *mentions, struct str before, size_t *fro
 
 /* Read what PROMPT names, and have it go with the next text of the person (agent_attach). */
 void mentions_attach(struct mentions *mentions, struct str prompt);
+
+/* mentions_attach for a conversation whose prompts are not typed: it waits for the names. */
+void mentions_attach_once(struct talk *talk, struct str prompt);

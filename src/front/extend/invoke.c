@@ -13,10 +13,17 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT_MAX = 8 << 10, COLUMN = 20, NAME_BYTES_MAX = 192 };
+enum {
+	OUTPUT_MAX = 8 << 10,
+	COLUMN = 20,
+	NAME_BYTES_MAX = 192,
+	PROMPT_MAX = 4 << 20, /* as of a prompt of `run` */
+};
 
 static const double run_timeout_s = 10;
 
@@ -56,22 +63,48 @@ static bool run_command(void *context, const char *command, struct buf *out, str
 	return fine;
 }
 
+/* What is called, as a person calls it. */
+static char *called_name(const char *prefix, const char *name)
+{
+	char text[NAME_BYTES_MAX + sizeof(skill_prefix) + 1];
+
+	(void)snprintf(text, sizeof(text), "/%s%s", prefix, name);
+	return memory_copy(text);
+}
+
+/* Tell the model, so that it plans without the tools that it has not. */
+static void tell_allowed(struct invocation *invocation)
+{
+	if (invocation->allowed.names == NULL)
+		return;
+	(void)buf_end_line(&invocation->prompt);
+	(void)buf_addf(&invocation->prompt,
+		       "\nUntil this turn ends, %s lets you use only these tools: ",
+		       invocation->who);
+	allowed_print(&invocation->allowed, &invocation->prompt);
+	(void)buf_adds(&invocation->prompt, ".\n");
+}
+
 static enum invoked invoke_skill(const struct extension *extension, const char *name,
-				 struct str arguments, struct buf *prompt)
+				 struct str arguments, struct invocation *invocation)
 {
 	const struct skill *skill = skills_find(extension_skills(extension), name);
+	struct buf *prompt = &invocation->prompt;
 
 	if (skill == NULL) {
 		(void)verb_complain(CODE_FAILED,
 				    "there is no skill %.64s; /skills lists them", name);
 		return INVOKED_FAILED;
 	}
+	invocation->who = called_name(skill_prefix, skill->name);
+	allowed_take(&invocation->allowed, skill->matter);
 	(void)buf_addf(prompt, "Follow this skill, %s:\n\n", skill->name);
 	skill_print(skill, prompt);
 	if (arguments.size > 0) {
 		(void)buf_adds(prompt, "\n");
 		(void)buf_addstr(prompt, arguments);
 	}
+	tell_allowed(invocation);
 	return INVOKED;
 }
 
@@ -154,25 +187,65 @@ static enum invoked invoke_prompt(struct talk *talk, const struct remotes_prompt
 	return fine ? INVOKED : INVOKED_FAILED;
 }
 
-/* Expand COMMAND with the words of REST. */
+/* Copy the text of the key NAME. False: it is there, and is no text. */
+static bool take_key(const struct command *command, const char *name, char **text,
+		     struct err *err)
+{
+	const struct value *value = value_member(command->matter, name);
+
+	if (value == NULL || value_kind(value) == VALUE_NULL)
+		return true;
+	*text = value_text(value) != NULL ? memory_copy(value_text(value)) : NULL;
+	return *text != NULL || err_set(err, EINVAL, "the key \"%s\" is no text", name);
+}
+
+/* Take the keys of the front matter that hold for the turn. NOW: the mode of the person. */
+static bool take_matter(const struct command *command, enum policy_mode now,
+			struct invocation *invocation, struct err *err)
+{
+	auto_free char *mode = NULL;
+
+	allowed_take(&invocation->allowed, command->matter);
+	if (!take_key(command, "agent", &invocation->agent, err) ||
+	    !take_key(command, "model", &invocation->model, err) ||
+	    !take_key(command, "mode", &mode, err))
+		return false;
+	if (mode == NULL)
+		return true;
+	if (!policy_mode_parse(mode, &invocation->mode))
+		return err_set(err, EINVAL, "there is no mode %.40s; the modes are: %s",
+			       mode, POLICY_MODES);
+	invocation->has_mode = true;
+	if (!command->own)
+		invocation->mode = policy_mode_stricter(now, invocation->mode);
+	return true;
+}
+
 static enum invoked invoke_command(struct talk *talk, const struct command *command,
-				   struct str rest, struct buf *prompt)
+				   struct str arguments, struct invocation *invocation)
 {
 	struct err err = {0};
 
-	if (command_expand(command, rest, run_command, talk, prompt, &err))
-		return INVOKED;
-	(void)verb_complain(CODE_FAILED, "/%s: %s", command->name, err.text);
-	return INVOKED_FAILED;
+	invocation->who = called_name("", command->name);
+	if (!take_matter(command, talk_setup(talk)->mode, invocation, &err) ||
+	    !command_expand(command, arguments, run_command, talk, &invocation->prompt,
+			    &err)) {
+		(void)verb_complain(CODE_FAILED, "/%s: %s", command->name, err.text);
+		return INVOKED_FAILED;
+	}
+	tell_allowed(invocation);
+	return INVOKED;
 }
 
-enum invoked invoke(struct talk *talk, const char *text, struct buf *prompt)
+enum invoked invoke(struct talk *talk, const char *text, struct invocation *invocation)
 {
 	const struct extension *extension = talk_setup(talk)->extension;
 	const struct command *command = NULL;
 	struct remotes_prompt called;
 	struct str rest = str_of(text), word;
 
+	*invocation = (struct invocation){0};
+	buf_init(&invocation->prompt, PROMPT_MAX);
 	if (!str_starts(rest, STR("/")))
 		return INVOKED_NOTHING;
 	word = str_part(rest, 1, strcspn(text, " \t\n") - 1);
@@ -181,14 +254,91 @@ enum invoked invoke(struct talk *talk, const char *text, struct buf *prompt)
 	rest = str_trim(str_part(rest, 1 + word.size, SIZE_MAX));
 	auto_free char *name = memory_copy_str(word);
 	if (extension != NULL && str_starts(word, STR(skill_prefix)))
-		return invoke_skill(extension, name + strlen(skill_prefix), rest, prompt);
+		return invoke_skill(extension, name + strlen(skill_prefix), rest,
+				    invocation);
 	if (extension != NULL)
 		command = commands_find(extension_commands(extension), name);
 	if (command != NULL)
-		return invoke_command(talk, command, rest, prompt);
+		return invoke_command(talk, command, rest, invocation);
 	return find_prompt(talk_setup(talk), name, &called)
-		       ? invoke_prompt(talk, &called, rest, prompt)
+		       ? invoke_prompt(talk, &called, rest, &invocation->prompt)
 		       : INVOKED_NOTHING;
+}
+
+void invocation_fini(struct invocation *invocation)
+{
+	buf_fini(&invocation->prompt);
+	free(invocation->who);
+	free(invocation->agent);
+	free(invocation->model);
+	allowed_fini(&invocation->allowed);
+}
+
+/* What works before the turn of an invocation, and again after it. */
+struct before {
+	char *agent;              /* NULL: it stays for the turn */
+	char *model;              /* NULL with has_model: the built-in recording */
+	bool has_model, has_mode; /* they become others for the turn */
+	enum policy_mode mode;
+};
+
+/* Have TALK work as INVOCATION wants it. Fills BEFORE with what is to be put back. */
+static int begin(struct talk *talk, const struct invocation *invocation,
+		 struct before *before)
+{
+	const struct setup *setup = talk_setup(talk);
+	const enum policy_mode mode = invocation->has_mode ? invocation->mode : setup->mode;
+	int code = CODE_DONE;
+
+	before->mode = setup->mode;
+	before->has_mode = mode != setup->mode;
+	if (invocation->agent != NULL && strcmp(invocation->agent, setup->agent) != 0) {
+		before->agent = memory_copy(setup->agent);
+		code = talk_set_agent(talk, invocation->agent, mode);
+	} else if (before->has_mode) {
+		code = talk_set_mode(talk, mode);
+	}
+	if (code == CODE_DONE && invocation->model != NULL) {
+		before->model = memory_copy(talk_asked_model(talk));
+		code = talk_set_model(talk, invocation->model);
+		before->has_model = code == CODE_DONE;
+	}
+	return code;
+}
+
+/* Put back what was BEFORE, unless the person has gone over to another mode meanwhile. */
+static void end(struct talk *talk, const struct invocation *invocation,
+		const struct before *before)
+{
+	const enum policy_mode now = talk_setup(talk)->mode;
+	const enum policy_mode wanted = before->has_mode ? invocation->mode : before->mode;
+	const enum policy_mode mode = now == wanted ? before->mode : now;
+
+	if (before->agent != NULL && strcmp(before->agent, talk_setup(talk)->agent) != 0)
+		(void)talk_set_agent(talk, before->agent, mode);
+	else if (mode != now)
+		(void)talk_set_mode(talk, mode);
+	if (before->has_model)
+		(void)talk_set_model(talk, before->model);
+}
+
+int invocation_turn(struct talk *talk, const struct invocation *invocation,
+		    const struct value *pictures, struct agent_outcome *outcome)
+{
+	struct before before = {0};
+	int code;
+
+	*outcome = (struct agent_outcome){0};
+	talk_narrow(talk, &invocation->allowed, invocation->who);
+	code = begin(talk, invocation, &before);
+	if (code == CODE_DONE)
+		code = talk_turn(talk, invocation->prompt.data, pictures, outcome);
+	talk_narrow(talk, NULL, NULL);
+	if (!talk_is_over(talk))
+		end(talk, invocation, &before);
+	free(before.agent);
+	free(before.model);
+	return code;
 }
 
 /* invoke_each for the prompts of servers. */

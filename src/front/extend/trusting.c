@@ -130,6 +130,29 @@ static void tell(const struct brought *const *items, size_t count)
 	buf_fini(&text);
 }
 
+static void tell_clash(const char *kind, const char *name, const char *problem)
+{
+	(void)verb_complain(CODE_DONE, "the %s %s of this project is left out: %s", kind,
+			    name, problem);
+}
+
+/* Tell which things of the workspace are left out for things of the person. */
+static void tell_clashes(const struct extension *extension)
+{
+	const struct skills *skills = extension_skills(extension);
+	const struct commands *commands = extension_commands(extension);
+
+	for (size_t i = 0; i < skills->count; i++) {
+		if (skills->items[i].shadowed)
+			tell_clash("skill", skills->items[i].name, skills->items[i].problem);
+	}
+	for (size_t i = 0; i < commands->count; i++) {
+		if (commands->items[i].shadowed)
+			tell_clash("command", commands->items[i].name,
+				   commands->items[i].problem);
+	}
+}
+
 /* Read LIST and TRUST, and have the person decide about what is open. */
 static bool read_workspace(struct setup *setup, struct console *console, int wake_fd,
 			   bool quiet, struct brought_list *list, struct trust *trust,
@@ -187,6 +210,8 @@ bool trusting_open(struct setup *setup, struct console *console, int wake_fd, bo
 				 : setup->plugins.loaded != NULL ? setup->plugins.loaded->shown
 								 : NULL,
 		});
+		if (!quiet)
+			tell_clashes(setup->extension);
 	}
 	buf_fini(&config);
 	trust_fini(&trust);

@@ -24,8 +24,8 @@ void trusting_show(const struct trust *trust, const struct brought *item, FILE *
 /*
  * Read what the workspace of SETUP brings along, and open SETUP's extension (extend/extension.h)
  * with what was let in. What the person has not decided on is asked about on CONSOLE; without one
- * it does not count, and unless QUIET one line on standard error says so. WAKE_FD: as for
- * console_choose. A SETUP that has an extension keeps it. Call it before the session is opened.
+ * it does not count, and unless QUIET one line on standard error says so, as it does of each thing
+ * whose name one of the person has. WAKE_FD: as for console_choose. A SETUP that has an extension keeps it. Call it before the session is opened.
  */
 bool trusting_open(struct setup *setup, struct console *console, int wake_fd, bool quiet,
 		   struct err *err);

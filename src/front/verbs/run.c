@@ -114,22 +114,66 @@ struct run {
 /* One turn with the prompt, or with what it calls. */
 static int send(struct talk *talk, const struct run *run, struct agent_outcome *outcome)
 {
+	struct invocation invocation;
 	int code = CODE_FAILED;
-	struct buf made;
 
-	buf_init(&made, PROMPT_MAX);
-	const enum invoked invoked = invoke(talk, run->prompt, &made);
-	if (invoked != INVOKED_FAILED)
-		code = talk_told(talk,
-				 talk_turn(talk, invoked == INVOKED ? made.data : run->prompt,
-					   run->pictures, outcome));
-	buf_fini(&made);
-	return code;
+	const enum invoked invoked = invoke(talk, run->prompt, &invocation);
+	if (invoked == INVOKED) {
+		mentions_attach_once(talk, buf_str(&invocation.prompt));
+		code = invocation_turn(talk, &invocation, run->pictures, outcome);
+	} else if (invoked == INVOKED_NOTHING) {
+		code = talk_turn(talk, run->prompt, run->pictures, outcome);
+	}
+	invocation_fini(&invocation);
+	return invoked != INVOKED_FAILED ? talk_told(talk, code) : code;
+}
+
+/* The hands of a run: those of the options, and those of a command that names others. */
+struct hands {
+	const struct options *options;
+	struct setup *first, *other; /* OTHER: NULL, or made by `remake` */
+};
+
+/* For talk_options. */
+static struct setup *remake(void *context, const char *agent, enum policy_mode mode)
+{
+	const struct hands *hands = context;
+	struct setup *setup = memory_alloc(sizeof(*setup));
+	const struct setup_flags flags = {
+		.agent = agent != NULL ? agent : hands->first->agent,
+		.mode = &mode,
+		.serves = true,
+	};
+	int code = setup_open(setup, hands->options, &flags);
+
+	setup->publishes = true;
+	if (code == CODE_DONE && (hands->first->review != NULL || setup->policy->review))
+		code = verb_complain(CODE_USAGE,
+				     "in a layer (`review`) a command works as the agent and in "
+				     "the mode of the options: give --agent and --mode");
+	if (code == CODE_DONE)
+		return setup;
+	setup_fini(setup);
+	free(setup);
+	return NULL;
+}
+
+static void taken(void *context, struct setup *setup, bool used)
+{
+	struct hands *hands = context;
+
+	if (used) {
+		hands->other = setup;
+		return;
+	}
+	setup_fini(setup);
+	free(setup);
 }
 
 static int run_with(const struct run *run, struct setup *setup)
 {
 	const struct options *options = run->options;
+	struct hands hands = {.options = options, .first = setup};
 	struct talk_options talk_options = {
 		.json = options_given(options, "json"),
 		.formats = run->formats,
@@ -137,6 +181,10 @@ static int run_with(const struct run *run, struct setup *setup)
 		.kept = true,
 		.resume = run->resume,
 		.counts_answers = options_given(options, "max-iterations"),
+		.remake = remake,
+		.taken = taken,
+		.one_turn = true,
+		.context = &hands,
 	};
 	struct agent_outcome outcome;
 	struct appearance appearance;
@@ -176,6 +224,9 @@ static int run_with(const struct run *run, struct setup *setup)
 				     "nobody has read the prompt. See: glovebox models");
 	talk_close(talk);
 	console_close(console);
+	if (hands.other != NULL)
+		setup_fini(hands.other);
+	free(hands.other);
 	return code;
 }
 
@@ -391,17 +442,25 @@ static void load_keys(struct chat *chat)
 	buf_fini(&path);
 }
 
-/* Send PROMPT with PICTURES (or NULL) and what it names, and wait for the end of the turn. */
-static void take_prompt(struct chat *chat, const char *prompt, const struct value *pictures)
+/*
+ * Send PROMPT, or (not NULL) that of INVOCATION, with PICTURES (or NULL) and what it names, and
+ * wait for the end of the turn.
+ */
+static void take_prompt(struct chat *chat, const char *prompt,
+			const struct invocation *invocation, const struct value *pictures)
 {
 	const int64_t begun_ms = clock_now_ms();
 	struct agent_outcome outcome;
 
 	console_work(chat->console, &chat->line);
-	mentions_attach(chat->mentions, str_of(prompt));
+	mentions_attach(chat->mentions, invocation != NULL ? buf_str(&invocation->prompt)
+							   : str_of(prompt));
 	/* So that names are there for what is typed meanwhile. */
 	mentions_refresh(chat->mentions);
-	(void)talk_turn(chat->talk, prompt, pictures, &outcome);
+	if (invocation != NULL)
+		(void)invocation_turn(chat->talk, invocation, pictures, &outcome);
+	else
+		(void)talk_turn(chat->talk, prompt, pictures, &outcome);
 	if (clock_now_ms() - begun_ms > NOTIFY_AFTER_MS)
 		console_notify(chat->console, "a turn is over");
 	if (outcome.reason == AGENT_CANCELLED || outcome.reason == AGENT_MODEL_FAILED)
@@ -430,38 +489,37 @@ static void take_command(struct chat *chat, struct str text)
 	prompt = chat->prompt;
 	chat->prompt = NULL;
 	if (prompt != NULL)
-		take_prompt(chat, prompt, NULL);
+		take_prompt(chat, prompt, NULL, NULL);
 }
 
 /* Carry out SENT, as the person has typed it, with PICTURES (or NULL). */
 static void take_text(struct chat *chat, struct str sent, const struct value *pictures)
 {
 	auto_free char *text = memory_copy_str(str_trim(sent));
-	struct buf made;
+	struct invocation invocation = {0};
 
 	/* A text that begins with a blank is not kept. */
 	if (!str_starts(sent, STR(" ")))
 		line_history_add(chat->history, str_of(text));
 	chat->paint.columns = paint_columns_of(STDOUT_FILENO);
-	buf_init(&made, PROMPT_MAX);
 	const enum invoked invoked =
 		chat_has_command(str_of(text)) || aside_is_one(str_of(text))
 			? INVOKED_NOTHING
-			: invoke(chat->talk, text, &made);
+			: invoke(chat->talk, text, &invocation);
 	if (aside_is_one(str_of(text)))
 		take_aside(chat, str_of(text));
 	else if (invoked == INVOKED_NOTHING && chat_is_command(str_of(text)))
 		take_command(chat, str_of(text));
 	else if (invoked != INVOKED_FAILED)
-		take_prompt(chat, invoked == INVOKED ? made.data : text, pictures);
+		take_prompt(chat, text, invoked == INVOKED ? &invocation : NULL, pictures);
 	/* The command may have made a prompt. */
 	if (chat->next != NULL) {
 		auto_free char *next = chat->next;
 
 		chat->next = NULL;
-		take_prompt(chat, next, NULL);
+		take_prompt(chat, next, NULL, NULL);
 	}
-	buf_fini(&made);
+	invocation_fini(&invocation);
 	talk_break(chat->talk);
 }
 
