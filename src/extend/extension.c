@@ -10,13 +10,14 @@
 #include <sys/stat.h>
 
 enum {
-	TOOLS = 1,
+	TOOLS = 2,
 	PROMPT_MAX = 1 << 20,
 	OWN_MAX = 32 << 10 /* of the person's AGENTS.md */
 };
 
 const struct tool *const extension_rows[TOOLS + 1] = {
 	&skill_tool,
+	&remember_tool,
 	NULL,
 };
 
@@ -26,7 +27,9 @@ struct extension {
 	struct tool tools[TOOLS];
 	const struct tool **table, **table_before; /* a session may still use the last one */
 	struct shape_shown *shown;
-	struct buf told; /* the person's AGENTS.md; empty when there is none */
+	struct buf told;  /* the person's AGENTS.md; empty when there is none */
+	struct buf notes; /* on the workspace, as the session begins (notes.h); or empty */
+	char *workspace;  /* the agent may add to its notes; NULL: it may not */
 	char *prompt;
 };
 
@@ -82,6 +85,18 @@ static void make_shown(struct extension *extension, const struct shape_shown *sh
 	}
 }
 
+static void take_notes(struct extension *extension, const struct extension_options *options)
+{
+	buf_init(&extension->notes, NOTES_BYTES_MAX);
+	if (options->notes == NOTES_NONE)
+		return;
+	/* Notes that cannot be read are told by the tool, and by /memory. */
+	if (!notes_read(options->workspace, &extension->notes, NULL))
+		buf_clear(&extension->notes);
+	if (options->notes == NOTES_WRITTEN)
+		extension->workspace = memory_copy(options->workspace);
+}
+
 struct extension *extension_open(const struct extension_options *options)
 {
 	struct extension *extension = memory_alloc(sizeof(*extension));
@@ -94,6 +109,8 @@ struct extension *extension_open(const struct extension_options *options)
 	for (size_t i = 0; i < TOOLS; i++)
 		extension->tools[i] = *extension_rows[i];
 	extension->tools[0].keeper = &extension->skills;
+	take_notes(extension, options);
+	extension->tools[1].keeper = extension->workspace;
 	return extension;
 }
 
@@ -107,6 +124,8 @@ void extension_close(struct extension *extension)
 	free(extension->table_before);
 	free(extension->shown);
 	buf_fini(&extension->told);
+	buf_fini(&extension->notes);
+	free(extension->workspace);
 	free(extension->prompt);
 	free(extension);
 }
@@ -126,11 +145,13 @@ static bool serves(const struct extension *extension, size_t number)
 {
 	struct buf text;
 
+	if (extension_rows[number] == &remember_tool)
+		return extension->workspace != NULL;
 	buf_init(&text, PROMPT_MAX);
 	skills_prompt(&extension->skills, &text);
 	const bool any = text.size > 0;
 	buf_fini(&text);
-	return number == 0 && any;
+	return any;
 }
 
 const struct tool *const *extension_tools(struct extension *extension,
@@ -174,6 +195,8 @@ const char *extension_prompt(struct extension *extension, const char *prompt)
 		(void)buf_addc(&text, '\n');
 	}
 	skills_prompt(&extension->skills, &text);
+	if (str_trim(buf_str(&extension->notes)).size > 0)
+		notes_prompt(buf_str(&extension->notes), &text);
 	while (text.size > 0 && text.data[text.size - 1] == '\n')
 		buf_truncate(&text, text.size - 1);
 	free(extension->prompt);

@@ -1,6 +1,6 @@
 /*
  * extension: all that extends the agent of one session: its skills, the commands of its person,
- * and the tools that work on them. The person's own things come first, then those of the
+ * the notes on its workspace, and the tools that work on them. The person's own things come first, then those of the
  * workspace that were let in.
  */
 #pragma once
@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "extend/brought.h"
 #include "extend/commands.h"
+#include "extend/notes.h"
 #include "extend/skills.h"
 #include "extend/trust.h"
 #include "tool/tool.h"
@@ -25,6 +26,7 @@ struct extension_options {
 	const struct brought_list *brought; /* of the workspace; or NULL */
 	const struct trust *trust;          /* the record of the workspace; or NULL */
 	const struct shape_shown *shown;    /* shown to the cell already; or NULL */
+	enum notes_use notes;
 };
 
 /* All members of OPTIONS are only used during the call, but for the texts in SHOWN. */

@@ -13,6 +13,7 @@
 #include "front/conversation/facts.h"
 #include "front/conversation/mentions.h"
 #include "front/conversation/past.h"
+#include "front/conversation/remembered.h"
 #include "front/conversation/rewind.h"
 #include "front/extend/invoke.h"
 #include "front/extend/trusting.h"
@@ -1014,6 +1015,12 @@ static void run_skills(struct chat *chat, const char *argument)
 	invoke_list_skills(chat->setup, &chat->paint.out);
 }
 
+static void run_memory(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	remembered_edit(chat);
+}
+
 /* Things that were let in count in a new cell, in which the same agent goes on. */
 static void run_trust(struct chat *chat, const char *argument)
 {
@@ -1081,6 +1088,8 @@ static const struct command commands[] = {
 	{"notify", "[WAY]", "how you are told while you look elsewhere; or be told so",
 	 run_notify},
 	{"skills", "", "the skills there are; /skill:NAME TEXT calls one", run_skills},
+	{"memory", "", "the notes of agents on this workspace, in $VISUAL or $EDITOR",
+	 run_memory},
 	{"trust", "", "what the workspace brings along, and what of it counts", run_trust},
 	{"view", "",
 	 "the whole conversation, everything in full, in $PAGER; so does Ctrl+O", run_view},

@@ -1230,6 +1230,8 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	if (config_value(config, "models") != NULL)
 		setup->models = value_copy(config_value(config, "models"));
 	setup->hooks = value_ref(config_value(config, "hooks"));
+	setup->notes = value_is_true(config_value(config, "memory")) ? NOTES_WRITTEN
+								     : NOTES_NONE;
 	if (!flags->shipped_only)
 		agents_files_know_names(config, setup->workspace);
 	if (flags->policy_file == NULL &&

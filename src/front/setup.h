@@ -9,6 +9,7 @@
 #include "base/library.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "extend/notes.h"
 #include "front/extensions.h"
 #include "front/output/policy_words.h"
 #include "front/verb.h"
@@ -24,9 +25,9 @@
 #include <stddef.h>
 
 struct credential;
+struct extension;
 struct interrupt;
 struct language;
-struct extension;
 struct orchestra;
 struct shape_home;
 struct shape_shown;
@@ -92,6 +93,7 @@ struct setup {
 	struct value *models; /* of the configuration, for the catalogue; NULL: nothing */
 	struct value *hooks;  /* of the configuration (extend/hooks.h); NULL: none */
 	struct language *language; /* of its language servers (front/extend/language.h); or NULL */
+	enum notes_use notes; /* by the configuration; delegates only read notes */
 	/*
 	 * explain: where keys come from: key ("write", "limits.memory") -> words; an
 	 * absent key has its default

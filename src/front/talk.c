@@ -1686,6 +1686,9 @@ static bool delegate_set_up(const struct value *request, struct options *options
 	if (!options_parse(options, delegate_rows, words, false, err) ||
 	    !setup_init(setup, options, NULL, err))
 		return false;
+	/* What has read the web above it is not known here. */
+	if (setup->notes == NOTES_WRITTEN)
+		setup->notes = NOTES_READ;
 	/* Before those above it bound it. */
 	if (value_member(request, "layer") != NULL)
 		layered_write_base(setup->policy);

@@ -783,6 +783,9 @@ const struct row keys_config[] = {
 	 .choices = CONFIG_FOOTER_PARTS, .initial = "all, in this order",
 	 .description = "What the last row of a conversation tells, in its order; `[]`: there is no "
 			"such row ([terminal.md](terminal.md))."},
+	{"memory", ROW_FLAG, .home = KEY_KEPT, .initial = "false",
+	 .description = "Agents may note facts about a workspace for later sessions, which read them "
+			"([extend.md](extend.md#memory))."},
 	{"notify", ROW_ANY, .home = KEY_KEPT, .check = is_notification, .initial = "auto",
 	 .description =
 		 "How a person who looks elsewhere is told that a turn of over 10 s is over, or "

@@ -530,6 +530,29 @@ def a_text_is_edited_in_the_persons_own_editor():
 
 
 @tap.case
+def the_person_edits_the_notes_of_agents():
+    notes = {"name": "notes", "turns": [
+        {"calls": [{"tool": "remember", "arguments": {"text": "Run make db first."}}]}, {"text": "Noted."}]}
+    with Chat(notes, config={"memory": True}, environment={"EDITOR": "sed -i s/db/base/"}) as tty:
+        tty.type(b"go\r")
+        tty.shows("done")
+        tty.prompt()
+        tty.type(b"/memory\r")
+        tty.shows("The notes are written; the next conversation reads them.")
+        tty.prompt()
+        tty.leave()
+        place, = glob.glob(os.path.join(tty.home, ".local/state/glovebox/memory/*.md"))
+        with open(place, encoding="utf-8") as file:
+            text = file.read()
+        assert text == "- Run make base first.\n", text
+    with Chat() as tty:
+        tty.type(b"/memory\r")
+        tty.shows('There are no notes: "memory": true in the configuration')
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
 def an_editor_that_is_stopped_stops_us_and_goes_on_with_us():
     with Chat(ready=False) as tty:
         tty.process.kill()

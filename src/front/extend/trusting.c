@@ -206,6 +206,7 @@ bool trusting_open(struct setup *setup, struct console *console, int wake_fd, bo
 			.home = getenv("HOME"),
 			.brought = &list,
 			.trust = &trust,
+			.notes = setup->notes,
 			.shown = setup->shown != NULL            ? setup->shown
 				 : setup->plugins.loaded != NULL ? setup->plugins.loaded->shown
 								 : NULL,
