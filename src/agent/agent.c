@@ -399,7 +399,8 @@ static void resume_note(struct resuming *resuming, const struct event *event)
 	const char *run = value_text(value_member(event->data, "run"));
 
 	resume_note_id(resuming->agent, event->call);
-	if (event->kind != EVENT_NAMED && event->kind != EVENT_REWOUND)
+	if (event->kind != EVENT_NAMED && event->kind != EVENT_REWOUND &&
+	    event->kind != EVENT_STYLED)
 		resuming->last = event->kind;
 	if (event->kind == EVENT_SESSION_BEGAN && run) {
 		free(resuming->run);
@@ -1284,6 +1285,9 @@ static void agent_set_system(struct agent *agent)
 	if (policy->mode == MODE_PLAN)
 		buf_adds(&text, agent_plans);
 	add_deferred(agent, &text);
+	if (agent->history.style)
+		buf_addf(&text, "\n\nThe user wants this style of you:\n\n%s",
+			 agent->history.style);
 	instructions_add(agent, &text);
 	conversation_set_system(&agent->history.conversation, text.data);
 	agent->fixed_bytes += text.size;
@@ -1340,6 +1344,14 @@ static void agent_forget_tools(struct agent *agent)
 	agent->fixed_bytes = 0;
 }
 
+/* Make anew what each request has besides the conversation. */
+static void agent_make_request(struct agent *agent)
+{
+	agent_forget_tools(agent);
+	agent_offer_tools(agent);
+	agent_set_system(agent);
+}
+
 static void agent_free(struct agent *agent)
 {
 	recorder_set_listener(agent->options.recorder, (struct event_sink){0});
@@ -1393,10 +1405,25 @@ bool agent_change(struct agent *agent, const struct agent_options *options, stru
 		agent->options = before;
 		return false;
 	}
-	agent_forget_tools(agent);
-	agent_offer_tools(agent);
-	agent_set_system(agent);
+	agent_make_request(agent);
 	return true;
+}
+
+bool agent_set_style(struct agent *agent, const char *name, const char *text, struct err *err)
+{
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = EVENT_STYLED, .text = str_of(text), .data = data};
+
+	value_set_text(data, "style", name);
+	if (!recorder_event(agent->options.recorder, &event, err))
+		return false;
+	agent_make_request(agent);
+	return true;
+}
+
+const char *agent_style(const struct agent *agent)
+{
+	return agent->history.style_name;
 }
 
 struct rewinding {
@@ -1441,9 +1468,7 @@ bool agent_rewind(struct agent *agent, int64_t from, struct str prompt, struct e
 	history_fini(&agent->history);
 	agent->history = rewinding.history;
 	/* The system prompt is part of the conversation. */
-	agent_forget_tools(agent);
-	agent_offer_tools(agent);
-	agent_set_system(agent);
+	agent_make_request(agent);
 	return true;
 }
 

@@ -148,6 +148,15 @@ bool agent_rewind(struct agent *agent, int64_t from, struct str prompt, struct e
 /* Between turns: give the session the title NAME (EVENT_NAMED). */
 bool agent_name(struct agent *agent, const char *name, struct err *err);
 
+/*
+ * Between turns: from now on the prompt has the style TEXT, which is called NAME (EVENT_STYLED);
+ * both empty: none. A resumed session has it as well.
+ */
+bool agent_set_style(struct agent *agent, const char *name, const char *text,
+		     struct err *err);
+/* Its name; NULL: there is none. */
+const char *agent_style(const struct agent *agent);
+
 /* The newest list of tasks (tools/todo.h), or NULL. */
 const struct value *agent_tasks(const struct agent *agent);
 /* Append the words of the model's last answer. */

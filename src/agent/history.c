@@ -102,6 +102,8 @@ void history_fini(struct history *history)
 	free(history->numbers);
 	free(history->prompts);
 	free(history->instructions);
+	free(history->style_name);
+	free(history->style);
 	free(history->remark);
 	*history = (struct history){0};
 }
@@ -836,6 +838,11 @@ bool history_event(struct history *history, const struct event *event, struct er
 	case EVENT_INSTRUCTIONS:
 		history_take_text(&history->instructions, event->text);
 		return true;
+	case EVENT_STYLED:
+		history_take_text(&history->style, event->text);
+		history_take_text(&history->style_name,
+				  value_str(value_member(event->data, "style")));
+		return true;
 	case EVENT_TURN_BEGAN:
 	case EVENT_STEERED:
 		if (!value_is_true(value_member(event->data, "refused")))
@@ -887,9 +894,9 @@ bool rewound_has(const struct rewound *rewound, int64_t number)
 bool history_replay(struct history *history, const struct rewound *rewound,
 		    const struct event *event, struct err *err)
 {
-	/* The program and the project's texts are not taken back. */
+	/* The program, the project's texts and the style are not taken back. */
 	if (event->kind != EVENT_INSTRUCTIONS && event->kind != EVENT_SESSION_RESUMED &&
-	    rewound_has(rewound, event->number))
+	    event->kind != EVENT_STYLED && rewound_has(rewound, event->number))
 		return true;
 	return history_event(history, event, err) ||
 	       err_while(err, "event %lld", (long long)event->number);

@@ -74,6 +74,7 @@ struct history {
 	struct value *todo; /* the newest list of tasks (tools/todo.h), or NULL */
 	bool shortened;     /* older results are told in short, since the last summary */
 	char *instructions; /* of the project's files (EVENT_INSTRUCTIONS), or NULL */
+	char *style_name, *style; /* of EVENT_STYLED, or NULL */
 	char *remark; /* of EVENT_SESSION_RESUMED, until it has been said; or NULL */
 	size_t bytes; /* of all messages, as they are sent */
 	size_t counted_bytes; /* the part of `bytes` that counted_tokens counts */
@@ -89,6 +90,7 @@ void history_fini(struct history *history);
  * notice whose data says `to_model`. EVENT_SHORTENED shortens older results, EVENT_COMPACTED
  * replaces older messages by its summary. EVENT_REWOUND adds nothing: a reader that meets one
  * has left out what it takes back (history_replay).
+ * EVENT_INSTRUCTIONS and EVENT_STYLED only change what is kept beside the conversation.
  * EVENT_HOOK adds its text, and a turn that a hook refused adds nothing.
  * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
  * nothing, nor does a result for a call that the last message did not make (the

@@ -12,7 +12,8 @@
 enum {
 	TOOLS = 2,
 	PROMPT_MAX = 1 << 20,
-	OWN_MAX = 32 << 10 /* of the person's AGENTS.md */
+	OWN_MAX = 32 << 10, /* of the person's AGENTS.md */
+	STYLE_MAX = 32 << 10,
 };
 
 const struct tool *const extension_rows[TOOLS + 1] = {
@@ -23,7 +24,7 @@ const struct tool *const extension_rows[TOOLS + 1] = {
 
 struct extension {
 	struct skills skills;
-	struct commands commands;
+	struct commands commands, styles;
 	struct tool tools[TOOLS];
 	const struct tool **table, **table_before; /* a session may still use the last one */
 	struct shape_shown *shown;
@@ -57,6 +58,21 @@ static void add_all(struct extension *extension, const struct extension_options 
 		    trust_of(options->trust, &brought->items[i]) == TRUST_GIVEN)
 			add(extension, &brought->items[i], options->workspace);
 	}
+}
+
+static void add_styles(struct extension *extension, const char *config)
+{
+	struct brought_list own;
+
+	own_styles_read(config, &own);
+	for (size_t i = 0; i < own.count; i++) {
+		struct brought *item = &own.items[i];
+
+		if (item->problem == NULL && strlen(item->text) > STYLE_MAX)
+			item->problem = memory_copy("it is longer than 32 KiB");
+		commands_add(&extension->styles, item, true);
+	}
+	brought_fini(&own);
 }
 
 /* Show the folder of each skill at its own path, unless it has gone meanwhile. */
@@ -105,6 +121,7 @@ struct extension *extension_open(const struct extension_options *options)
 	if (!own_instructions(options->config, &extension->told))
 		buf_clear(&extension->told);
 	add_all(extension, options);
+	add_styles(extension, options->config);
 	make_shown(extension, options->shown);
 	for (size_t i = 0; i < TOOLS; i++)
 		extension->tools[i] = *extension_rows[i];
@@ -120,6 +137,7 @@ void extension_close(struct extension *extension)
 		return;
 	skills_fini(&extension->skills);
 	commands_fini(&extension->commands);
+	commands_fini(&extension->styles);
 	free(extension->table);
 	free(extension->table_before);
 	free(extension->shown);
@@ -138,6 +156,11 @@ const struct skills *extension_skills(const struct extension *extension)
 const struct commands *extension_commands(const struct extension *extension)
 {
 	return &extension->commands;
+}
+
+const struct commands *extension_styles(const struct extension *extension)
+{
+	return &extension->styles;
 }
 
 /* Can the tool NUMBER of the rows do anything here? */

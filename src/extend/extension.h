@@ -35,6 +35,8 @@ void extension_close(struct extension *extension); /* NULL is fine */
 
 const struct skills *extension_skills(const struct extension *extension);
 const struct commands *extension_commands(const struct extension *extension);
+/* The person's styles, which are files as commands are: the body joins the prompt. */
+const struct commands *extension_styles(const struct extension *extension);
 
 /* TOOLS, with those of extension_rows that can work here. Valid until the call after the next. */
 const struct tool *const *extension_tools(struct extension *extension,

@@ -1,4 +1,4 @@
-/* own: walks the person's folders of skills and commands. */
+/* own: walks the person's folders of skills, commands and styles. */
 
 #include "extend/own.h"
 
@@ -162,22 +162,35 @@ static void take_commands(struct brought_list *list, int folder, const char *pat
 	fd_names_fini(&names);
 }
 
-void own_read(const char *config, const char *home, struct brought_list *list)
+/* Take the files of the folder NAME in CONFIG (or NULL). */
+static void take_folder(struct brought_list *list, const char *config, const char *name,
+			unsigned depth)
 {
 	struct buf path;
 
+	if (config == NULL)
+		return;
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s/%s", config, name);
+	auto_close int folder = open_folder(AT_FDCWD, path.data);
+	if (folder >= 0)
+		take_commands(list, folder, path.data, "", depth);
+	buf_fini(&path);
+}
+
+void own_read(const char *config, const char *home, struct brought_list *list)
+{
 	*list = (struct brought_list){0};
 	take_skills(list, config, "skills");
 	take_skills(list, home, ".agents/skills");
 	take_skills(list, home, ".claude/skills");
-	if (config == NULL)
-		return;
-	buf_init(&path, PATH_MAX);
-	(void)buf_addf(&path, "%s/commands", config);
-	auto_close int folder = open_folder(AT_FDCWD, path.data);
-	if (folder >= 0)
-		take_commands(list, folder, path.data, "", COMMANDS_DEPTH);
-	buf_fini(&path);
+	take_folder(list, config, "commands", COMMANDS_DEPTH);
+}
+
+void own_styles_read(const char *config, struct brought_list *list)
+{
+	*list = (struct brought_list){0};
+	take_folder(list, config, "styles", 0);
 }
 
 bool own_instructions(const char *config, struct buf *out)

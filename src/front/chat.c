@@ -15,6 +15,7 @@
 #include "front/conversation/past.h"
 #include "front/conversation/remembered.h"
 #include "front/conversation/rewind.h"
+#include "front/conversation/style.h"
 #include "front/extend/invoke.h"
 #include "front/extend/trusting.h"
 #include "front/output/transcript.h"
@@ -1015,6 +1016,11 @@ static void run_skills(struct chat *chat, const char *argument)
 	invoke_list_skills(chat->setup, &chat->paint.out);
 }
 
+static void run_style(struct chat *chat, const char *argument)
+{
+	style_choose(chat, argument);
+}
+
 static void run_memory(struct chat *chat, const char *argument)
 {
 	(void)argument;
@@ -1094,6 +1100,8 @@ static const struct command commands[] = {
 	{"view", "",
 	 "the whole conversation, everything in full, in $PAGER; so does Ctrl+O", run_view},
 	{"view-last", "", "the last call in full, in $PAGER", run_view_last},
+	{"style", "[NAME]",
+	 "the styles of yours; or have the agent answer in another one", run_style},
 	{"theme", "[NAME]", "the colours; or take others", run_theme},
 	{"keys", "", "which key does what", run_keys},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
@@ -1356,6 +1364,8 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 			add_candidate(&candidates, policy_modes[i].name);
 	} else if (str_is(name, "notify"))
 		chat_each_way(add_candidate, &candidates);
+	else if (str_is(name, "style"))
+		style_each(chat, add_candidate, &candidates);
 	else if (str_is(name, "theme"))
 		appearance_each_theme(add_candidate, &candidates);
 	else if (str_is(name, "model"))

@@ -46,6 +46,7 @@ static const struct kind_row kinds[] = {
 	{EVENT_COMPACTED, "compacted", true},
 	{EVENT_REWOUND, "rewound", true},
 	{EVENT_NAMED, "named", true},
+	{EVENT_STYLED, "styled", true},
 	{EVENT_TURN_ENDED, "turn_ended", true},
 };
 

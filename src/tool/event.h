@@ -119,6 +119,11 @@ enum event_kind {
 	EVENT_REWOUND,
 	EVENT_NAMED, /* text: the title that the user gave the session; empty: none */
 	/*
+	 * text: the style that the person has chosen, which joins the prompt; data: style, its
+	 * name; both empty: none
+	 */
+	EVENT_STYLED,
+	/*
 	 * data: reason, iterations, usage (tokens, money), seconds, level, changed
 	 * files, patch
 	 */

@@ -1310,6 +1310,7 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_COMPACTED:
 	case EVENT_REWOUND: /* the command says so */
 	case EVENT_NAMED:
+	case EVENT_STYLED:
 	case EVENT_TOOL_OUTPUT:
 	case EVENT_PROGRESS:
 	case EVENT_LOG:

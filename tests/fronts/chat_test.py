@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 import time
+import urllib.request
 import zlib
 
 sys.path.insert(0, sys.argv[1])
@@ -550,6 +551,73 @@ def the_person_edits_the_notes_of_agents():
         tty.shows('There are no notes: "memory": true in the configuration')
         tty.prompt()
         tty.leave()
+
+
+def systems(port):
+    """The system prompts of all requests so far."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/requests", timeout=60) as answer:
+        return [one["body"]["messages"][0]["content"] for one in json.load(answer) if one["body"]]
+
+
+@tap.case
+def a_style_joins_the_prompt_and_stays():
+    server = subprocess.Popen([sys.executable, MODEL_SERVER], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+    port = int(server.stdout.readline())
+    try:
+        with Chat(False, options=("--model", "some"), ready=False, environment={
+                "GLOVEBOX_BASE_URL": f"http://127.0.0.1:{port}/normal/v1"}) as tty:
+            tty.process.kill()
+            tty.process.wait()
+            styles = os.path.join(tty.home, ".config/glovebox/styles")
+            os.makedirs(styles)
+            for name, text in (("short.md", "---\ndescription: In one line.\n---\nAnswer in one line.\n"),
+                               ("rhymes.md", "Answer in rhymes.\n"), ("long.md", "x" * 40000)):
+                with open(os.path.join(styles, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            tty.run_again()
+            tty.prompt()
+            tty.type(b"/style\r")
+            tty.shows("short            In one line.")
+            tty.shows("long             it is longer than 32 KiB")
+            tty.shows("* none ")
+            tty.prompt()
+            tty.type(b"/style short\r")
+            tty.shows("The style is now short.")
+            tty.prompt()
+            tty.type(b"hello\r")
+            tty.shows("done")
+            tty.prompt()
+            tty.type(b"/style nothing\r")
+            tty.shows('There is no style "nothing".')
+            tty.shows("* short ")
+            tty.prompt()
+            tty.leave()
+            assert "The user wants this style of you:\n\nAnswer in one line." in systems(port)[-1]
+            # A session that goes on has the style it had, whatever became of the file.
+            os.unlink(os.path.join(styles, "short.md"))
+            tty.argv = (*tty.argv, "--resume", "last")
+            tty.run_again()
+            tty.prompt()
+            tty.type(b"again\r")
+            tty.wait_until(lambda: len(systems(port)) == 2, "the second request")
+            assert "\n\nAnswer in one line." in systems(port)[-1]
+            tty.prompt()
+            tty.type(b"/style none\r")
+            tty.shows("The style is now none.")
+            tty.prompt()
+            tty.type(b"more\r")
+            tty.wait_until(lambda: len(systems(port)) == 3, "the third request")
+            assert "in one line" not in systems(port)[-1]
+            tty.prompt()
+            tty.leave()
+            assert [(one["style"], one["text"]) for one in told(tty, "styled")] == [
+                ("short", "Answer in one line."), ("", "")]
+    finally:
+        server.kill()
+        server.wait()
+        server.stdin.close()
+        server.stdout.close()
 
 
 @tap.case

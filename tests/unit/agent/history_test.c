@@ -310,6 +310,32 @@ static void add_summary(struct history *history, int64_t from, int64_t pinned_ma
 	add(history, event);
 }
 
+static void a_style_holds_although_its_turn_is_taken_back(void **state)
+{
+	auto_value struct value *data = value_new_object();
+	struct rewound_range range = {.from = 1, .to = 3};
+	const struct rewound rewound = {.ranges = &range, .count = 1};
+	struct event event = {.kind = EVENT_STYLED,
+			      .number = 2,
+			      .text = STR("Be short."),
+			      .data = data};
+	struct history history;
+	struct err err;
+
+	(void)state;
+	history_init(&history);
+	value_set_text(data, "style", "short");
+	assert_true(history_replay(&history, &rewound, &event, &err));
+	assert_string_equal(history.style, "Be short.");
+	assert_string_equal(history.style_name, "short");
+	value_set_text(data, "style", "");
+	event.text = STR("");
+	assert_true(history_event(&history, &event, &err));
+	assert_null(history.style);
+	assert_null(history.style_name);
+	history_fini(&history);
+}
+
 static void a_summary_stands_for_what_was_before(void **state)
 {
 	struct history history;
@@ -754,6 +780,7 @@ int main(void)
 		cmocka_unit_test(finds_the_calls_it_has),
 		cmocka_unit_test(lines_give_the_same_conversation_as_events),
 		cmocka_unit_test(a_damaged_line_is_named),
+		cmocka_unit_test(a_style_holds_although_its_turn_is_taken_back),
 		cmocka_unit_test(a_summary_stands_for_what_was_before),
 		cmocka_unit_test(what_was_taken_back_is_not_said),
 		cmocka_unit_test(the_first_and_the_newest_prompts_stay),
