@@ -110,6 +110,15 @@ static void chat_change_model(struct chat *chat, const char *name)
 	chat->model = before;
 }
 
+/* The agent NAME has worked in this conversation: it may have made steps. */
+static void note_earlier(struct chat *chat, const char *name)
+{
+	if (chat->earlier == NULL)
+		chat->earlier = value_new_array();
+	if (!value_has_text(chat->earlier, name))
+		value_append(chat->earlier, value_new_text(name));
+}
+
 /* Go on as the agent NAME (/agent NAME), with the rights of that agent. */
 static void chat_change_agent(struct chat *chat, const char *name)
 {
@@ -140,9 +149,7 @@ static void chat_change_agent(struct chat *chat, const char *name)
 		free(setup);
 		return;
 	}
-	if (chat->earlier == NULL)
-		chat->earlier = value_new_array();
-	value_append(chat->earlier, value_new_text(chat->setup->agent));
+	note_earlier(chat, chat->setup->agent);
 	setup_fini(chat->setup);
 	free(chat->setup);
 	chat->setup = setup;
@@ -199,14 +206,11 @@ struct setup *chat_remake(void *context, const char *agent, enum policy_mode mod
 	int code;
 
 	if (chat->setup->review != NULL) {
-		(void)verb_complain(
-			CODE_USAGE,
-			agent != NULL ? "--review: the layer belongs to the agent %s; no "
-					"other one works in this conversation"
-				      : "--review: what is in the layer would not be seen "
-					"in mode plan; end the conversation, and plan in "
-					"another one",
-			chat->setup->agent);
+		(void)verb_complain(CODE_USAGE,
+				    "--review: the layer belongs to the agent %s, and what is in "
+				    "it would not be seen by another one, or in mode plan; end "
+				    "the conversation, and go on in another one",
+				    chat->setup->agent);
 		return NULL;
 	}
 	mentions_stop(chat->mentions);
@@ -217,22 +221,11 @@ struct setup *chat_remake(void *context, const char *agent, enum policy_mode mod
 	if (code == CODE_DONE && setup->policy->review &&
 	    !layered_go_on(setup, NULL, true, "glovebox chat", &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	if (code == CODE_DONE) {
-		mentions_stop(chat->mentions);
+	if (code == CODE_DONE)
 		return setup;
-	}
 	setup_fini(setup);
 	free(setup);
 	return NULL;
-}
-
-/* The agent NAME has worked in this conversation: it may have made steps. */
-static void note_earlier(struct chat *chat, const char *name)
-{
-	if (chat->earlier == NULL)
-		chat->earlier = value_new_array();
-	if (!value_has_text(chat->earlier, name))
-		value_append(chat->earlier, value_new_text(name));
 }
 
 void chat_taken(void *context, struct setup *setup, bool used)

@@ -672,8 +672,8 @@ struct talk {
 	bool answered;                  /* questions get an answer */
 	bool relays; /* the answers come from the caller that started this run */
 	bool broken; /* an event could not be recorded */
-	struct hook_files *hooks;  /* of the configuration, and behind them … */
-	struct agent_hooks behind; /* … those of the options; `ask` NULL: none */
+	struct hook_files *hooks;      /* of the configuration, and behind them … */
+	struct agent_hooks behind;     /* … those of the options; `ask` NULL: none */
 	const struct allowed *allowed; /* of talk_narrow; NULL: nothing is narrowed */
 	const char *narrower;          /* who narrows */
 	void (*joins)(void *context, struct str text); /* as in talk_options */
