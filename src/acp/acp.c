@@ -469,6 +469,12 @@ static struct value *options_of(const struct acp_session *session)
 		     select_option("model", "Model", "model", state_text(session, "model"),
 				   choices_of(value_member(session->state, "models"),
 					      state_text(session, "model"))));
+	if (value_member(session->state, "thought_level") != NULL)
+		value_append(made,
+			     select_option("thought_level", "Thinking", "thought_level",
+					   state_text(session, "thought_level"),
+					   value_copy(value_member(session->state,
+								   "thought_levels"))));
 	value_append(made, select_option("agent", "Agent", "_agent",
 					 state_text(session, "agent"),
 					 choices_of(value_member(session->state, "agents"),
@@ -1315,9 +1321,9 @@ static void take_set_option(struct acp *acp, const struct mcp_message *message)
 {
 	const char *key = value_text(value_member(message->params, "configId"));
 
-	if (key == NULL || !str_among("mode model agent", str_of(key)))
+	if (key == NULL || !str_among("mode model thought_level agent", str_of(key)))
 		refuse(acp, message->id, MCP_CODE_PARAMS,
-		       "The options are mode, model and agent, and not \"%.64s\".",
+		       "The options are mode, model, thought_level and agent, and not \"%.64s\".",
 		       key != NULL ? key : "");
 	else
 		set(acp, message, REQUEST_SET_OPTION, key,

@@ -19,15 +19,17 @@
  * Then lines go both ways, each a JSON object. To the process:
  *
  *	{"do": "prompt", "text": T, "pictures": [P, …]}   as agent_submit takes them
- *	{"do": "set", "key": "mode" | "agent" | "model", "to": NAME}
+ *	{"do": "set", "key": "mode" | "agent" | "model" | "thought_level", "to": NAME}
  *	{"call": C, "id": N, "action": A, …}   the answer to an approval (session/approval.h)
  *	{"buffer": N, "text": T}               without text: the editor has no such file
  *
  * A prompt is cancelled by SIGINT. From the process come its events (docs/events.md), and
  *
  *	{"editor": "idle", "session", "agent", "model", "mode", "agents", "models",
+ *	 "thought_level", "thought_levels",
  *	 "context", "failed"}   the process may be told the next thing; `failed`: why the last
- *	                        one was not done; context: the tokens that the model takes, or 0
+ *	                        one was not done; context: the tokens that the model takes, or 0;
+ *	                        thought_levels: as ACP has choices, where the model has any
  *	{"editor": "says", "text": T}   the answer to a command, which was no turn
  *	{"editor": "keyless"}   there is no model to ask; the process ends
  *	{"editor": "buffer", "number": N, "path": P}

@@ -23,6 +23,7 @@
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
+#include "model/model.h"
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "session/session.h"
@@ -96,6 +97,21 @@ static struct value *agents_of(const struct setup *setup)
 	return names;
 }
 
+static struct value *levels_of(void)
+{
+	struct value *levels = value_new_array();
+
+	for (const struct model_level *at = model_levels; at->name != NULL; at++) {
+		struct value *row = value_new_object();
+
+		value_set_text(row, "value", at->name);
+		value_set_text(row, "name", at->name);
+		value_set_text(row, "description", at->title);
+		value_append(levels, row);
+	}
+	return levels;
+}
+
 static void add_name(void *context, const char *name)
 {
 	value_append(context, value_new_text(name));
@@ -128,6 +144,13 @@ static void tell_idle(struct editor *editor, const char *failed)
 	value_set_text(line, "mode", policy_modes[editor->setup->mode].name);
 	value_set(line, "agents", agents_of(editor->setup));
 	value_set(line, "models", models);
+	if (talk_has_levels(editor->talk)) {
+		const struct model_level *level = editor->setup->thinking;
+
+		value_set_text(line, "thought_level",
+			       level != NULL ? level->name : model_levels->name);
+		value_set(line, "thought_levels", levels_of());
+	}
 	value_set_integer(line, "context", (int64_t)talk_context(editor->talk));
 	if (failed != NULL)
 		value_set_text(line, "failed", failed);
@@ -450,6 +473,7 @@ static const char *change_hands(struct editor *editor, const char *agent)
 	fine = model_of(editor, NULL, setup, &model, &err) &&
 	       model_of(editor, NULL, editor->setup, &now, &err);
 	same = model.temperature == now.temperature &&
+	       model.thinking_budget == now.thinking_budget &&
 	       str_equal(str_of(model.name), str_of(now.name));
 	if (!fine)
 		(void)verb_complain(CODE_FAILED, "%s", err.text);
@@ -484,19 +508,44 @@ static const char *set_agent(struct editor *editor, const char *to)
 	return failed;
 }
 
-static const char *set_model(struct editor *editor, const char *to)
+/* Go on with the model TO; NULL: the same name, as the setup has it asked now. */
+static bool change_model(struct editor *editor, const char *to)
 {
 	struct model_options model;
 	struct err err = {0};
 
-	if (!model_of(editor, to, editor->setup, &model, &err) ||
-	    talk_change(editor->talk, NULL, &model) != CODE_DONE) {
-		if (err.text[0] != '\0')
-			(void)verb_complain(CODE_FAILED, "%s", err.text);
-		return "The model was not changed; the log of glovebox says why.";
+	if (!model_of(editor, to, editor->setup, &model, &err)) {
+		(void)verb_complain(CODE_FAILED, "%s", err.text);
+		return false;
 	}
+	return talk_change(editor->talk, NULL, &model) == CODE_DONE;
+}
+
+static const char *set_model(struct editor *editor, const char *to)
+{
+	if (!change_model(editor, to))
+		return "The model was not changed; the log of glovebox says why.";
 	free(editor->model);
 	editor->model = memory_copy(to);
+	return NULL;
+}
+
+static const char *set_thinking(struct editor *editor, const char *to)
+{
+	const struct model_level *level = model_level_find(to);
+	const struct model_level *before = editor->setup->thinking;
+
+	if (!talk_has_levels(editor->talk))
+		return "This model has no levels of thinking.";
+	if (level == NULL)
+		return "There is no such level.";
+	setup_set_thinking(editor->setup, level);
+	if (!change_model(editor, NULL)) {
+		setup_set_thinking(editor->setup, before != NULL ? before : model_levels);
+		return not_made;
+	}
+	/* Setups that are made later have it from the options. */
+	options_set(&editor->options, "thinking", level->name);
 	return NULL;
 }
 
@@ -616,6 +665,8 @@ static void do_one(struct editor *editor, const struct value *wish)
 		failed = set_mode(editor, to);
 	} else if (strcmp(key, "agent") == 0) {
 		failed = set_agent(editor, to);
+	} else if (strcmp(key, "thought_level") == 0) {
+		failed = set_thinking(editor, to);
 	} else {
 		failed = set_model(editor, to);
 	}

@@ -30,6 +30,7 @@
 #include "model/catalogue.h"
 #include "model/http.h"
 #include "model/local.h"
+#include "model/model.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
 #include "policy/credential.h"
@@ -1620,6 +1621,30 @@ static bool take_mode(struct setup *setup, const struct options *options,
 	return setup_set_mode(setup, mode, err);
 }
 
+void setup_set_thinking(struct setup *setup, const struct model_level *level)
+{
+	if (setup->thinking == NULL)
+		setup->role_thinking = setup->role.thinking_budget;
+	setup->thinking = level;
+	setup->role.thinking_budget =
+		level->budget > 0 ? level->budget : setup->role_thinking;
+}
+
+/* Take --thinking in place of the budget of the role. */
+static bool take_thinking(struct setup *setup, const struct options *options, struct err *err)
+{
+	const char *said = options_text(options, "thinking");
+	const struct model_level *level = said != NULL ? model_level_find(said) : NULL;
+
+	if (said != NULL && level == NULL)
+		return err_set(err, EINVAL,
+			       "--thinking %.64s: the levels are default, low, medium and high",
+			       said);
+	if (level != NULL)
+		setup_set_thinking(setup, level);
+	return true;
+}
+
 int setup_open(struct setup *setup, const struct options *options,
 	       const struct setup_flags *flags)
 {
@@ -1642,7 +1667,8 @@ int setup_open(struct setup *setup, const struct options *options,
 	    (has_option(options, "--ask") && !add_asks(setup, options, &err)) ||
 	    (has_option(options, "--budget-seconds") &&
 	     !set_limits(options, &setup->policy->limits, &err)) ||
-	    (has_option(options, "--mode") && !take_mode(setup, options, flags, &err)))
+	    (has_option(options, "--mode") && !take_mode(setup, options, flags, &err)) ||
+	    (has_option(options, "--thinking") && !take_thinking(setup, options, &err)))
 		return verb_complain(err.code == CEILING_REFUSED ? CODE_DENIED : CODE_USAGE,
 				     "%s", err.text);
 	if (has_option(options, "--model") && setup->role.model == NULL)

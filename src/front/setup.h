@@ -68,6 +68,8 @@ struct setup_flags {
 	const struct value *servers; /* more of them (front_servers_read); or NULL */
 };
 
+struct model_level;
+
 struct setup {
 	char *workspace;       /* real, absolute */
 	char *workspace_name;  /* as the person named it: may be relative, or a link */
@@ -81,8 +83,11 @@ struct setup {
 	struct policy *bounds;
 	struct value *asked; /* rights that --ask names, for the whole run; NULL: none */
 	struct config_role role;
-	enum policy_mode mode; /* that of the policy, once it was set (setup_set_mode) */
-	double wall_s;         /* limits.wall_s when it was set; else 0 */
+	/* of --thinking (setup_set_thinking); NULL: it was not given */
+	const struct model_level *thinking;
+	uint64_t role_thinking; /* the role's own thinking_budget */
+	enum policy_mode mode;  /* that of the policy, once it was set (setup_set_mode) */
+	double wall_s;          /* limits.wall_s when it was set; else 0 */
 	unsigned minimum_level;
 	bool level_is_asked; /* --minimum-level was given, and beats the configuration */
 	char *resolver;      /* of the configuration; NULL: the machine's own */
@@ -167,6 +172,13 @@ bool setup_serve(struct setup *setup, struct err *err);
  * role and the configuration (setup.role).
  */
 bool setup_set_mode(struct setup *setup, enum policy_mode mode, struct err *err);
+
+/*
+ * The model of SETUP is to think as LEVEL says, in place of the budget of the role. A verb
+ * that has the option --thinking does so in setup_open. Holds for models that are opened
+ * afterwards.
+ */
+void setup_set_thinking(struct setup *setup, const struct model_level *level);
 
 /*
  * setup_serve for an agent whose tools and servers get no right beyond any of BOUNDS, a
@@ -260,6 +272,8 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 #define RUN_OPTION_ROWS_MODEL \
 	{"model", 'm', OPTION_TEXT, "MODEL", "ask this model (default: $GLOVEBOX_MODEL)", \
 	 NAMES_MODELS}, \
+	{"thinking", 0, OPTION_TEXT, "LEVEL", \
+	 "let the model think: low, medium or high (default: the agent's budget)", NAMES_THINKING}, \
 	{"max-iterations", 0, OPTION_COUNT, "N", "stop after N answers of the model"}, \
 	{"budget-money", 0, OPTION_AMOUNT, "N", "stop before N US dollars are spent"}, \
 	{"budget-tokens", 0, OPTION_COUNT, "N", "stop after N tokens, in and out"}, \

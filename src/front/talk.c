@@ -1016,6 +1016,19 @@ struct opening {
 	struct err err;
 };
 
+/* Can the model do what --thinking says? */
+static bool has_its_level(const struct talk *talk, struct err *err)
+{
+	const struct model_level *level = talk->setup->thinking;
+
+	return level == NULL || level->budget == 0 || model_has_levels(talk->model) ||
+	       err_set(err, EINVAL,
+		       "%.200s is not known to take a level of thinking: leave --thinking out, "
+		       "or say \"thinking\": true for it in \"models\" of the configuration "
+		       "when it is asked as anthropic: or openai:",
+		       model_name(talk->model));
+}
+
 /* Runs while the cell is being made. */
 static void open_meanwhile(void *context)
 {
@@ -1025,6 +1038,7 @@ static void open_meanwhile(void *context)
 
 	opening->failed =
 		!open_model(talk, &options->model, &talk->model, &opening->err) ||
+		!has_its_level(talk, &opening->err) ||
 		(options->kept && !journal_open_default(&talk->journal, &opening->err));
 	if (opening->failed)
 		return;
@@ -1424,6 +1438,11 @@ struct session *talk_session(const struct talk *talk)
 const char *talk_session_id(const struct talk *talk)
 {
 	return recorder_session_id(talk->recorder);
+}
+
+bool talk_has_levels(const struct talk *talk)
+{
+	return model_has_levels(talk->model);
 }
 
 const char *talk_model_name(const struct talk *talk)

@@ -171,6 +171,7 @@ const struct recorder *talk_recorder(const struct talk *talk);
 /* The id of the recorded session; "" when it is not recorded. */
 const char *talk_session_id(const struct talk *talk);
 const char *talk_model_name(const struct talk *talk);
+bool talk_has_levels(const struct talk *talk); /* model_has_levels */
 const char *talk_id(const struct talk *talk); /* of the recorded session; "" without one */
 /*
  * US dollars that the turns of this conversation have cost with all that the record has of it,

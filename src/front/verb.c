@@ -16,6 +16,7 @@
 #include "front/wrap/mcp_install.h"
 #include "front/wrap/profile.h"
 #include "model/catalogue.h"
+#include "model/model.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 #include "sandbox/probe.h"
@@ -1303,6 +1304,10 @@ static void offer_names(struct completing *completing, enum option_names names)
 		break;
 	case NAMES_MODES:
 		offer_words(completing, POLICY_MODES);
+		break;
+	case NAMES_THINKING:
+		for (const struct model_level *at = model_levels; at->name != NULL; at++)
+			offer(completing, at->name, at->title);
 		break;
 	case NAMES_COSTS:
 		offer_words(completing, VERB_COST_GROUPS);

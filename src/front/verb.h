@@ -51,9 +51,10 @@ enum option_names {
 	NAMES_QUESTIONS, /* of --ask */
 	NAMES_LEVELS,
 	NAMES_SHELLS,
-	NAMES_FORMATS, /* of --output-format */
-	NAMES_MODES,   /* of --mode */
-	NAMES_COSTS,   /* of cost --by */
+	NAMES_FORMATS,  /* of --output-format */
+	NAMES_MODES,    /* of --mode */
+	NAMES_THINKING, /* of --thinking */
+	NAMES_COSTS,    /* of cost --by */
 };
 
 /* The values of `cost --by`. */

@@ -159,6 +159,36 @@ bool model_sees(const struct model *model)
 	return model->settings.sees;
 }
 
+enum {
+	/* The largest budgets that become the effort of that name (conversation_effort) … */
+	BUDGET_LOW = 2048,
+	BUDGET_MEDIUM = 8192,
+	/* … and that of the role which writes code (agents/coder.md). */
+	BUDGET_HIGH = 16000,
+};
+
+const struct model_level model_levels[] = {
+	{"default", "As the agent or the service says", 0},
+	{"low", "A little", BUDGET_LOW},
+	{"medium", "Some", BUDGET_MEDIUM},
+	{"high", "Much", BUDGET_HIGH},
+	{0},
+};
+
+const struct model_level *model_level_find(const char *name)
+{
+	for (const struct model_level *level = model_levels; level->name; level++)
+		if (strcmp(level->name, name) == 0)
+			return level;
+	return NULL;
+}
+
+bool model_has_levels(const struct model *model)
+{
+	return model->provider && model->provider->takes_thinking &&
+	       model->known.thinking == CATALOGUE_YES;
+}
+
 bool model_is_priced(const struct model *model)
 {
 	const struct model_usage nothing = {0};

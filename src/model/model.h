@@ -149,6 +149,19 @@ bool model_ask(struct model *model, const struct model_request *request,
 	       const struct model_sink *sink, struct conversation *into,
 	       enum model_finish *finish, struct model_usage *usage, struct err *err);
 
+/*
+ * How long a model thinks before it answers, for people: a name for a thinking_budget,
+ * where the API and the model (catalogue.h) have such a setting.
+ */
+struct model_level {
+	const char *name, *title;
+	uint64_t budget; /* 0: that of the role, or the service's own */
+};
+/* "default" first; {0} ends them. */
+extern const struct model_level model_levels[];
+const struct model_level *model_level_find(const char *name); /* NULL: none */
+bool model_has_levels(const struct model *model);
+
 /* The meaning of a model's name and base URL. */
 
 struct model_name {

@@ -42,6 +42,8 @@ struct provider {
 	/* further lines of each request, NULL-ended; or NULL */
 	const char *const *headers;
 	bool streams_lines; /* one JSON object a line instead of server-sent events */
+	/* its requests say how long a model that thinks is to think */
+	bool takes_thinking;
 	/* its server makes as much room for context as a request asks for */
 	bool takes_context;
 	/*

@@ -839,6 +839,30 @@ def model_and_agent_are_options(place):
 
 
 @at_desk
+def a_model_that_thinks_has_levels(place):
+    place.environment["OPENAI_API_KEY"] = "sk-nobody-is-asked-with-it"
+    client = place.start(options=["--model", "openai:gpt-5", "--thinking", "low"])
+    client.initialize()
+    result = client.ask("session/new", cwd=place.work, mcpServers=[])
+    session, level = result["sessionId"], option(result, "thought_level")
+    assert level["category"] == "thought_level" and level["currentValue"] == "low", level
+    assert [one["value"] for one in level["options"]] == ["default", "low", "medium", "high"], level
+
+    def choose(name, value):
+        return client.ask("session/set_config_option", sessionId=session, configId=name, value=value)
+
+    assert option(choose("thought_level", "high"), "thought_level")["currentValue"] == "high"
+    client.refuses(-32602, "session/set_config_option", "no such level", sessionId=session, configId="thought_level",
+                   value="huge")
+    assert option(choose("agent", "coder"), "thought_level")["currentValue"] == "high"
+    names = [one["id"] for one in choose("model", place.script(turn("x")))["configOptions"]]
+    assert names == ["mode", "model", "agent"], names
+    client.refuses(-32602, "session/set_config_option", "no levels", sessionId=session, configId="thought_level",
+                   value="low")
+    client.close()
+
+
+@at_desk
 def more_folders_are_as_the_workspace(place):
     more = os.path.join(place.folder, "more")
     os.mkdir(more)

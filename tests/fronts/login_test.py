@@ -2,32 +2,24 @@
 """glovebox login and logout: where a key is kept, who holds, where it is sent, and where it never is.
 
 login_test.py TAP_FOLDER GLOVEBOX MODEL_SERVER"""
-import contextlib
 import json
 import os
 import stat
-import subprocess
 import sys
-import urllib.request
 
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
 import terminal  # noqa: E402
-from place import Home, outside, sanitizers  # noqa: E402
+from service import GLOVEBOX, Person, service  # noqa: E402
 
-GLOVEBOX, SERVER = os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
 KEY = "sk-kept-0123456789abcdef"
 HOME_OF_ANTHROPIC = "https://api.anthropic.com"
 
 
-class Person(Home):
+class Owner(Person):
     def __init__(self):
-        super().__init__("login-", parent=outside())
+        super().__init__()
         self.file = os.path.join(self.home, ".config/glovebox/login.json")
-
-    def run(self, *words, typed="", **variables):
-        return tap.run([GLOVEBOX, *words], input=typed, cwd=self.work, timeout=180, env={
-            "PATH": os.environ["PATH"], "HOME": self.home, "LANG": "C.UTF-8", **sanitizers(), **variables})
 
     def login(self, *words, key=KEY, **variables):
         done = self.run("login", *words, typed=key + "\n", **variables)
@@ -39,28 +31,13 @@ class Person(Home):
             return json.load(file)
 
 
-@contextlib.contextmanager
-def service():
-    """The address of a model service, and a function for the keys that it was sent."""
-    process = subprocess.Popen([sys.executable, SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        url = f"http://127.0.0.1:{int(process.stdout.readline())}"
-
-        def keys():
-            with urllib.request.urlopen(f"{url}/requests", timeout=180) as answer:
-                return [{name.lower(): value for name, value in one["headers"].items()}.get("authorization")
-                        for one in json.load(answer) if "chat" in one["path"]]
-        yield url, keys
-    finally:
-        process.kill()
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
+def keys(asked):
+    return [one["headers"].get("authorization") for one in asked() if "chat" in one["path"]]
 
 
 @tap.case
 def a_key_comes_from_standard_input_and_goes():
-    with Person() as person:
+    with Owner() as person:
         done = person.login("--provider", "anthropic")
         assert HOME_OF_ANTHROPIC in done.stdout and person.file in done.stdout, done
         assert person.kept() == {"keys": {HOME_OF_ANTHROPIC: KEY}}
@@ -84,18 +61,18 @@ def a_key_comes_from_standard_input_and_goes():
 
 @tap.case
 def the_environment_holds():
-    with Person() as person, service() as (url, keys):
+    with Owner() as person, service() as (url, asked):
         at = {"GLOVEBOX_BASE_URL": f"{url}/normal/v1"}
         person.login("--model", "some", **at)
         assert person.kept() == {"keys": {url: KEY}, "model": "some"}, person.kept()
         done = person.run("run", "hi", **at)
-        assert done.returncode == 0 and keys() == [f"Bearer {KEY}"], (done, keys())
+        assert done.returncode == 0 and keys(asked) == [f"Bearer {KEY}"], (done, keys(asked))
         assert KEY not in done.stdout + done.stderr
         done = person.login(OPENAI_API_KEY="sk-mine", **at)
         assert "OPENAI_API_KEY is set in the environment, and holds" in done.stdout, done
         assert person.kept()["model"] == "some"
         person.run("run", "hi", OPENAI_API_KEY="sk-mine", **at)
-        assert keys()[1:] == ["Bearer sk-mine"], keys()
+        assert keys(asked)[1:] == ["Bearer sk-mine"], keys(asked)
         done = person.run("run", "hi", GLOVEBOX_BASE_URL=f"{url}/401-echo/v1")
         assert "check the key in the file of glovebox login" in done.stdout, done
         assert KEY not in done.stdout + done.stderr, done
@@ -103,10 +80,10 @@ def the_environment_holds():
 
 @tap.case
 def a_key_goes_to_its_own_server_only():
-    with Person() as person, service() as (url, keys):
+    with Owner() as person, service() as (url, asked):
         person.login("--provider", "openai")
         done = person.run("run", "--model", "some", "hi", GLOVEBOX_BASE_URL=f"{url}/normal/v1")
-        assert done.returncode == 0 and keys() == [None], (done, keys())
+        assert done.returncode == 0 and keys(asked) == [None], (done, keys(asked))
         done = person.run("run", "hi")
         assert done.returncode == 1 and "A key of glovebox login is set, but no model is named" in done.stderr, done
         done = person.run("run", "--model", "anthropic:claude-opus-5", "hi")
@@ -115,7 +92,7 @@ def a_key_goes_to_its_own_server_only():
 
 @tap.case
 def nothing_inside_or_recorded_has_the_key():
-    with Person() as person, service() as (url, _):
+    with Owner() as person, service() as (url, _):
         at = {"GLOVEBOX_BASE_URL": f"{url}/normal/v1"}
         person.login(**at)
         person.run("run", "--model", "some", "hi", **at)
@@ -132,12 +109,12 @@ def nothing_inside_or_recorded_has_the_key():
 
 @tap.case
 def what_others_may_read_is_not_used():
-    with Person() as person, service() as (url, keys):
+    with Owner() as person, service() as (url, asked):
         at = {"GLOVEBOX_BASE_URL": f"{url}/normal/v1"}
         person.login(**at)
         os.chmod(person.file, 0o644)
         done = person.run("run", "--model", "some", "hi", **at)
-        assert keys() == [None] and "chmod 600" in done.stderr, (done, keys())
+        assert keys(asked) == [None] and "chmod 600" in done.stderr, (done, keys(asked))
         done = person.run("login", typed="new\n", **at)
         assert done.returncode == 1 and "chmod 600" in done.stderr and person.kept()["keys"] == {url: KEY}, done
         os.chmod(person.file, 0o600)
@@ -149,7 +126,7 @@ def what_others_may_read_is_not_used():
 
 @tap.case
 def a_wrong_word_changes_nothing():
-    with Person() as person:
+    with Owner() as person:
         for words, typed, code, sentence in (
                 (("--provider", "anthropik"), "x\n", 2, "name anthropic, openai-chat or openai"),
                 (("--provider", "ollama"), "x\n", 2, "without a key"),

@@ -779,6 +779,7 @@ const struct provider anthropic_provider = {
 	.key_name = "ANTHROPIC_API_KEY",
 	.key_header = "x-api-key: ",
 	.headers = headers,
+	.takes_thinking = true,
 	.request = anthropic_write,
 	.event = anthropic_event,
 	.whole = anthropic_whole,

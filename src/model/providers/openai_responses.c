@@ -749,6 +749,7 @@ const struct provider openai_provider = {
 	.path = "/responses",
 	.key_name = "OPENAI_API_KEY",
 	.key_header = "Authorization: Bearer ",
+	.takes_thinking = true,
 	.may_hide_cut = true,
 	.request = openai_responses_write,
 	.event = responses_event,
