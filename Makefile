@@ -15,7 +15,7 @@
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make uninstall  what an installation with the same PREFIX and DESTDIR has made, and nothing else
-#   make packages   for Debian, npm, pip, a tarball and an OCI image: build/packages, docs/packages.md
+#   make packages   for Debian, npm, pip, editors, a tarball and an OCI image: build/packages, docs/packages.md
 #   make clean
 
 BUILD = build

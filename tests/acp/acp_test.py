@@ -236,6 +236,11 @@ def the_entry_of_the_registry_fits_the_program(place):
     assert entry["id"] == info["agentInfo"]["name"] and entry["name"] == info["agentInfo"]["title"], entry
     assert entry["version"] == info["agentInfo"]["version"], (entry["version"], info["agentInfo"])
     assert entry["distribution"]["npx"] == {"package": f"glovebox@{entry['version']}", "args": ["acp"]}, entry
+    binary = entry["distribution"]["binary"]
+    assert set(binary) == {"linux-x86_64", "linux-aarch64"}, binary
+    for machine, target in binary.items():
+        assert target == {"archive": f"{entry['repository']}/releases/download/v{entry['version']}/glovebox-"
+                                     f"{entry['version']}-{machine}.tar.gz", "cmd": "./glovebox", "args": ["acp"]}, target
     # What the registry asks of an entry, and of the program that it starts.
     assert {"description", "license", "license_url"} <= set(entry) and info["authMethods"], (entry, info)
     with open(os.path.join(folder, "icon.svg"), encoding="utf-8") as file:
