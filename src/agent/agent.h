@@ -220,7 +220,7 @@ struct agent_budget {
 	double money, seconds;
 };
 void agent_left(const struct agent *agent, struct agent_budget *left);
-/* What the turn under way has used; between turns nothing. */
+/* The use of the turn under way; between turns nothing. */
 void agent_used(const struct agent *agent, struct model_usage *usage);
 /*
  * A delegate used USAGE and ANSWERS for the turn under way. They count as the turn's own.

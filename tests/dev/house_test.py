@@ -69,7 +69,7 @@ def each_figure_is_what_one_counts_by_hand():
                 "lines of the largest file (src/base/buf.h) 14 at most 2,000",
                 "lines of a function: median 3.0 at most 12",
                 "lines of a function: longest 5 at most 80",
-                "lines of code a file 5 at least 320",
+                "lines of code a file 5 at least 290",
                 "*_parts.h and *_inside.h 1 at most 0",
                 "public functions 3 at most 2,800",
                 "of these without their module's name 1 at most 0",

@@ -57,7 +57,7 @@ struct known_file {
 	struct lsp_findings found; /* in `text`; when settled */
 	struct lsp_findings held;  /* that may be of this version or of the one before */
 	bool is_held;
-	/* What the model was told, or what was there before it changed anything. */
+	/* Told to the model, or there before it changed anything. */
 	struct lsp_findings told;
 	char *told_text;
 	bool has_news;
@@ -297,7 +297,7 @@ static void edit_file(struct known_file *file, const char *text)
 	}
 }
 
-/* What has come due for FILE at NOW. */
+/* Do the work that has come due for FILE at NOW. */
 static void step_file(struct serving *serving, struct known_file *file, int64_t now)
 {
 	const bool late = now >= file->sent_ms + file->patience_ms;
@@ -560,7 +560,7 @@ static void step_queries(struct lsp *lsp)
 		query = step_query(query) ? lsp->queries : query->next;
 }
 
-/* What is told after the calls of an answer. */
+/* The text that is told after the calls of an answer. */
 
 /* The news of FILE. The caller frees the list, which has a member for each finding. */
 static bool *news_of(const struct known_file *file)
@@ -764,7 +764,7 @@ static void timer_due(struct timer *timer)
 	step(timer->context);
 }
 
-/* What servers tell: OWNER is a struct serving. */
+/* Servers tell something: OWNER is a struct serving. */
 
 static void ready(void *owner)
 {

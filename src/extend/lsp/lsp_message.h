@@ -4,7 +4,7 @@
  * the lists of symbols and places that it answers with. Nothing here waits or starts anything.
  * A server is a stranger: each size has a ceiling, and what does not fit is dropped or refused.
  *
- * What is in a message is JSON-RPC 2.0, which mcp/message.h reads.
+ * The content of a message is JSON-RPC 2.0, which mcp/message.h reads.
  */
 #pragma once
 

@@ -209,7 +209,7 @@ static void tell(struct lsp_server *server, const char *method, struct value *ta
 	send_message(server, message);
 }
 
-/* What the server says. */
+/* The words of the server. */
 
 static struct value *folder_of(const struct lsp_server *server)
 {
@@ -451,7 +451,7 @@ static void late_due(struct timer *timer)
 		lost(server, "has not answered in 20 s after its start", false);
 }
 
-/* What we can do, as the protocol names it. */
+/* Our abilities, as the protocol names them. */
 static const char capabilities[] =
 	"{\"general\": {\"positionEncodings\": [\"utf-8\", \"utf-16\"]},"
 	" \"workspace\": {\"workspaceFolders\": true, \"configuration\": true},"

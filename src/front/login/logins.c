@@ -72,7 +72,7 @@ static bool read_file(int fd, const char *path, struct value **logins, struct er
 	return fine;
 }
 
-/* What is kept, an object that the caller frees by forget_value. False: ERR says why not. */
+/* The kept keys, an object that the caller frees by forget_value. False: ERR says why not. */
 static bool read_logins(struct value **logins, struct err *err)
 {
 	auto_close int fd = -1;

@@ -122,7 +122,7 @@ struct quiet {
 	bool changed;
 };
 
-/* What is typed is not shown, and only Ctrl+C is a signal: nothing else may end us now. */
+/* A typed key is not shown, and only Ctrl+C is a signal: nothing else may end us now. */
 static void begin_quiet(struct quiet *quiet)
 {
 	struct termios now;

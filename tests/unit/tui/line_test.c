@@ -106,113 +106,113 @@ static void has(const struct desk *desk, const char *expected)
 	buf_fini(&text);
 }
 
+/* Keys, and the text that they make, with the cursor as "|". */
+static const struct {
+	const char *keys, *text;
+} key_rows[] = {
+	{"abc", "abc|"},
+	{"abc\x1b[D", "ab|c"},
+	{"abc\x1b[D\x1b[D\x1b[C", "ab|c"},
+	{"abc\x1bOD\x1bOC", "abc|"},
+	{"abc\x02\x02\x06", "ab|c"},
+	{"abc\x01", "|abc"},
+	{"abc\x1b[H", "|abc"},
+	{"abc\x1b[1~", "|abc"},
+	{"abc\x1bOH", "|abc"},
+	{"abc\x01\x05", "abc|"},
+	{"abc\x01\x1b[F", "abc|"},
+	{"abc\x01\x1b[4~", "abc|"},
+	{"abc\x7f", "ab|"},
+	{"abc\x08", "ab|"},
+	{"abc\x01\x1b[3~", "|bc"},
+	{"abc\x01\x04", "|bc"},
+	{"one two-three\x1b"
+	 "b",
+	 "one two-|three"},
+	{"one two-three\x1b[1;5D\x1b[1;3D", "one |two-three"},
+	{"one two\x01\x1b"
+	 "f",
+	 "one| two"},
+	{"one two\x01\x1b[1;5C\x1b[1;5C", "one two|"},
+	{"one two-three\x17", "one |"},
+	{"one two-three\x1b\x7f", "one two-|"},
+	{"one two\x01\x1b"
+	 "d",
+	 "| two"},
+	{"one two\x01\x0b", "|"},
+	{"one two\x1b[D\x1b[D\x15", "|wo"},
+	{"one two\x17\x17\x19", "one two|"},
+	{"one two\x17\x01\x19", "two|one "},
+	{"one two\x01\x1b"
+	 "d\x1b"
+	 "d\x19\x19",
+	 "one twoone two|"},
+	{"abc\x1bt", "acb|"},
+	{"abc\x01\x06\x1bt", "ba|c"},
+	{"a\x1b\rb", "a\nb|"},
+	{"a\x1b[13;2ub", "a\nb|"},
+	{"a\x0a"
+	 "b",
+	 "a\nb|"},
+	{"a\x1b[27;2;13~b", "a\nb|"},
+	{"a\x1b[27;5;106~b", "a\nb|"},
+	{"a\x1b[57414u", "|"},
+	/* The numbers of kitty's protocol, with Num Lock, and with the kind of event. */
+	{"abc\x1b[97;5u", "|abc"},
+	{"abc\x1b[97;133u", "|abc"},
+	{"abc\x1b[97;5:1u\x1b[101:69;5u", "abc|"},
+	{"abc\x1b[57417u", "ab|c"},
+	{"abc\x1b[98;9u", "abc|"},
+	{"ab\x1b[32;2u\x1b[97;2u\x1b[233u", "ab A\xc3\xa9|"},
+	{"ab\x1b[55555u\x1b[57358u\x1b[1u\x1b[127u", "a|"},
+	/* Answers of the terminal are no keys. */
+	{"ab\x1b[?1u\x1b[?62;4c\x1b[>97;5u", "ab|"},
+	{"one two\x1b\x1b[D", "one |two"},
+	{"one two\x1b[1;6D", "one |two"},
+	{"abc\x1b[1;2D", "ab|c"},
+	{"abc\x1f", "|"},
+	{"abc def\x17\x1f", "abc def|"},
+	{"abc\x01\x0b\x19\x19\x1f\x1f\x1f", "|abc"},
+	{"abc\x1bt\x1f", "abc|"},
+	{"/a\t\x1f", "/a|"},
+	{"abc\x03\x1f", "abc|"},
+	{"ab\x7f\x7f\x1f", "ab|"},
+	{"ab\x1f\x1f\x1f", "|"},
+	{"abc\x1b\rd\x1b[A", "a|bc\nd"},
+	{"a\x1b\rbcd\x1b[A\x1b[B", "a\nb|cd"},
+	{"a\x1b\rb\x01\x7f", "a|b"},
+	{"a\x1b\rb\x1b[A\x05\x0b", "a|b"},
+	{"\xe6\x97\xa5\xe6\x9c\xac\x1b[D\x7f", "|\xe6\x9c\xac"},
+	/* A letter and what combines with it are one character. */
+	{"xe\xcc\x81\x7f", "x|"},
+	{"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7\x1b[D", "|\xf0\x9f\x91\xa9\xe2\x80"
+							       "\x8d\xf0\x9f\x91\xa7"},
+	{"a\xff"
+	 "b",
+	 "a\xef\xbf\xbd"
+	 "b|"},
+	{"abc\x03", "|"},
+	{"ab\x1b[5~\x1b[15~\x1b[24~c", "abc|"},
+	{"/a\t", "/agent |"},
+	{"/h\t", "/hel|"},
+	{"x\t", "x|"},
+};
+
 static void each_key_does_what_it_says(void **state)
 {
-	static const struct {
-		const char *keys, *text;
-	} rows[] = {
-		{"abc", "abc|"},
-		{"abc\x1b[D", "ab|c"},
-		{"abc\x1b[D\x1b[D\x1b[C", "ab|c"},
-		{"abc\x1bOD\x1bOC", "abc|"},
-		{"abc\x02\x02\x06", "ab|c"},
-		{"abc\x01", "|abc"},
-		{"abc\x1b[H", "|abc"},
-		{"abc\x1b[1~", "|abc"},
-		{"abc\x1bOH", "|abc"},
-		{"abc\x01\x05", "abc|"},
-		{"abc\x01\x1b[F", "abc|"},
-		{"abc\x01\x1b[4~", "abc|"},
-		{"abc\x7f", "ab|"},
-		{"abc\x08", "ab|"},
-		{"abc\x01\x1b[3~", "|bc"},
-		{"abc\x01\x04", "|bc"},
-		{"one two-three\x1b"
-		 "b",
-		 "one two-|three"},
-		{"one two-three\x1b[1;5D\x1b[1;3D", "one |two-three"},
-		{"one two\x01\x1b"
-		 "f",
-		 "one| two"},
-		{"one two\x01\x1b[1;5C\x1b[1;5C", "one two|"},
-		{"one two-three\x17", "one |"},
-		{"one two-three\x1b\x7f", "one two-|"},
-		{"one two\x01\x1b"
-		 "d",
-		 "| two"},
-		{"one two\x01\x0b", "|"},
-		{"one two\x1b[D\x1b[D\x15", "|wo"},
-		{"one two\x17\x17\x19", "one two|"},
-		{"one two\x17\x01\x19", "two|one "},
-		{"one two\x01\x1b"
-		 "d\x1b"
-		 "d\x19\x19",
-		 "one twoone two|"},
-		{"abc\x1bt", "acb|"},
-		{"abc\x01\x06\x1bt", "ba|c"},
-		{"a\x1b\rb", "a\nb|"},
-		{"a\x1b[13;2ub", "a\nb|"},
-		{"a\x0a"
-		 "b",
-		 "a\nb|"},
-		{"a\x1b[27;2;13~b", "a\nb|"},
-		{"a\x1b[27;5;106~b", "a\nb|"},
-		{"a\x1b[57414u", "|"},
-		/* The numbers of kitty's protocol, with Num Lock, and with the kind of event. */
-		{"abc\x1b[97;5u", "|abc"},
-		{"abc\x1b[97;133u", "|abc"},
-		{"abc\x1b[97;5:1u\x1b[101:69;5u", "abc|"},
-		{"abc\x1b[57417u", "ab|c"},
-		{"abc\x1b[98;9u", "abc|"},
-		{"ab\x1b[32;2u\x1b[97;2u\x1b[233u", "ab A\xc3\xa9|"},
-		{"ab\x1b[55555u\x1b[57358u\x1b[1u\x1b[127u", "a|"},
-		/* Answers of the terminal are no keys. */
-		{"ab\x1b[?1u\x1b[?62;4c\x1b[>97;5u", "ab|"},
-		{"one two\x1b\x1b[D", "one |two"},
-		{"one two\x1b[1;6D", "one |two"},
-		{"abc\x1b[1;2D", "ab|c"},
-		{"abc\x1f", "|"},
-		{"abc def\x17\x1f", "abc def|"},
-		{"abc\x01\x0b\x19\x19\x1f\x1f\x1f", "|abc"},
-		{"abc\x1bt\x1f", "abc|"},
-		{"/a\t\x1f", "/a|"},
-		{"abc\x03\x1f", "abc|"},
-		{"ab\x7f\x7f\x1f", "ab|"},
-		{"ab\x1f\x1f\x1f", "|"},
-		{"abc\x1b\rd\x1b[A", "a|bc\nd"},
-		{"a\x1b\rbcd\x1b[A\x1b[B", "a\nb|cd"},
-		{"a\x1b\rb\x01\x7f", "a|b"},
-		{"a\x1b\rb\x1b[A\x05\x0b", "a|b"},
-		{"\xe6\x97\xa5\xe6\x9c\xac\x1b[D\x7f", "|\xe6\x9c\xac"},
-		/* A letter and what combines with it are one character. */
-		{"xe\xcc\x81\x7f", "x|"},
-		{"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7\x1b[D",
-		 "|\xf0\x9f\x91\xa9\xe2\x80"
-		 "\x8d\xf0\x9f\x91\xa7"},
-		{"a\xff"
-		 "b",
-		 "a\xef\xbf\xbd"
-		 "b|"},
-		{"abc\x03", "|"},
-		{"ab\x1b[5~\x1b[15~\x1b[24~c", "abc|"},
-		{"/a\t", "/agent |"},
-		{"/h\t", "/hel|"},
-		{"x\t", "x|"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < sizeof(key_rows) / sizeof(key_rows[0]); i++) {
 		struct desk desk = desk_open();
 
-		type(&desk, rows[i].keys);
-		has(&desk, rows[i].text);
+		type(&desk, key_rows[i].keys);
+		has(&desk, key_rows[i].text);
 		desk_close(&desk);
 		/* The same in pieces of one byte. */
 		desk = desk_open();
-		for (const char *at = rows[i].keys; *at; at++) {
+		for (const char *at = key_rows[i].keys; *at; at++) {
 			type(&desk, (char[]){*at, '\0'});
 		}
-		has(&desk, rows[i].text);
+		has(&desk, key_rows[i].text);
 		desk_close(&desk);
 	}
 }
