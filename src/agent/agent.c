@@ -340,7 +340,8 @@ void agent_left(const struct agent *agent, struct agent_budget *left)
 
 void agent_used(const struct agent *agent, struct model_usage *usage)
 {
-	*usage = agent->turn != NULL ? agent->turn->outcome->usage : (struct model_usage){0};
+	*usage = agent->turn != NULL ? agent->turn->outcome->usage
+				     : (struct model_usage){0};
 }
 
 void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t answers)

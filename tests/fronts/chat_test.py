@@ -868,7 +868,7 @@ def a_question_is_told_to_a_person_who_looks_elsewhere():
             tty.typed(focus + b"go", "> go", 4)
             tty.printed = b""
             tty.type(b"\r")
-            tty.shows("Allow it?")
+            tty.shows("[n]o")
             assert (told in tty.printed) if told else (b"99;" not in tty.printed and b"\x07" not in tty.printed), tty.printed
             time.sleep(terminal.DEAF_S)
             tty.type(b"n")
@@ -898,7 +898,7 @@ def a_program_of_the_persons_tells_it():
     script, config = asking("uname")
     with Chat(script, config={**config, "notify": ["sh", "-c", "echo \"$0\" > $HOME/told"]}) as tty:
         tty.type(b"\x1b[Ogo\r")
-        tty.shows("Allow it?")
+        tty.shows("[n]o")
         told = os.path.join(tty.home, "told")
         tty.wait_until(lambda: os.path.exists(told) and open(told, encoding="ascii").read() == "a question waits\n", "told")
         time.sleep(terminal.DEAF_S)

@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 #include "tui/console.h"
-#include "tui/screen.h"
 #include "tui/notify.h"
+#include "tui/screen.h"
 
 #include <stdbool.h>
 
@@ -20,7 +20,7 @@ struct appearance {
 	char *theme; /* owned */
 	enum notify_way notify;
 	char *words[NOTIFY_WORDS_MAX + 1]; /* of the key `notify`, when it is a command; owned */
-	bool thinking; /* is shown, and not only how long it took */
+	bool thinking;                     /* is shown, and not only how long it took */
 	struct value *footer; /* names of CONFIG_FOOTER_PARTS; NULL: all of them; owned */
 };
 
