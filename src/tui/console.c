@@ -50,12 +50,10 @@ struct terminal_guard {
 };
 
 enum {
-	CONSOLE_READ_MAX = 4096,   /* a terminal gives no more in one read */
-	CONSOLE_STOPPED = 1 << 16, /* in `news`: the process was stopped and goes on */
+	CONSOLE_READ_MAX = 4096, /* a terminal gives no more in one read */
 	WAITING_ROW_MAX = 256,
 	DRAW_EVERY_MS = 50, /* while input comes without a pause */
 	PROMPT_MAX = 512,
-	FOOTER_MAX = 4 << 10,
 	ANSWERS_MS = 50, /* longer than a terminal takes, also over a network */
 };
 
@@ -123,7 +121,6 @@ struct console {
 	bool away;        /* a stop has taken the rows of `live` off the terminal */
 	int64_t drawn_ms; /* when the line was drawn last while something ran */
 	pthread_t thread;
-	struct line_frame shown, wanted;
 	sigset_t mask_before;
 };
 
@@ -359,7 +356,7 @@ static void come_back(struct console *console)
 
 static void take_signal(struct console *console)
 {
-	uint64_t news = 1;
+	const uint64_t news = 1;
 	struct signalfd_siginfo info;
 
 	if (read(console->signals, &info, sizeof(info)) != sizeof(info))
@@ -375,7 +372,6 @@ static void take_signal(struct console *console)
 		live_resized(console->live, console->decides ? NULL : console->line);
 	} else {
 		apply(console);
-		news = CONSOLE_STOPPED;
 		if (info.ssi_signo == SIGCONT)
 			come_back(console);
 	}
@@ -580,7 +576,7 @@ static void obey_meanwhile(struct console *console, enum typing_key key, size_t 
 		console->quitting = !console->quitting;
 		break;
 	case LINE_CLEARED:
-		live_clear(console->live, 0);
+		live_clear(console->live);
 		break;
 	case LINE_SUSPENDED:
 		break;
@@ -787,8 +783,6 @@ bool console_open(struct console **opened, struct err *err)
 	term_init(&console->term);
 	(void)pthread_mutex_init(&console->lock, NULL);
 	typing_init(&console->typing);
-	line_frame_init(&console->shown);
-	line_frame_init(&console->wanted);
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
 		(void)err_set(err, ENOTTY, "this needs a terminal on both sides");
 	} else if (tcgetattr(STDIN_FILENO, &console->before) < 0) {
@@ -921,8 +915,6 @@ void console_close(struct console *console)
 		console->chosen = before;
 	}
 	typing_fini(&console->typing);
-	line_frame_fini(&console->shown);
-	line_frame_fini(&console->wanted);
 	(void)pthread_mutex_destroy(&console->lock);
 	free(console);
 }
@@ -1012,77 +1004,17 @@ bool console_take_waiting(struct console *console, bool steers, struct buf *text
 
 /* Reading a line and asking a question. */
 
-static void forget_frame(struct console *console)
+/* Show LINE, in the rows that are shown while something runs as well. */
+static void show_line(struct console *console, const struct line *line)
 {
-	buf_clear(&console->shown.rows);
-	console->shown.row = console->shown.column = 0;
-}
-
-static struct line_look look_of(const struct console *console)
-{
-	const struct pty_size size = terminal_size();
-
-	return (struct line_look){
-		.columns = size.columns,
-		.rows = size.rows,
-		.colour = console->look.colour,
-		.unicode = console->look.unicode,
-	};
-}
-
-static void show_wanted(struct console *console)
-{
-	struct line_frame swapped;
-	struct buf out;
-
-	buf_init(&out, PAINT_MAX);
-	line_frame_change(&console->shown, &console->wanted, &out);
-	(void)fd_write_all(STDOUT_FILENO, out.data, out.size, NULL);
-	buf_fini(&out);
-	swapped = console->shown;
-	console->shown = console->wanted;
-	console->wanted = swapped;
-}
-
-static void draw(struct console *console, const struct line *line)
-{
-	struct line_look look = look_of(console);
-	struct buf footer;
-
-	buf_init(&footer, FOOTER_MAX);
-	live_add_footer(console->live, &footer);
-	look.rows -= footer.size > 0;
-	line_frame_compose(&console->wanted, line, &look);
-	(void)buf_addstr(&console->wanted.rows, buf_str(&footer));
-	buf_fini(&footer);
-	show_wanted(console);
-}
-
-static void erase(struct console *console)
-{
-	struct buf out;
-
-	if (console->shown.rows.size == 0)
-		return;
-	buf_init(&out, PAINT_MAX);
-	line_frame_erase(&console->shown, terminal_size().columns, console->look.reflow,
-			 &out);
-	(void)fd_write_all(STDOUT_FILENO, out.data, out.size, NULL);
-	buf_fini(&out);
-	forget_frame(console);
-}
-
-static void screen_clear(struct console *console)
-{
-	live_clear(console->live, text_count_lines(buf_str(&console->shown.rows)));
-	forget_frame(console);
+	live_set_line(console->live, line);
+	live_start(console->live);
 }
 
 enum wait {
 	WAIT_KEYS,    /* keys have come */
 	WAIT_NOTHING, /* no key came in time */
-	WAIT_RESIZED,
-	WAIT_STOPPED, /* other programs may have used the terminal meanwhile */
+	WAIT_CHANGED, /* the size, or the process goes on after a stop */
 	WAIT_WOKEN,
 	WAIT_GONE,
 };
@@ -1107,14 +1039,12 @@ static enum wait wait_for_keys(struct console *console, int wake_fd, int timeout
 	if (fds[2].revents != 0)
 		return WAIT_WOKEN;
 	if (fds[1].revents != 0) {
-		if (read(console->news, &count, sizeof(count)) > 0 &&
-		    count >= CONSOLE_STOPPED)
-			return WAIT_STOPPED;
-		return WAIT_RESIZED;
+		(void)!read(console->news, &count, sizeof(count));
+		return WAIT_CHANGED;
 	}
 	size = read(STDIN_FILENO, bytes, sizeof(bytes));
 	if (size < 0 && (errno == EINTR || errno == EAGAIN))
-		return WAIT_RESIZED;
+		return WAIT_CHANGED;
 	if (size <= 0)
 		return WAIT_GONE;
 	add_bytes(console, (struct str){bytes, (size_t)size});
@@ -1165,13 +1095,12 @@ static bool obey(struct console *console, enum line_result result,
 		*answer = CONSOLE_QUIT;
 		return false;
 	case LINE_CLEARED:
-		screen_clear(console);
+		live_clear(console->live);
 		break;
 	case LINE_SUSPENDED:
-		erase(console);
 		/*
 		 * Stop the whole job, as the terminal itself does. The console's thread
-		 * takes our own SIGTSTP.
+		 * takes our own SIGTSTP, and the rows off the terminal.
 		 */
 		(void)kill(0, SIGTSTP);
 		break;
@@ -1193,7 +1122,7 @@ static void edit_outside(struct console *console, struct line *line, int wake_fd
 
 	buf_init(&text, LINE_BYTES_MAX);
 	line_add_whole(line, &text);
-	erase(console);
+	live_stop(console->live);
 	console_lend(console);
 	const bool edited = visual_edit(&text, wake_fd, &err);
 	console_take(console);
@@ -1202,6 +1131,7 @@ static void edit_outside(struct console *console, struct line *line, int wake_fd
 		line_replace(line, buf_str(&text));
 	else
 		line_set_hint(line, err.text);
+	show_line(console, line);
 	buf_fini(&text);
 }
 
@@ -1211,10 +1141,11 @@ static void act(struct console *console, struct line *line, enum line_result act
 	bool taken = false;
 
 	if (console->actor.act != NULL) {
-		erase(console);
+		live_stop(console->live);
 		console_set_mode(console, MODE_WATCHING);
 		taken = console->actor.act(console->actor.context, action, false);
 		console_set_mode(console, MODE_TYPING);
+		show_line(console, line);
 	}
 	if (!taken)
 		line_set_hint(line, no_effect);
@@ -1229,11 +1160,7 @@ static bool edit(struct console *console, int wake_fd, enum console_answer *answ
 	case WAIT_NOTHING:
 		typing_settle(&console->typing);
 		return true;
-	case WAIT_RESIZED:
-		erase(console);
-		return true;
-	case WAIT_STOPPED:
-		forget_frame(console);
+	case WAIT_CHANGED:
 		return true;
 	case WAIT_WOKEN:
 		*answer = CONSOLE_WOKEN;
@@ -1253,7 +1180,7 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 	int64_t drawn_ms = 0;
 
 	console_set_mode(console, MODE_TYPING);
-	forget_frame(console);
+	show_line(console, line);
 	do {
 		enum line_result result = take_keys(console, line);
 
@@ -1269,11 +1196,11 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 		 * A paste comes in thousands of pieces: do not draw after each of them.
 		 */
 		if (poll(&more, 1, 0) <= 0 || clock_now_ms() - drawn_ms >= DRAW_EVERY_MS) {
-			draw(console, line);
+			live_set_line(console->live, line);
 			drawn_ms = clock_now_ms();
 		}
 	} while (edit(console, wake_fd, &answer));
-	erase(console);
+	live_stop(console->live);
 	console_set_mode(console, MODE_WATCHING);
 	return answer;
 }
@@ -1332,9 +1259,10 @@ static bool pick_edited(struct console *console, struct list *list, int wake_fd)
 {
 	enum console_answer answer;
 	enum list_result result;
+	struct line_frame frame;
 
+	line_frame_init(&frame);
 	console_set_mode(console, MODE_TYPING);
-	forget_frame(console);
 	do {
 		result = take_list_keys(console, list);
 		if (result == LIST_CHOSEN || result == LIST_LEFT)
@@ -1345,12 +1273,20 @@ static bool pick_edited(struct console *console, struct list *list, int wake_fd)
 			(void)obey(console, LINE_SUSPENDED, &answer);
 			continue;
 		}
-		const struct line_look look = look_of(console);
+		const struct line_look look = {
+			.columns = terminal_size().columns,
+			.rows = live_rows(),
+			.colour = console->look.colour,
+			.unicode = console->look.unicode,
+		};
 
-		list_compose(&console->wanted, list, &look);
-		show_wanted(console);
+		list_compose(&frame, list, &look);
+		live_set_frame(console->live, &frame);
+		if (!live_is_on(console->live))
+			live_start(console->live);
 	} while (edit(console, wake_fd, &answer));
-	erase(console);
+	live_stop(console->live);
+	line_frame_fini(&frame);
 	console_set_mode(console, MODE_WATCHING);
 	return result == LIST_CHOSEN;
 }

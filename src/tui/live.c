@@ -673,16 +673,6 @@ void live_set_footer(struct live *live, const struct footer *footer)
 	(void)pthread_mutex_unlock(&live->lock);
 }
 
-void live_add_footer(struct live *live, struct buf *rows)
-{
-	const struct pty_size size = window();
-
-	(void)pthread_mutex_lock(&live->lock);
-	if (has_footer(live, size.rows))
-		add_footer(live, size.columns - 1, rows);
-	(void)pthread_mutex_unlock(&live->lock);
-}
-
 /* Compose the rows of LINE for the present size. The caller holds the lock. */
 static void compose_line(struct live *live, const struct line *line)
 {
@@ -849,15 +839,15 @@ static struct str last_rows(struct str text, size_t rows, size_t columns)
 	return str_part(text, from, text.size);
 }
 
-void live_clear(struct live *live, size_t below)
+void live_clear(struct live *live)
 {
 	const struct pty_size size = window();
 	struct buf out;
 
 	(void)pthread_mutex_lock(&live->lock);
 	wait_for_writer(live);
-	if (is_shown(live))
-		below = text_count_lines(buf_str(&live->shown.rows));
+	const size_t below =
+		is_shown(live) ? text_count_lines(buf_str(&live->shown.rows)) : 0;
 	buf_init(&out, RECENT_MAX + ROW_MAX);
 	(void)buf_adds(&out, "\x1b[H\x1b[J");
 	(void)buf_addstr(&out, last_rows(buf_str(&live->recent),

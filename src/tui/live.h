@@ -1,7 +1,8 @@
 /*
  * live: the last rows of a terminal, which change, below what is printed once and never touched
- * again. While an agent works they are, from above: the line that is not whole yet, what is under
- * way, what the person has sent and nobody has taken, and the text that the person is typing.
+ * again. They are, from above: the line that is not whole yet, what is under way, what the person
+ * has sent and nobody has taken, and the text that the person is typing, while an agent works and
+ * while none does.
  *
  * All that is printed goes into the scrollback of the terminal: no other screen, no scroll regions.
  * A frame is one write. To print K whole rows above a region of N rows, the window is scrolled by
@@ -24,7 +25,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "base/str.h"
 #include "tui/line.h"
 
@@ -74,8 +74,6 @@ void live_set_waiting(struct live *live, struct str waiting);
  * that is low has none.
  */
 void live_set_footer(struct live *live, const struct footer *footer);
-/* Append its row for the present window, with its line end, where there is one. */
-void live_add_footer(struct live *live, struct buf *rows);
 /* Show LINE, which the person is typing. */
 void live_set_line(struct live *live, const struct line *line);
 
@@ -88,11 +86,8 @@ void live_set_frame(struct live *live, const struct line_frame *frame);
 void live_resized(struct live *live, const struct line *line);
 /* Another program has used the terminal: draw all of it again. */
 void live_redraw(struct live *live);
-/*
- * Clear the window, not the scrollback, and print what stood in it, for the present width. BELOW:
- * rows that the caller is going to draw below that, while the region is not shown.
- */
-void live_clear(struct live *live, size_t below);
+/* Clear the window, not the scrollback, and print what stood in it, for the present width. */
+void live_clear(struct live *live);
 /* Wait until the terminal has all that is to be shown. */
 void live_settle(struct live *live);
 /*

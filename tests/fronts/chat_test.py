@@ -68,8 +68,7 @@ def tasks_have_a_row_while_the_agent_works():
         with open(os.path.join(tty.work, "end"), "w", encoding="utf-8"):
             pass
         tty.shows("Still here.")
-        tty.prompt()
-        assert "tasks: 1 of 2" not in tty.screen.text()
+        tty.wait_until(lambda: "tasks: 1 of 2" not in tty.screen.text(), "at rest")
         tty.leave()
 
 
@@ -752,6 +751,33 @@ def a_terminal_that_cuts_rows_keeps_what_was_printed():
         tty.wait_until(lambda: said + "." in tty.screen.text(), "answered")
         tty.prompt()
         tty.leave()
+
+
+@tap.case
+def a_long_text_leaves_room_for_what_was_printed():
+    """Three rows in a window of any size, and all that was printed is there once."""
+    def height(tty):
+        rows = tty.screen.text().rstrip().split("\n")
+        return len(rows) - max(at for at, row in enumerate(rows) if row.startswith("…"))
+
+    for rewraps in (True, False):
+        with Chat(rewraps=rewraps) as tty:
+            for number in range(3):
+                tty.type(b"say %d\r" % number)
+                tty.says(f"say {number}")
+            tty.type(b"row\x1b\r" * 40)
+            for rows, columns in ((30, 100), (12, 60), (12, 31), (40, 31), (9, 80), (30, 100)):
+                tty.resize(rows, columns)
+                tty.type(b"!")
+                tty.wait_until(lambda: tty.row().endswith("!") and height(tty) <= rows - 3, f"in {rows} rows")
+                tty.type(b"\x7f")
+                tty.wait_until(lambda: tty.row() == "", "taken back")
+            text = tty.screen.text()
+            for number in range(3):
+                assert text.count(f"You said: say {number}.") == 1, text
+            tty.type(b"\x03")
+            tty.prompt()
+            tty.leave()
 
 
 @tap.case

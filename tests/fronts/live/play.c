@@ -147,7 +147,7 @@ static bool obey(struct live *live, struct line *line, struct str order, FILE *a
 	else if (str_is(word, "settle"))
 		live_settle(live);
 	else if (str_is(word, "clear"))
-		live_clear(live, 0);
+		live_clear(live);
 	else if (str_is(word, "caret"))
 		return tell_caret(line, answers);
 	else if (!str_is(word, "size"))
