@@ -105,7 +105,7 @@ bool notes_add(const char *workspace, struct str text, struct err *err)
 	return change(workspace, add_line, &text, err);
 }
 
-/* What a person has read, and what they made of it. */
+/* The notes as a person has read them, and as they made them. */
 struct edited {
 	struct str before, after;
 };

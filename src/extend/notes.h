@@ -15,7 +15,7 @@
 
 enum { NOTES_BYTES_MAX = 16 << 10 /* bytes of all notes on a workspace */ };
 
-/* What a session does with them. */
+/* The use that a session makes of them. */
 enum notes_use {
 	NOTES_NONE,    /* the person wants none */
 	NOTES_READ,    /* the model is told them … */

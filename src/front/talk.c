@@ -675,7 +675,7 @@ struct talk {
 	struct hook_files *hooks;      /* of the configuration, and behind them … */
 	struct agent_hooks behind;     /* … those of the options; `ask` NULL: none */
 	const struct allowed *allowed; /* of talk_narrow; NULL: nothing is narrowed */
-	const char *narrower;          /* who narrows */
+	const char *narrower;          /* the name of the skill or command */
 	void (*joins)(void *context, struct str text); /* as in talk_options */
 	struct setup *(*remake)(void *context, const char *agent, enum policy_mode mode);
 	void (*taken)(void *context, struct setup *setup, bool used);
@@ -1705,7 +1705,7 @@ static bool delegate_set_up(const struct value *request, struct options *options
 	if (!options_parse(options, delegate_rows, words, false, err) ||
 	    !setup_init(setup, options, NULL, err))
 		return false;
-	/* What has read the web above it is not known here. */
+	/* Pages of the web that agents above it have read are not known here. */
 	if (setup->notes == NOTES_WRITTEN)
 		setup->notes = NOTES_READ;
 	/* Before those above it bound it. */

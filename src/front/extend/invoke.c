@@ -63,7 +63,7 @@ static bool run_command(void *context, const char *command, struct buf *out, str
 	return fine;
 }
 
-/* What is called, as a person calls it. */
+/* The name of the thing that is called, as a person calls it. */
 static char *called_name(const char *prefix, const char *name)
 {
 	char text[NAME_BYTES_MAX + sizeof(skill_prefix) + 1];
@@ -274,7 +274,7 @@ void invocation_fini(struct invocation *invocation)
 	allowed_fini(&invocation->allowed);
 }
 
-/* What works before the turn of an invocation, and again after it. */
+/* The agent, model and mode before the turn of an invocation, and again after it. */
 struct before {
 	char *agent;              /* NULL: it stays for the turn */
 	char *model;              /* NULL with has_model: the built-in recording */

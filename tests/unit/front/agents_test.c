@@ -156,7 +156,7 @@ static void the_shipped_roles_have_the_rights_they_need(void **state)
 		{"default", 50, NULL, ".", false, CONFIG_TEMPERATURE_ABSENT, 0},
 		{"coder", 30,
 		 "read_file batch_read list_files glob grep write_file edit_file "
-		 "edit_notebook apply_patch generate_patch bash job run_tests database_schema shared_context todo skill delegate_agent",
+		 "edit_notebook apply_patch generate_patch bash job run_tests database_schema shared_context todo skill remember delegate_agent",
 		 ".", false, 0.3, 16000},
 		{"tester", 20,
 		 "read_file list_files glob grep write_file edit_file edit_notebook bash run_tests",
