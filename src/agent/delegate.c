@@ -830,6 +830,8 @@ void delegate_calls_stop(void *keeper, struct running *running)
 {
 	struct orchestra *orchestra = keeper;
 	const int64_t now_ms = clock_now_ms();
+	/* Else the person, or the time of the call, ends this one and no other. */
+	const bool all = agent_interrupted(orchestra->agent);
 	struct delegation *at = orchestra->first;
 
 	while (at && at->running != running)
@@ -847,7 +849,7 @@ void delegate_calls_stop(void *keeper, struct running *running)
 	 */
 	if (orchestra->end_by_ms + STOP_MS < now_ms) {
 		orchestra->end_by_ms = now_ms + STOP_MS;
-		for (struct delegation *other = orchestra->first; other;
+		for (struct delegation *other = orchestra->first; all && other;
 		     other = other->next) {
 			if (other->delegate)
 				delegate_ask_to_end(other->delegate);
@@ -856,6 +858,8 @@ void delegate_calls_stop(void *keeper, struct running *running)
 	if (at->delegate)
 		delegate_end(at->delegate, orchestra->end_by_ms);
 	delegation_free(at);
+	if (!all)
+		layers_go_on(orchestra);
 }
 
 void delegate_calls_end(struct orchestra *orchestra)

@@ -16,6 +16,7 @@
 #include "front/conversation/remembered.h"
 #include "front/conversation/rewind.h"
 #include "front/conversation/style.h"
+#include "front/conversation/stopping.h"
 #include "front/extend/invoke.h"
 #include "front/extend/trusting.h"
 #include "front/output/transcript.h"
@@ -935,6 +936,13 @@ static void run_agents(struct chat *chat, const char *argument)
 	run_verb_here(chat, &verb_agents_list, NULL);
 }
 
+/* While something runs, chat_order takes it. */
+static void run_stop(struct chat *chat, const char *argument)
+{
+	(void)argument;
+	(void)buf_adds(&chat->paint.out, "No agent is at work.\n");
+}
+
 static void run_policy(struct chat *chat, const char *argument)
 {
 	(void)argument;
@@ -1055,7 +1063,9 @@ static const struct command commands[] = {
 	{"help", "", "this list", run_help},
 	{"model", "[NAME]", "the model; or go on with another", run_model},
 	{"agent", "[NAME]", "the agent; or go on as another, with its rights", run_agent},
-	{"agents", "", "the agents there are", run_agents},
+	{"agents", "", "the agents there are; while the agent works, those at work",
+	 run_agents},
+	{"stop", "NAME", "while the agent works: end the delegate NAME", run_stop},
 	{"mode", "[NAME]", "the mode: auto, ask or plan; or go over to another", run_mode},
 	{"plan", "[TEXT]", "go over to mode plan; TEXT: what is to be planned", run_plan},
 	{"tools", "", "the tools that the agent has", run_tools},
@@ -1285,6 +1295,73 @@ bool chat_act(void *context, enum line_result action, bool runs)
 	commands[i].run(chat, argument);
 	show(chat);
 	chat_pauses(chat);
+	return true;
+}
+
+/* Print ROWS above those that change. */
+static void print_meanwhile(const struct chat *chat, struct str text, struct str rows)
+{
+	struct buf out;
+
+	buf_init(&out, PAINT_MAX);
+	(void)buf_adds(&out, "> ");
+	(void)buf_addstr(&out, text);
+	(void)buf_addc(&out, '\n');
+	(void)buf_addstr(&out, rows);
+	(void)live_print(console_live(chat->console), buf_str(&out));
+	buf_fini(&out);
+}
+
+/* Have the delegate NAME end, and say so in OUT. */
+static void stop_agent(const struct chat *chat, struct str name, struct buf *out)
+{
+	struct buf call, why;
+
+	buf_init(&call, SENTENCE_MAX);
+	buf_init(&why, SENTENCE_MAX);
+	if (name.size == 0) {
+		(void)buf_adds(out,
+			       "/stop NAME ends a delegate; /agents names those at work.\n");
+	} else if (screen_find_agent(chat->screen, name, &call)) {
+		(void)buf_adds(&why, "The person has ended this delegate, ");
+		text_add_name(&why, name);
+		(void)buf_adds(&why, "; its task is not done. Ask, or go on without it.");
+		stopping_ask(chat->stopping, call.data, why.data);
+		text_add_name(out, name);
+		(void)buf_adds(out, " ends.\n");
+	} else {
+		(void)buf_adds(out, "No agent ");
+		text_add_name(out, name);
+		(void)buf_adds(out, " is at work.\n");
+	}
+	buf_fini(&why);
+	buf_fini(&call);
+}
+
+bool chat_order(void *context, struct str text)
+{
+	const struct chat *chat = context;
+	struct str name;
+	struct buf out, clean;
+	size_t end;
+
+	if (!chat_is_command(text))
+		return false;
+	name = command_name(text, &end);
+	if (!str_is(name, "agents") && !str_is(name, "stop"))
+		return false;
+	buf_init(&out, PAINT_MAX);
+	buf_init(&clean, PAINT_MAX);
+	if (str_is(name, "stop"))
+		stop_agent(chat, str_trim(str_part(text, end, text.size)), &out);
+	else
+		screen_print_agents(chat->screen, &out);
+	if (out.size == 0)
+		(void)buf_adds(&out, "No agent is at work.\n");
+	paint_clean(text, &clean);
+	print_meanwhile(chat, buf_str(&clean), buf_str(&out));
+	buf_fini(&clean);
+	buf_fini(&out);
 	return true;
 }
 

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 
 struct mentions;
+struct stopping;
 
 enum { CHAT_NO_MODE = -1 };
 
@@ -35,6 +36,7 @@ struct chat {
 	struct talk *talk;
 	struct console *console;
 	struct screen *screen; /* of the talk */
+	struct stopping *stopping;
 	struct mentions *mentions;
 	/*
 	 * Of enum policy_mode, for the thread of the keys: the present one, and the one that the person
@@ -67,6 +69,11 @@ void chat_command(struct chat *chat, struct str text);
 
 /* Carry out ACTION of a key (struct console_actor). CONTEXT: the chat. */
 bool chat_act(void *context, enum line_result action, bool runs);
+/*
+ * Carry out TEXT, a command that is for the time while something runs (struct console_actor).
+ * False: it is none of these.
+ */
+bool chat_order(void *context, struct str text);
 /* Attach the files that TEXT names, which joins a turn (talk_options.joins). */
 void chat_joins(void *context, struct str text);
 

@@ -16,6 +16,7 @@
 #include "extend/extension.h"
 #include "extend/lsp/lsp.h"
 #include "front/agents.h"
+#include "front/conversation/stopping.h"
 #include "front/extend/hook_files.h"
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
@@ -682,7 +683,8 @@ struct talk {
 	void (*pauses)(void *context);
 	bool one_turn;
 	void *context;
-	double money; /* of the turns that are over; below 0: not known */
+	struct stopping *stopping; /* of the options */
+	double money;              /* of the turns that are over; below 0: not known */
 };
 
 /* The value of the variable NAME. NULL: it is not set, or empty. */
@@ -819,6 +821,7 @@ static bool between(void *context, const enum policy_mode *agreed, struct err *e
 		(void)talk_set_mode(talk, *agreed);
 	if (talk->pauses != NULL)
 		talk->pauses(talk->context);
+	stopping_set_session(talk->stopping, talk->session);
 	return !talk->broken || err_set(err, 0, "the mode could not be recorded");
 }
 
@@ -1066,6 +1069,7 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->taken = options->taken;
 	talk->pauses = options->pauses;
 	talk->one_turn = options->one_turn;
+	talk->stopping = options->stopping;
 	talk->context = options->context;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
@@ -1174,9 +1178,11 @@ int talk_turn(struct talk *talk, const char *prompt, const struct value *picture
 	struct err err = {0};
 
 	*outcome = (struct agent_outcome){0};
-	return code_of_turn(talk,
-			    agent_submit(talk->agent, prompt, pictures, outcome, &err),
-			    outcome, &err);
+	stopping_set_session(talk->stopping, talk->session);
+	const bool recorded = agent_submit(talk->agent, prompt, pictures, outcome, &err);
+
+	stopping_set_session(talk->stopping, NULL);
+	return code_of_turn(talk, recorded, outcome, &err);
 }
 
 int talk_compact(struct talk *talk, const char *matters)
@@ -1249,6 +1255,8 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 	/* The loop of the old session ends with it. */
 	if (code == CODE_DONE)
 		answers_set_session(with.answers, with.session);
+	if (code == CODE_DONE && setup != NULL)
+		stopping_set_session(talk->stopping, NULL);
 	if (setup != NULL) {
 		close_session(unused.session, unused.setup);
 		orchestrate_close(unused.orchestrate);

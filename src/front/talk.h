@@ -33,6 +33,7 @@
 struct allowed;
 struct console;
 struct formats;
+struct stopping;
 struct talk;
 
 struct talk_options {
@@ -63,6 +64,7 @@ struct talk_options {
 	void (*joins)(void *context, struct str text);
 	/* asked behind those of the configuration (agent_options); its `next` is not used */
 	const struct agent_hooks *hooks;
+	struct stopping *stopping; /* ends calls of a turn (conversation/stopping.h); or NULL */
 	/*
 	 * The person may go over to another mode or agent, and says in which mode a plan is
 	 * carried out: `remake` makes the hands of AGENT (NULL: the present one) for MODE where

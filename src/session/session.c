@@ -549,6 +549,25 @@ static void forget_changed(struct session *session)
 	free(session->changed);
 }
 
+bool session_stop_call(struct session *session, const char *call, const char *why)
+{
+	struct running *running = session->first;
+	struct tool_result result;
+
+	while (running != NULL &&
+	       (running->state != RUNNING_ELSEWHERE || strcmp(running->id, call) != 0))
+		running = running->next;
+	if (running == NULL)
+		return false;
+	if (running->tool->stop != NULL)
+		running->tool->stop(running->tool->keeper, running);
+	tool_result_init(&result);
+	/* A cancelled call would end the turn. */
+	(void)tool_fail(&result, "%s", why);
+	running_end(running, &result);
+	return true;
+}
+
 bool session_answer(struct session *session, const char *call, int64_t question,
 		    const struct value *answer, struct err *err)
 {

@@ -359,7 +359,12 @@ const struct tool_result *running_result(const struct running *running);
  */
 bool running_answer(struct running *running, int64_t question, const struct value *answer,
 		    struct err *err);
-/* The same for a caller that knows the CALL only by its id. */
+/*
+ * End CALL now, which another program or agent carries out, as one that has failed; its caller
+ * reads WHY. False: no such call is under way.
+ */
+bool session_stop_call(struct session *session, const char *call, const char *why);
+/* running_answer for a caller that knows the CALL only by its id. */
 bool session_answer(struct session *session, const char *call, int64_t question,
 		    const struct value *answer, struct err *err);
 /*

@@ -510,6 +510,11 @@ static bool send_line(struct console *console, bool steers)
 	const struct str text = buf_str(&line->text);
 	struct waiting *waiting = &console->waiting[console->waiting_count];
 
+	if (console->actor.order != NULL &&
+	    console->actor.order(console->actor.context, str_trim(text))) {
+		line_start(line);
+		return true;
+	}
 	if (console->waiting_count == CONSOLE_WAITING_MAX) {
 		buf_clear(&line->hint);
 		(void)buf_addf(&line->hint,

@@ -73,6 +73,11 @@ struct keys *console_keys(struct console *console);
  */
 struct console_actor {
 	bool (*act)(void *context, enum line_result action, bool runs);
+	/*
+	 * The person sends TEXT while something runs, on the console's own thread as above. False:
+	 * TEXT is for what runs, or waits. May be NULL.
+	 */
+	bool (*order)(void *context, struct str text);
 	void *context;
 };
 void console_set_actor(struct console *console, const struct console_actor *actor);

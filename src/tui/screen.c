@@ -1581,6 +1581,25 @@ size_t screen_toggle_tasks(struct screen *screen, bool *all)
 	return count;
 }
 
+void screen_print_agents(struct screen *screen, struct buf *rows)
+{
+	(void)pthread_mutex_lock(&screen->lock);
+	work_print_agents(&screen->work, clock_now_ms(), screen->options.unicode, rows);
+	(void)pthread_mutex_unlock(&screen->lock);
+}
+
+bool screen_find_agent(struct screen *screen, struct str name, struct buf *call)
+{
+	const struct work_agent *agent;
+
+	(void)pthread_mutex_lock(&screen->lock);
+	agent = work_find(&screen->work, name);
+	if (agent)
+		(void)buf_adds(call, agent->call);
+	(void)pthread_mutex_unlock(&screen->lock);
+	return agent != NULL;
+}
+
 void screen_set_live(struct screen *screen, struct live *live)
 {
 	screen->live = live;

@@ -82,6 +82,11 @@ bool screen_toggle_tail(struct screen *screen);
 /* The same for the agent's tasks: *ALL of them, or their number. Returns how many there are. */
 size_t screen_toggle_tasks(struct screen *screen, bool *all);
 
+/* Any thread: append a row for each delegate at work. */
+void screen_print_agents(struct screen *screen, struct buf *rows);
+/* Any thread: append the id of the call for which the delegate NAME works. False: none does. */
+bool screen_find_agent(struct screen *screen, struct str name, struct buf *call);
+
 /*
  * Another module is going to write between turns: print a blank line now, and none before
  * the next item.

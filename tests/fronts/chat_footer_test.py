@@ -211,4 +211,44 @@ def all_tasks_are_shown_and_hidden_while_it_works():
         tty.leave()
 
 
+DELEGATES = {
+    "boss": [{"calls": [{"tool": "delegate_agent", "arguments": {"agent": name, "task": f"Task of {name}."}}
+                        for name in ("one", "two")]},
+             {"text": "Both have ended.", "repeat": True}],
+    "one": [*WAITS["turns"][:1], {"text": "One is done.", "repeat": True}],
+    "two": [*WAITS["turns"][:1], {"text": "Two is done.", "repeat": True}]}
+AGENTS = {name: {"tools": ["bash"], "write": [], "model": f"replay:{name}.json"} for name in ("one", "two")}
+
+
+@tap.case
+def a_delegate_at_work_is_listed_and_ended_by_itself():
+    config = {"footer": [], "agents": {
+        **AGENTS, "boss": {"tools": ["delegate_agent"], "limits": {"writers": 2}, "model": "replay:boss.json"}}}
+    files = {f"{name}.json": json.dumps({"name": name, "turns": turns}) for name, turns in DELEGATES.items()}
+    with Chat(False, options=("chat", "--agent", "boss"), config=config, files=files) as tty:
+        tty.type(b"go\r")
+        for name in ("one", "two"):
+            tty.wait_until(lambda: re.search(rf"\n{name}: Task of {name}\. .*bash until", tty.screen.text()), name)
+        tty.type(b"/agents\r")
+        tty.wait_until(lambda: re.search(r"> /agents\n(one|two): Task of \1\. .*\n(two|one): Task of \2\. ",
+                                         tty.screen.text()), "listed")
+        tty.type(b"/stop three\r")
+        tty.shows("No agent three is at work.")
+        tty.type(b"/stop one\r")
+        tty.shows("\none ends.\n")
+        tty.wait_until(lambda: "\none: Task" not in tty.latest("one ends."), "ended")
+        # The other one goes on, and its caller waits for it.
+        tty.shows("\ntwo: Task of two.")
+        assert "Both have ended" not in tty.screen.text()
+        open(os.path.join(tty.work, "end"), "w", encoding="utf-8").close()
+        tty.shows("Both have ended.")
+        tty.prompt()
+        results = told(tty, "tool_ended")
+        said = {event["status"]: event["text"] for event in results}
+        assert said["failed"].startswith("The person has ended this delegate, one;"), results
+        assert "Two is done." in said["done"], results
+        tty.command("/stop two", "No agent is at work.")
+        tty.leave()
+
+
 tap.play()

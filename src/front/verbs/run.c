@@ -12,6 +12,7 @@
 #include "front/chat.h"
 #include "front/conversation/aside.h"
 #include "front/conversation/mentions.h"
+#include "front/conversation/stopping.h"
 #include "front/extend/invoke.h"
 #include "front/output/appearance.h"
 #include "front/output/formats.h"
@@ -623,6 +624,7 @@ static int open_talk(struct chat *chat, const char *resume)
 		.remake = chat_remake,
 		.taken = chat_taken,
 		.pauses = chat_pauses,
+		.stopping = chat->stopping,
 		.context = chat,
 	};
 	const struct setup_flags flags = {.serves = true};
@@ -667,8 +669,9 @@ static int converse(const struct options *options, const char *resume)
 	chat.history = line_history_new();
 	open_history(&chat);
 	load_keys(&chat);
-	console_set_actor(chat.console,
-			  &(struct console_actor){.act = chat_act, .context = &chat});
+	console_set_actor(chat.console, &(struct console_actor){.act = chat_act,
+								.order = chat_order,
+								.context = &chat});
 	line_init(&chat.line, chat.history,
 		  (struct line_completer){.complete = chat_complete,
 					  .hint = chat_hint,
@@ -679,7 +682,9 @@ static int converse(const struct options *options, const char *resume)
 	chat.paint.unicode = look.unicode;
 	chat.paint.reader = look.reader;
 	chat.moves_cursor = look.terminal;
-	chat.code = open_talk(&chat, resume);
+	chat.code = stopping_open(&chat.stopping, &err)
+			    ? open_talk(&chat, resume)
+			    : verb_complain(CODE_FAILED, "%s", err.text);
 	if (chat.code == CODE_DONE) {
 		chat.mentions = mentions_new(chat.talk);
 		greet(&chat);
@@ -688,6 +693,7 @@ static int converse(const struct options *options, const char *resume)
 	}
 	mentions_free(chat.mentions);
 	talk_close(chat.talk);
+	stopping_close(chat.stopping);
 	console_close(chat.console);
 	decided_end(chat.setup, chat.options, chat.code);
 	setup_fini(chat.setup);

@@ -239,7 +239,17 @@ static void print_tasks(const struct value *tasks, bool all, const char *dot,
 		print_each_task(tasks, rows);
 }
 
-void work_print(const struct work *work, int64_t now_ms, bool unicode, struct buf *rows)
+const struct work_agent *work_find(const struct work *work, struct str name)
+{
+	const struct work_agent *at = work->agents;
+
+	while (at != NULL && !str_is(name, at->name))
+		at = at->next;
+	return at;
+}
+
+void work_print_agents(const struct work *work, int64_t now_ms, bool unicode,
+		       struct buf *rows)
 {
 	const char *dot = unicode ? " · " : " - ";
 	size_t count = 0;
@@ -250,5 +260,10 @@ void work_print(const struct work *work, int64_t now_ms, bool unicode, struct bu
 	}
 	if (count > WORK_AGENTS_MAX)
 		(void)buf_addf(rows, "and %zu more agents\n", count - WORK_AGENTS_MAX);
-	print_tasks(work->tasks, work->all_tasks, dot, rows);
+}
+
+void work_print(const struct work *work, int64_t now_ms, bool unicode, struct buf *rows)
+{
+	work_print_agents(work, now_ms, unicode, rows);
+	print_tasks(work->tasks, work->all_tasks, unicode ? " · " : " - ", rows);
 }

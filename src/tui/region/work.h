@@ -34,5 +34,10 @@ struct work {
 void work_fini(struct work *work);
 /* Take EVENT, which has come at NOW_MS (monotonic). */
 void work_event(struct work *work, const struct event *event, int64_t now_ms);
+/* The agent NAME at work that began first; NULL: there is none. */
+const struct work_agent *work_find(const struct work *work, struct str name);
+/* Append a row for each agent at work, as work_print does. */
+void work_print_agents(const struct work *work, int64_t now_ms, bool unicode,
+		       struct buf *rows);
 /* Append the rows, each with its line end; none when nothing is to be told. */
 void work_print(const struct work *work, int64_t now_ms, bool unicode, struct buf *rows);
