@@ -34,8 +34,10 @@
 #include "store/costs.h"
 #include "store/journal.h"
 #include "tool/event.h"
+#include "tui/commit/viewer.h"
 #include "tui/console.h"
 #include "tui/line.h"
+#include "tui/live.h"
 #include "tui/paint.h"
 #include "tui/region/choice.h"
 #include "tui/screen.h"
@@ -303,6 +305,32 @@ static void tell_answer(struct asking *asking, const struct asked_texts *texts,
 	buf_fini(&line);
 }
 
+/* Show the whole question CHOICE in the person's pager, and each byte of it. */
+static void view_question(struct asking *asking, const struct choice *choice)
+{
+	struct event notice = {.kind = EVENT_NOTICE};
+	struct err err = {0};
+	struct buf text;
+	int fd = -1;
+
+	buf_init(&text, 4 * EVENT_JSON_MAX);
+	paint_exact(str_of(choice->head), &text);
+	(void)buf_adds(&text, "\n\n");
+	paint_exact(choice->text, &text);
+	(void)buf_end_line(&text);
+	paint_exact(str_of(choice->tail), &text);
+	(void)buf_addc(&text, '\n');
+	live_hide(console_live(asking->console));
+	if (!fd_memory_file("question", buf_str(&text), &fd, &err) ||
+	    !viewer_show(asking->console, fd, 1, &err)) {
+		notice.text = str_of(err.text);
+		(void)asking->view.event(asking->view.context, &notice, NULL);
+	}
+	live_show(console_live(asking->console));
+	fd_close(&fd);
+	buf_fini(&text);
+}
+
 /* Ask EVENT's question in the place of the line. */
 static enum approval_answer ask_in_place(struct asking *asking, const struct event *event,
 					 struct buf *words)
@@ -332,7 +360,10 @@ static enum approval_answer ask_in_place(struct asking *asking, const struct eve
 	choice.count = options_of(data, &texts, options, answers);
 	while (answers[choice.safe] != APPROVAL_NO)
 		choice.safe++;
-	chosen = console_decide(asking->console, &choice, asking->woken, words);
+	choice.views = true;
+	while ((chosen = console_decide(asking->console, &choice, asking->woken, words)) ==
+	       CHOICE_VIEW)
+		view_question(asking, &choice);
 	tell_answer(asking, &texts, options[chosen].word);
 	buf_fini(&texts.head);
 	buf_fini(&texts.judged);

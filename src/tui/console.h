@@ -144,7 +144,8 @@ size_t console_pick(struct console *console, struct list *list, int wake_fd);
 /*
  * The same for CHOICE (region/choice.h), which is shown in the place of the line that is typed
  * and is gone afterwards. Keys count from CONSOLE_DEAF_MS after it was drawn. The end of a
- * question chooses the safe answer. WORDS gets what was typed with the answer. Only where
+ * question chooses the safe answer. CHOICE_VIEW comes when the person asks for the viewer: the
+ * caller asks again afterwards. WORDS gets what was typed with the answer. Only where
  * console_shows.
  */
 enum { CONSOLE_DEAF_MS = 300 };

@@ -217,6 +217,35 @@ def a_no_may_come_with_a_sentence():
 
 
 @tap.case
+def a_question_is_read_in_the_pager_and_answered_afterwards():
+    lines = [f"echo {number}" for number in range(60)]
+    script, config = asking("\n".join(lines) + "\nprintf 'a\033[8mb'")
+    with Chat(script, config=config, environment={"PAGER": "./pager"}) as tty:
+        with open(os.path.join(tty.work, "pager"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\ncat >seen; read -r answer </dev/tty; echo $answer >answer\n")
+        os.chmod(os.path.join(tty.work, "pager"), 0o755)
+        tty.type(b"go\r")
+        asked(tty, "echo 0 echo 1")
+        tty.shows("[v]iew")
+        tty.type(b"v")
+        tty.wait_until(lambda: made(tty, "seen"), "in the pager")
+        # The rows of the question are off the screen, and keys are the pager's.
+        tty.wait_until(lambda: "[v]iew" not in tty.screen.text(), "gone")
+        tty.type(b"o\n")
+        asked(tty, "echo 0 echo 1")
+        with open(os.path.join(tty.work, "seen"), encoding="utf-8") as file:
+            seen = file.read()
+        assert "wants to run a command" in seen.split("\n", 1)[0], seen
+        assert "\n" + "\n".join(lines) + "\nprintf 'a\\x1B[8mb'\n" in seen, seen
+        with open(os.path.join(tty.work, "answer"), encoding="utf-8") as file:
+            assert file.read() == "o\n"
+        tty.type(b"n")
+        tty.shows("Done.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
 def a_long_question_is_scrolled():
     lines = [f"echo {number}" for number in range(60)]
     script, config = asking("\n".join(lines))

@@ -85,6 +85,10 @@ static bool take_letter(const struct choice *choice, struct choice_state *state,
 		scroll(state, state->height, true);
 		return false;
 	}
+	if (choice->views && state->begun == NULL && str_starts(typed, STR("v"))) {
+		*chosen = CHOICE_VIEW;
+		return true;
+	}
 	option = typed.size > 0 ? option_of(choice, typed.data[0]) : NULL;
 	if (option == NULL)
 		return false;
@@ -242,6 +246,8 @@ static void add_prompt(const struct choice *choice, const struct choice_state *s
 			(void)buf_addf(&text, state->listens ? "[%c]%s " : " %c%s  ",
 				       choice->options[i].word[0],
 				       choice->options[i].word + 1);
+		if (choice->views)
+			(void)buf_adds(&text, state->listens ? "[v]iew " : " view  ");
 	}
 	buf_truncate(&text, paint_width_fit(buf_str(&text), composing->columns));
 	paint_text(&composing->paint, PAINT_BOLD, buf_str(&text));

@@ -34,7 +34,11 @@ struct choice {
 	const struct choice_option *options; /* COUNT of them */
 	size_t count;
 	size_t safe; /* the number of the answer that a no is */
+	bool views;  /* `v` is CHOICE_VIEW; no answer begins with this letter */
 };
+
+/* In place of the number of an answer: the person wants to read the text in the viewer. */
+enum { CHOICE_VIEW = 1000 };
 
 /* So far as the person has got. */
 struct choice_state {

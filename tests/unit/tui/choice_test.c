@@ -60,6 +60,24 @@ static void a_letter_answers_and_the_rest_is_a_no(void **context)
 	choice_end(&state);
 }
 
+static void the_viewer_is_asked_for_only_where_it_may_be(void **context)
+{
+	struct choice views = question;
+	struct choice_state state;
+	size_t chosen = NONE;
+
+	(void)context;
+	choice_begin(&state);
+	assert_int_equal(take(&state, TYPING_TEXT, "v"), NONE);
+	views.views = true;
+	assert_true(choice_take(&views, &state, TYPING_TEXT, STR("v"), &chosen));
+	assert_int_equal(chosen, CHOICE_VIEW);
+	/* It is a letter of words. */
+	assert_int_equal(take(&state, TYPING_TEXT, "t"), NONE);
+	assert_false(choice_take(&views, &state, TYPING_TEXT, STR("v"), &chosen));
+	choice_end(&state);
+}
+
 static void what_is_kept_is_shown_before(void **context)
 {
 	struct choice_state state;
@@ -155,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_letter_answers_and_the_rest_is_a_no),
+		cmocka_unit_test(the_viewer_is_asked_for_only_where_it_may_be),
 		cmocka_unit_test(what_is_kept_is_shown_before),
 		cmocka_unit_test(words_go_with_an_answer),
 		cmocka_unit_test(all_of_the_text_can_be_seen_in_any_window),
