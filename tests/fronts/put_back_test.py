@@ -54,7 +54,7 @@ class Chat(terminal.Terminal):
         self.works()
         with open(os.path.join(self.work, "end"), "w", encoding="ascii"):
             pass
-        self.shows("Allow it?")
+        self.shows("[n]o")
 
     def others(self):
         """Our processes below the front, when each has its name: name -> pid."""
@@ -220,7 +220,7 @@ for each in POINTS:
 def leave(chat):
     """The front ends as its person wants it to."""
     for keys in (b"\x03", b"\x04"):
-        if chat.process.poll() is None and "Allow it?" in chat.row():
+        if chat.process.poll() is None and "[n]o" in chat.row():
             time.sleep(terminal.DEAF_S)
         chat.type(keys)
         chat.wait_until(lambda: chat.process.poll() is not None or chat.row() == ">", "at a prompt or over")
