@@ -221,6 +221,7 @@ struct agent_budget {
 };
 void agent_left(const struct agent *agent, struct agent_budget *left);
 /* The use of the turn under way; between turns nothing. */
+/* The usage of the turn under way; between turns it is zero. */
 void agent_used(const struct agent *agent, struct model_usage *usage);
 /*
  * A delegate used USAGE and ANSWERS for the turn under way. They count as the turn's own.
