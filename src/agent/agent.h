@@ -220,7 +220,6 @@ struct agent_budget {
 	double money, seconds;
 };
 void agent_left(const struct agent *agent, struct agent_budget *left);
-/* The use of the turn under way; between turns nothing. */
 /* The usage of the turn under way; between turns it is zero. */
 void agent_used(const struct agent *agent, struct model_usage *usage);
 /*

@@ -103,7 +103,6 @@ static size_t last_lines(struct str text, size_t rows)
 	return from;
 }
 
-/* The text that LINE shows on a terminal whose cursor goes back to the first column at each "\r". */
 /* The part of LINE that stays on a terminal whose cursor goes back to the first column at each "\r". */
 static struct str last_writing(struct str line)
 {
