@@ -689,10 +689,11 @@ static bool are_patterns(const struct row *row, const struct value *value,
 #define IDLE_MAX_S 86400.0
 
 static const struct row lsp_keys[] = {
-	{"command", ROW_WORDS, true, .max = PATH_BYTES_MAX,
+	{"command", ROW_WORDS, true, .max = PATH_BYTES_MAX, .initial = "required",
 	 .description =
 		 "The program and its arguments; it speaks over standard input and output."},
 	{"files", ROW_WORDS, true, .max = PATH_BYTES_MAX, .check = are_patterns,
+	 .initial = "required",
 	 .description = "Patterns of the files that it is for: `*.c`, `src/**/*.ts`."},
 	{"idle_s", ROW_SECONDS, false, .max = IDLE_MAX_S, .initial = "600",
 	 .description = "It is ended when it was not used for so long."},
@@ -754,9 +755,10 @@ const struct row keys_config[] = {
 	 .description = "Folder of the copies that plugins run from."},
 	{"mcpServers", ROW_VALUES, .home = KEY_KEPT, .initial = "none",
 	 .description =
-		 "`{NAME: {command, args, env, start_s, timeout_s, disabled}}`: programs that speak MCP "
-		 "over standard input and output, started in a cell; their tools are called "
-		 "`NAME_tool` ([servers.md](servers.md))."},
+		 "`{NAME: {command, args, env}}` or `{NAME: {type, url, headers, oauth}}`, each "
+		 "with `start_s`, `timeout_s` and `disabled`: programs that speak MCP over "
+		 "standard input and output, started in a cell, and services that speak it over "
+		 "HTTP; their tools are called `NAME_tool` ([servers.md](servers.md))."},
 	{"hooks", ROW_VALUES, .home = KEY_KEPT, .initial = "none",
 	 .description = "`{MOMENT: [{matcher, hooks: [{type, command, timeout, where, required}]}]}`: "
 			"programs that are told what an agent does, and may refuse it "
@@ -942,6 +944,7 @@ bool config_keys_describe(struct buf *out)
 	describe_rows("`bash_tool`", bash_tool_keys, defaults, out);
 	describe_rows("`toolbox`", toolbox_keys, defaults, out);
 	describe_rows("`plugin_policy`", plugin_policy_keys, defaults, out);
+	describe_rows("An entry of `lsp`", lsp_keys, defaults, out);
 	describe_rows("An entry of `models`", model_keys, defaults, out);
 	describe_rows("An entry of `credentials`", credential_rows, defaults, out);
 	describe_rows("A command of `from`", rows_find(credential_rows, "from")->rows,
