@@ -158,7 +158,7 @@ static bool commands_fit(const struct allowed *allowed, const struct hook_call *
 bool allowed_has(const struct allowed *allowed, const struct tool *tool,
 		 const struct value *arguments)
 {
-	struct hook_calls calls;
+	struct hook_calls calls = {0};
 	bool has = true;
 
 	if (allowed->names == NULL)

@@ -343,7 +343,7 @@ static void before(void *context, const struct hook_moment *moment,
 		.answer = answer,
 	};
 
-	if (moment->kind != HOOK_BEFORE_CALL ||
+	if (moment->kind != HOOK_BEFORE_CALL || tool == NULL ||
 	    (!only_writes && strcmp(tool->name, "read_file") != 0))
 		return;
 	touch(&touched, value_text(value_member(moment->arguments, "path")));
