@@ -48,7 +48,7 @@ static void a_note_is_a_line_of_its_workspace(void **state)
 	assert_true(notes_add("/w", STR("one"), NULL));
 	assert_true(notes_add("/w", STR("two\nlines"), NULL));
 	assert_true(notes_add("/v", STR("other"), NULL));
-	assert_notes("/w", "- one\n- two\\nlines\n");
+	assert_notes("/w", "- one\n- two\\x0Alines\n");
 	assert_notes("/v", "- other\n");
 }
 
