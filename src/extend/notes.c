@@ -175,8 +175,9 @@ static void remember(const char *workspace, const struct running *running,
 				"may have asked for it. Tell the person what you would note; "
 				"after their next prompt you may.",
 				host);
-	else if (notes_add(workspace, str_trim(str_of(line)), &err))
-		(void)buf_adds(&result->text, "Noted for later sessions.\n");
+	else if (notes_add(workspace, str_trim(str_of(line)), &err) &&
+		 buf_adds(&result->text, "Noted for later sessions.\n"))
+		(void)tool_done(result);
 	else
 		(void)tool_fail(result,
 				"%s. The person can make room: /memory edits the notes.",
