@@ -382,6 +382,13 @@ static void add_details(const struct delegation *delegation, struct tool_result 
 	value_set_text(details, "agent", delegation->agent);
 	value_set_text(details, "session", report->session);
 	value_set_integer(details, "answers", (int64_t)report->answers);
+	/* Its words may be those of the page: they taint this turn as the page would. */
+	if (report->web != NULL) {
+		struct value *web = value_new_object();
+
+		value_set_text(web, "url", report->web);
+		value_set(details, "web", web);
+	}
 	value_set_str(details, "said", buf_str(&report->said));
 	for (size_t i = 0; i < sizeof(of_end) / sizeof(of_end[0]); i++) {
 		const struct value *member = value_member(report->ended, of_end[i]);
@@ -892,6 +899,7 @@ void delegate_report_fini(struct delegate_report *report)
 	value_free(report->ended);
 	value_free(report->landed);
 	free(report->agent);
+	free(report->web);
 }
 
 static uint64_t count_of(const struct value *usage, const char *name)
@@ -970,6 +978,18 @@ static void note_handover(struct delegate_report *report, const struct value *ev
 	(void)buf_addstr(&report->said, summary);
 }
 
+/* Note that a call of the delegate has read a page of the web. */
+static void note_web(struct delegate_report *report, const struct value *event)
+{
+	const struct value *web = value_member(value_member(event, "details"), "web");
+	const char *url = value_text(value_member(web, "url"));
+
+	if (url == NULL)
+		return;
+	free(report->web);
+	report->web = memory_copy(url);
+}
+
 static bool note_began(struct delegate_report *report, const struct value *event,
 		       struct err *err)
 {
@@ -995,6 +1015,8 @@ static bool note_event(struct delegate_report *report, enum event_kind kind,
 		note_words(report, event);
 	} else if (kind == EVENT_TOOL_BEGAN) {
 		note_handover(report, event);
+	} else if (kind == EVENT_TOOL_ENDED) {
+		note_web(report, event);
 	} else if (kind == EVENT_NOTICE) {
 		struct str text = value_str(value_member(event, "text"));
 

@@ -57,10 +57,11 @@ struct delegate_report {
 	uint64_t bytes;
 	char session[JOURNAL_ID + 1]; /* "" until its session began */
 	char *agent;
-	struct buf said;          /* the last words of its model */
-	struct value *ended;      /* data of its EVENT_TURN_ENDED, or NULL */
-	struct value *landed;     /* data of its EVENT_LANDED, or NULL */
-	struct buf notice;        /* the last sentence for the person */
+	struct buf said;      /* the last words of its model */
+	struct value *ended;  /* data of its EVENT_TURN_ENDED, or NULL */
+	struct value *landed; /* data of its EVENT_LANDED, or NULL */
+	struct buf notice;    /* the last sentence for the person */
+	char *web; /* the page of the web that it, or one below it, read last; or NULL */
 	uint64_t answers;         /* of its model and of the delegates below it */
 	struct model_usage usage; /* the sum that `used` has been called with so far */
 };

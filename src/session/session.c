@@ -415,7 +415,8 @@ void session_note_web(struct session *session, const struct tool *tool,
 	const char *url = last != NULL ? last : value_text(value_member(arguments, "url"));
 	const char *host = url != NULL ? strstr(url, "://") : NULL;
 
-	if (tool == NULL || !tool->fetches || url == NULL)
+	/* A tool of the front is the program itself: a delegate may have read the page. */
+	if (tool == NULL || (!tool->fetches && tool->where != IN_FRONT) || url == NULL)
 		return;
 	host = host != NULL ? host + strlen("://") : url;
 	free(session->web_host);

@@ -492,7 +492,7 @@ const char *const *session_changed(struct session *session);
 bool session_has_news(const struct session *session);
 
 /*
- * The host of the web whose page a call has read since session_speak; "": none. A question to a person
+ * The host of the web whose page a call, or a delegate, has read since session_speak; "": none. A question to a person
  * names it, and an answer to it is kept for no later session: the page may have asked for it.
  */
 const char *session_has_read(const struct session *session);
