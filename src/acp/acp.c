@@ -1269,6 +1269,7 @@ static void take_prompt(struct acp *acp, const struct mcp_message *message)
 {
 	struct acp_session *session = session_of(acp, message);
 	auto_value struct value *line = NULL, *pictures = value_new_array();
+	auto_value struct value *links = value_new_array();
 	struct buf text;
 	struct err err = {0};
 
@@ -1276,7 +1277,7 @@ static void take_prompt(struct acp *acp, const struct mcp_message *message)
 		return;
 	buf_init(&text, ACP_PROMPT_MAX);
 	if (!acp_prompt_read(value_member(message->params, "prompt"), &text, pictures,
-			     &err)) {
+			     links, &err)) {
 		refuse(acp, message->id, MCP_CODE_PARAMS, "%s", err.text);
 	} else if (wait_for(session, REQUEST_PROMPT, message->id)) {
 		line = value_new_object();
@@ -1284,6 +1285,8 @@ static void take_prompt(struct acp *acp, const struct mcp_message *message)
 		value_set_str(line, "text", buf_str(&text));
 		if (value_count(pictures) > 0)
 			value_set(line, "pictures", value_ref(pictures));
+		if (value_count(links) > 0)
+			value_set(line, "links", value_ref(links));
 		acp_process_say(session->process, line);
 	}
 	buf_fini(&text);

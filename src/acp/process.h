@@ -18,7 +18,8 @@
  *
  * Then lines go both ways, each a JSON object. To the process:
  *
- *	{"do": "prompt", "text": T, "pictures": [P, …]}   as agent_submit takes them
+ *	{"do": "prompt", "text": T, "pictures": [P, …], "links": [PATH, …]}   the pictures as
+ *	                        agent_submit takes them; what the paths name goes with the prompt
  *	{"do": "set", "key": "mode" | "agent" | "model" | "thought_level", "to": NAME}
  *	{"call": C, "id": N, "action": A, …}   the answer to an approval (session/approval.h)
  *	{"buffer": N, "text": T}               without text: the editor has no such file

@@ -113,8 +113,22 @@ static bool add_picture(const struct value *block, struct value *pictures, struc
 	return fine;
 }
 
+/* Append the place that URI names to TEXT, and to LINKS where it is a path. */
+static bool add_link(struct str uri, struct buf *text, struct value *links)
+{
+	const size_t from = text->size;
+	struct str place;
+
+	if (!add_place(uri, text))
+		return false;
+	place = str_part(buf_str(text), from, SIZE_MAX);
+	if (str_starts(uri, STR(file_scheme)) && str_starts(place, STR("/")))
+		value_append(links, value_new_str(place));
+	return true;
+}
+
 static bool add_block(const struct value *block, struct buf *text, struct buf *behind,
-		      struct value *pictures, struct err *err)
+		      struct value *pictures, struct value *links, struct err *err)
 {
 	const char *type = value_text(value_member(block, "type"));
 	const struct value *resource = value_member(block, "resource");
@@ -125,7 +139,7 @@ static bool add_block(const struct value *block, struct buf *text, struct buf *b
 		fits = buf_addstr(text, value_str(value_member(block, "text")));
 	} else if (type != NULL && strcmp(type, "resource_link") == 0 &&
 		   value_text(value_member(block, "uri")) != NULL) {
-		fits = add_place(value_str(value_member(block, "uri")), text);
+		fits = add_link(value_str(value_member(block, "uri")), text, links);
 	} else if (type != NULL && strcmp(type, "resource") == 0 && resource != NULL) {
 		fits = add_place(value_str(value_member(resource, "uri")), text);
 		if (!add_resource(resource, behind, err))
@@ -143,14 +157,14 @@ static bool add_block(const struct value *block, struct buf *text, struct buf *b
 }
 
 bool acp_prompt_read(const struct value *blocks, struct buf *text, struct value *pictures,
-		     struct err *err)
+		     struct value *links, struct err *err)
 {
 	struct buf behind;
 	bool fine = true;
 
 	buf_init(&behind, ACP_PROMPT_MAX);
 	for (size_t i = 0; fine && i < value_count(blocks); i++)
-		fine = add_block(value_item(blocks, i), text, &behind, pictures, err);
+		fine = add_block(value_item(blocks, i), text, &behind, pictures, links, err);
 	if (fine && str_trim(buf_str(text)).size == 0 && value_count(pictures) > 0)
 		(void)buf_adds(text, "(See the picture.)");
 	if (fine && str_trim(buf_str(text)).size == 0)

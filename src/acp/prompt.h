@@ -21,13 +21,13 @@ enum {
 /*
  * Append the text of BLOCKS, a list of content blocks, to TEXT, and their pictures to
  * PICTURES, a list, in the form of agent_submit. A link to a file becomes the path of the
- * file, which the agent reads with its tools. The text of a resource stands behind the
+ * file, and the path is appended to LINKS, a list. The text of a resource stands behind the
  * prompt, with its URI, and marked as from the editor. ERR, a sentence for the client:
  * another kind of block, a block that lacks a member, a picture that no service takes, too
  * much of anything, or nothing at all.
  */
 bool acp_prompt_read(const struct value *blocks, struct buf *text, struct value *pictures,
-		     struct err *err);
+		     struct value *links, struct err *err);
 
 /*
  * Set *SERVERS to the servers of LIST by their names, NULL when there are none; the caller

@@ -380,6 +380,7 @@ static void describe(const struct acp_update *update, const struct shown *call,
 
 	value_set_text(made, "toolCallId", call->id);
 	value_set(made, "title", title_of(call->tool, call->arguments));
+	value_set_text(made, "name", call->tool);
 	value_set_text(made, "kind", row < ROWS ? rows[row].kind : "other");
 	buf_init(&input, INPUT_MAX);
 	if (call->arguments != NULL && value_print(call->arguments, 0, &input))
@@ -604,8 +605,7 @@ static void send_chunk(struct acp_update *update, const char *kind, struct str t
 	struct value *made = new_update(kind);
 
 	value_set(made, "content", text_block(text));
-	if (message != NULL)
-		value_set_text(made, "messageId", message);
+	value_set_text(made, "messageId", message);
 	send(update, made);
 }
 
@@ -806,6 +806,15 @@ static void begin_turn(struct acp_update *update, const struct value *event, boo
 	tell_title(update, text, value_integer(value_member(event, "time_ms")));
 }
 
+/* What the person sent to a turn under way is a message of its own. */
+static void show_steered(struct acp_update *update, struct str text)
+{
+	char id[ID_MAX];
+
+	(void)snprintf(id, sizeof(id), "s%" PRIu64, update->notes++);
+	send_chunk(update, "user_message_chunk", text, id);
+}
+
 /* A delegate works on a call: its own calls are lines of that call's output. */
 static void show_child(struct acp_update *update, const struct value *event)
 {
@@ -851,8 +860,7 @@ static void take_event(struct acp_update *update, enum event_kind kind,
 		break;
 	case EVENT_STEERED:
 		if (kept)
-			send_chunk(update, "user_message_chunk",
-				   value_str(value_member(event, "text")), NULL);
+			show_steered(update, value_str(value_member(event, "text")));
 		break;
 	case EVENT_MESSAGE:
 		end_message(update, event);

@@ -623,15 +623,32 @@ static bool take_command(const struct editor *editor, const char *text)
 	return false;
 }
 
+/* For mentions_attach_files: the text of the file PATH that the editor has not saved. */
+static void add_unsaved(void *context, const char *path, struct buf *text)
+{
+	auto_value struct value *arguments = value_new_object();
+	struct hook_answer answer;
+	struct touched touched = {.editor = context,
+				  .arguments = arguments,
+				  .answer = &answer};
+
+	hook_answer_init(&answer);
+	touch(&touched, path);
+	(void)buf_addstr(text, buf_str(&answer.shown));
+	hook_answer_fini(&answer);
+}
+
 /* One turn with TEXT, or with what it calls. NULL, or why it failed. */
 static const char *take_prompt(struct editor *editor, const char *text,
-			       const struct value *pictures)
+			       const struct value *pictures, const struct value *links)
 {
+	const bool buffers = value_is_true(value_member(editor->request, "buffers"));
 	struct agent_outcome outcome = {0};
 	struct invocation invocation;
 	int code = CODE_FAILED;
 
 	editor->silence = 0;
+	mentions_attach_files(editor->talk, links, buffers ? add_unsaved : NULL, editor);
 	const enum invoked invoked = invoke(editor->talk, text, &invocation);
 	if (invoked == INVOKED) {
 		mentions_attach_once(editor->talk, buf_str(&invocation.prompt));
@@ -658,7 +675,8 @@ static void do_one(struct editor *editor, const struct value *wish)
 	if (text != NULL && take_command(editor, text)) {
 		failed = NULL;
 	} else if (text != NULL) {
-		failed = take_prompt(editor, text, value_member(wish, "pictures"));
+		failed = take_prompt(editor, text, value_member(wish, "pictures"),
+				     value_member(wish, "links"));
 	} else if (key == NULL || to == NULL) {
 		failed = "Nothing is wanted.";
 	} else if (strcmp(key, "mode") == 0) {

@@ -278,6 +278,7 @@ def a_file_is_written_edited_and_shown(place):
     shown = list(results(updates).values())
     assert [one["title"] for one in shown] == ["Write a.txt", "Edit a.txt", "cat a.txt; exit 3", "Read a.txt"]
     assert [one["kind"] for one in shown] == ["edit", "edit", "execute", "read"]
+    assert [one["name"] for one in shown] == ["write_file", "edit_file", "bash", "read_file"]
     assert all(one["status"] == "completed" for one in shown), shown
     diffs = [part for one in shown[:2] for part in one["content"] if part["type"] == "diff"]
     assert diffs == [
@@ -984,6 +985,31 @@ def what_is_not_saved_is_read_and_not_overwritten(place):
     client.prompt(session, "it is saved")
     assert place.read("a.txt") == buffers.texts[path].replace("line 9", "x")
     client.close()
+
+
+def link(path):
+    return {"type": "resource_link", "name": os.path.basename(path), "uri": f"file://{path}"}
+
+
+@at_desk
+def what_a_link_names_goes_with_the_prompt(place):
+    saved, open_one = place.write("a.txt", LINES), place.write("b c.txt", LINES)
+    hidden = os.path.join(place.home, "secret.txt")
+    with open(hidden, "w", encoding="utf-8") as file:
+        file.write("of nobody's business\n")
+    client, session, buffers = buffered(place, turn("Seen."))
+    buffers.texts[open_one] = LINES.replace("line 3", "LINE 3")
+    _, updates = client.prompt(session, "Compare ", link(saved), link(open_one.replace(" ", "%20")), link(place.work),
+                               link(hidden), link(place.path("none.txt")), {**link(saved), "uri": "https://x.example/"})
+    assert {one["name"] for one in results(updates).values()} == {"read_file", "list_files"}, results(updates)
+    client.close()
+    done = tap.run([PROGRAM, "sessions", "export", session], env=place.environment)
+    event = next(event for event in map(json.loads, done.stdout.splitlines()) if event["event"] == "turn_began")
+    texts = {one["name"]: one["text"] for one in event["attached"]}
+    assert list(texts) == [saved, open_one, place.work, hidden], event
+    assert "line 10" in texts[saved] and "b c.txt" in texts[place.work]
+    assert "as the editor has it" in texts[open_one] and "LINE 3" in texts[open_one], texts
+    assert "business" not in done.stdout, texts[hidden]
 
 
 @at_desk

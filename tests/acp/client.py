@@ -58,12 +58,14 @@ class Order:
         calls = self.sessions.setdefault(session, {})
         if kind not in BETWEEN and not self.is_prompted(session):
             self.fault(f"{kind} while no prompt is under way")
+        if kind.endswith("_chunk") and not update.get("messageId"):
+            self.fault(f"words of no message: {update}")
         if kind == "plan" and not update["entries"]:
             self.fault("a plan of nothing")
         if kind == "tool_call":
             if update["toolCallId"] in calls:
                 self.fault(f"the call {update['toolCallId']} is announced twice")
-            if not update.get("title") or not update.get("kind") or update.get("status") != "pending":
+            if not update.get("name") or not update.get("title") or not update.get("kind") or update.get("status") != "pending":
                 self.fault(f"a call without title, kind or status: {update}")
             calls[update["toolCallId"]] = update["status"]
         elif kind == "tool_call_update":

@@ -55,8 +55,9 @@ static void take_list(const struct value *list)
 
 	buf_init(&text, ACP_PROMPT_MAX);
 	auto_value struct value *pictures = value_new_array();
+	auto_value struct value *links = value_new_array();
 
-	if (acp_prompt_read(list, &text, pictures, &err))
+	if (acp_prompt_read(list, &text, pictures, links, &err))
 		assert(text.size > 0 && strlen(text.data) == text.size);
 	else
 		assert(err.text[0] != '\0');

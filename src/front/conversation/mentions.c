@@ -29,6 +29,7 @@ enum {
 	/* How far before the cursor a mention begins at most. */
 	MENTION_MAX = 1024,
 	NAME_MAX_BYTES = 4096 + 64,
+	MENTIONS_UNSAVED_MAX = 8 << 20, /* the text of an editor, with its heading */
 };
 
 struct mentions {
@@ -248,32 +249,28 @@ struct attaching {
 	size_t bytes;
 };
 
-/* Carry out TOOL with ARGUMENTS (taken), and keep its text as NAME. */
-static void attach(struct attaching *attaching, const char *tool, struct value *arguments,
-		   const char *name)
+static size_t room_left(const struct attaching *attaching)
 {
-	const struct request request = {.tool = tool,
-					.arguments = arguments,
-					.by_front = true,
-					.terse = true};
 	const size_t left = attaching->bytes < MENTIONS_ALL_MAX
 				    ? MENTIONS_ALL_MAX - attaching->bytes
 				    : 0;
-	const size_t most = left < MENTIONS_FILE_MAX ? left : MENTIONS_FILE_MAX;
+
+	return left < MENTIONS_FILE_MAX ? left : MENTIONS_FILE_MAX;
+}
+
+/* Have WHOLE, or as many of its lines as there is room for, go with the prompt as NAME. */
+static void keep(struct attaching *attaching, struct str whole, const char *name)
+{
+	const size_t most = room_left(attaching);
 	struct value *item = value_new_object();
-	struct tool_result result;
+	struct str part = whole;
 	struct buf text;
 
-	tool_result_init(&result);
 	buf_init(&text, 2 * MENTIONS_FILE_MAX);
 	if (most == 0) {
 		(void)buf_adds(&text, "(Not read: what the prompt names before has filled the "
 				      "room. Read it if you need it.)");
 	} else {
-		struct str part;
-
-		agent_call(talk_agent(attaching->mentions->talk), &request, false, &result);
-		part = buf_str(&result.text);
 		if (part.size > most) {
 			const char *end;
 
@@ -284,15 +281,31 @@ static void attach(struct attaching *attaching, const char *tool, struct value *
 		}
 		attaching->bytes += part.size;
 		(void)buf_addstr(&text, part);
-		if (part.size < result.text.size)
+		if (part.size < whole.size)
 			(void)buf_addf(&text,
 				       "[… %zu bytes left out: read the rest if you need it]",
-				       result.text.size - part.size);
+				       whole.size - part.size);
 	}
 	value_set_text(item, "name", name);
 	value_set_str(item, "text", buf_str(&text));
 	value_append(attaching->items, item);
 	buf_fini(&text);
+}
+
+/* Carry out TOOL with ARGUMENTS (taken), and keep its text as NAME. */
+static void attach(struct attaching *attaching, const char *tool, struct value *arguments,
+		   const char *name)
+{
+	const struct request request = {.tool = tool,
+					.arguments = arguments,
+					.by_front = true,
+					.terse = true};
+	struct tool_result result;
+
+	tool_result_init(&result);
+	if (room_left(attaching) > 0)
+		agent_call(talk_agent(attaching->mentions->talk), &request, false, &result);
+	keep(attaching, buf_str(&result.text), name);
 	tool_result_fini(&result);
 	value_free(arguments);
 }
@@ -421,4 +434,39 @@ void mentions_attach_once(struct talk *talk, struct str prompt)
 
 	mentions_attach(mentions, prompt);
 	mentions_free(mentions);
+}
+
+void mentions_attach_files(struct talk *talk, const struct value *files,
+			   void (*unsaved)(void *context, const char *path, struct buf *text),
+			   void *context)
+{
+	struct mentions only = {.talk = talk};
+	struct attaching attaching = {.mentions = &only};
+	struct buf text;
+
+	if (value_count(files) == 0)
+		return;
+	attaching.items = value_new_array();
+	buf_init(&text, MENTIONS_UNSAVED_MAX);
+	for (size_t i = 0; i < value_count(files) && i < MENTIONS_MAX; i++) {
+		const char *path = value_text(value_item(files, i));
+		struct value *arguments;
+		struct stat st;
+
+		if (path == NULL || stat(path, &st) < 0)
+			continue;
+		buf_clear(&text);
+		if (unsaved != NULL && S_ISREG(st.st_mode))
+			unsaved(context, path, &text);
+		if (text.size > 0) {
+			keep(&attaching, buf_str(&text), path);
+			continue;
+		}
+		arguments = value_new_object();
+		value_set_text(arguments, "path", path);
+		attach(&attaching, S_ISDIR(st.st_mode) ? "list_files" : "read_file",
+		       arguments, path);
+	}
+	buf_fini(&text);
+	agent_attach(talk_agent(talk), attaching.items);
 }

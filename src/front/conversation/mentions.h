@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "base/value.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,3 +55,12 @@ void mentions_attach(struct mentions *mentions, struct str prompt);
 
 /* mentions_attach for a conversation whose prompts are not typed: it waits for the names. */
 void mentions_attach_once(struct talk *talk, struct str prompt);
+
+/*
+ * The same for FILES, a list of absolute paths that an editor gives beside a prompt of TALK;
+ * one that is not there is left out. UNSAVED (may be NULL) appends the text of a file that
+ * counts instead of the one on disk, or nothing.
+ */
+void mentions_attach_files(struct talk *talk, const struct value *files,
+			   void (*unsaved)(void *context, const char *path, struct buf *text),
+			   void *context);
