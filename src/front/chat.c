@@ -127,7 +127,10 @@ static void chat_change_agent(struct chat *chat, const char *name)
 	struct model_options model = {0}, now = {0};
 	auto_free char *agent = memory_copy(name); /* it may be that of the setup that goes */
 	const enum policy_mode mode = chat->setup->mode;
-	const struct setup_flags flags = {.agent = agent, .mode = &mode, .serves = true};
+	const struct setup_flags flags = {.agent = agent,
+					  .mode = &mode,
+					  .serves = true,
+					  .answers = true};
 	bool same_model;
 
 	if ((chat->setup->review != NULL &&
@@ -173,6 +176,7 @@ static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
 		.agent = chat->setup->agent,
 		.mode = &mode,
 		.serves = true,
+		.answers = true,
 	};
 	struct err err = {0};
 	int code = setup_open(setup, chat->options, &flags);
@@ -202,6 +206,7 @@ struct setup *chat_remake(void *context, const char *agent, enum policy_mode mod
 		.agent = agent != NULL ? agent : chat->setup->agent,
 		.mode = &mode,
 		.serves = true,
+		.answers = true,
 	};
 	struct err err = {0};
 	int code;
@@ -269,7 +274,10 @@ static bool undo_as(struct chat *chat, const char *name, uint32_t number,
 	const struct undo_aim aim = {.step = number};
 	struct session *session = NULL;
 	const enum policy_mode mode = MODE_AUTO;
-	const struct setup_flags flags = {.agent = name, .mode = &mode, .serves = true};
+	const struct setup_flags flags = {.agent = name,
+					  .mode = &mode,
+					  .serves = true,
+					  .answers = true};
 	struct setup setup;
 	bool made = setup_open(&setup, chat->options, &flags) == CODE_DONE;
 

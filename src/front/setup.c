@@ -962,6 +962,7 @@ static bool read_servers(struct setup *setup, struct config *config,
 		return false;
 	if (!front_servers_read(servers, config, setup->config, setup->workspace, more, err))
 		return false;
+	servers->asks = flags->answers && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	if (servers->settings == NULL)
 		return true;
 	value_set_text(entry, "commands", "box");

@@ -16,6 +16,7 @@
 #include "extend/extension.h"
 #include "extend/lsp/lsp.h"
 #include "front/agents.h"
+#include "front/ask/form.h"
 #include "front/conversation/stopping.h"
 #include "front/extend/hook_files.h"
 #include "front/extend/language.h"
@@ -426,6 +427,19 @@ static void choose_mode(const struct asking *asking, enum policy_mode *mode,
 	*mode = chosen < MODES ? (enum policy_mode)chosen : MODE_PLAN;
 }
 
+/* A question of a server or a plugin. */
+static void ask_form(const struct asking *asking, const struct event *event)
+{
+	auto_value struct value *answer = NULL;
+
+	screen_rest(asking->screen);
+	answer = form_ask(asking->console, asking->woken,
+			  value_text(value_member(event->data, "kind")),
+			  value_member(event->data, "request"));
+	(void)session_answer(asking->session, event->call,
+			     value_integer(value_member(event->data, "id")), answer, NULL);
+}
+
 static void ask_plan(const struct asking *asking, const struct event *event)
 {
 	auto_value struct value *answer = value_new_object();
@@ -493,7 +507,10 @@ static bool take(void *context, const struct event *event, struct err *err)
 		if (call != NULL)
 			screen_call_free(call);
 	} else if (event->kind == EVENT_QUESTION && asking->session != NULL) {
-		ask_plan(asking, event);
+		if (event->tool != NULL && strcmp(event->tool, present_plan_tool.name) == 0)
+			ask_plan(asking, event);
+		else
+			ask_form(asking, event);
 	} else if (event->kind == EVENT_APPROVAL_WANTED && asking->session != NULL &&
 		   value_member(event->data, "decided") == NULL) {
 		if (!in_place && !show_preview(asking, event, err))
@@ -967,6 +984,7 @@ static int open_session(struct talk *talk, struct setup *setup,
 			talk->answering || talk->asking != NULL ||
 			hooks_has(hook_files_hooks(talk->hooks), HOOK_BEFORE_CALL) ||
 			hooks_has(hook_files_hooks(talk->hooks), HOOK_PERMISSION),
+		.answers_questions = talk->asking != NULL && !talk->relays,
 		.answers_plans = goes_on(talk) && (talk->answering || talk->asking != NULL),
 		.relays_approvals = talk->relays,
 		.keep_rule = setup->keeps_rules && !talk->relays ? keep_rule : NULL,

@@ -5,7 +5,8 @@ Modes: good, modern, silent (never answers), dies (before it lists), flood (rubb
 deep (JSON nested too deep), ids (answers to nothing), huge (a line over every bound), cursors
 (pages without an end), deaf (never reads), stderr (says much there, then dies), late (answers
 when there is a file "go" in its folder), many (twice a hundred tools more), rich (resources and
-prompts), modern-rich, poor (prompts that it does not list).
+prompts), modern-rich, poor (prompts that it does not list), forms (a longer one), modern-forms,
+address (asks to open one).
 """
 import json
 import os
@@ -16,7 +17,8 @@ import time
 MODE = sys.argv[1] if len(sys.argv) > 1 else "good"
 RICH = {"resources": {}, "prompts": {}} if MODE in ("rich", "modern-rich", "poor") else {}
 POOR = MODE == "poor"
-MODE = "modern" if MODE == "modern-rich" else MODE
+FORMS, ADDRESS = MODE.endswith("forms"), MODE == "address"
+MODE = "modern" if MODE.startswith("modern-") else MODE
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 NONE = {"type": "object"}
 TOOLS = [
@@ -74,6 +76,15 @@ def change(how):
 FORM = {"message": "Who \u202eare you?",
         "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}},
                             "required": ["name"]}}
+if FORMS:
+    FORM["requestedSchema"]["properties"].update({
+        "age": {"type": "integer", "title": "Your age", "minimum": 18},
+        "size": {"type": "string", "enum": ["small", "large"], "default": "small"},
+        "news": {"type": "boolean", "description": "Letters each week"},
+        "tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b", "c"]}}})
+if ADDRESS:
+    FORM = {"mode": "url", "message": "Log in", "url": "https://login.example/x?y=1",
+            "elicitationId": "e1"}
 
 
 def ask(params):

@@ -48,6 +48,70 @@ def a_plan_that_is_not_agreed_to_ends_the_turn():
         tty.leave()
 
 
+class AskedByServer(Chat):
+    """A conversation whose model calls a tool of an MCP server that asks something back."""
+
+    def __init__(self, mode, **more):
+        fake = os.path.join(os.path.dirname(sys.argv[3]), "mcp_server.py")
+        with open(fake, encoding="utf-8") as file:
+            server = file.read()
+        super().__init__({"name": "asks", "turns": [
+            {"calls": [{"tool": "fake_ask", "arguments": {}}]}, {"text": "Asked."}]},
+                         config={"mcpServers": {"fake": {"command": "python3",
+                                                         "args": ["server.py", mode]}}},
+                         files={"server.py": server}, **more)
+        self.type(b"go\r")
+
+    def field(self, shown, key, words=None):
+        """Answer the field that has SHOWN by KEY, and type WORDS."""
+        self.wait_until(lambda: shown in self.latest("A question of a tool:") and
+                        "[d]ecline" in self.latest("A question of a tool:"), f"asked for {shown!r}")
+        self.type(key)
+        if words:
+            self.shows("Escape goes back")
+            self.type(words)
+
+    def answer(self):
+        self.shows("Asked.")
+        self.prompt()
+        ended, = told(self, "tool_ended")
+        return json.loads(ended["text"])
+
+
+@tap.case
+def a_server_asks_the_person_field_by_field():
+    for mode in "forms", "modern-forms":
+        with AskedByServer(mode) as tty:
+            tty.field("The MCP server fake asks: Who", b"a", b"Ada\r")
+            tty.field("Your age", b"a", b"ten\r")
+            tty.field("This must be", b"a", b"42\r")
+            tty.field("large", b"k")
+            tty.field("Letters each week", b"y")
+            tty.field("separated by commas", b"a", b"a, c\r")
+            assert tty.answer() == {"action": "accept", "content": {
+                "name": "Ada", "age": 42, "size": "small", "news": True, "tags": ["a", "c"]}}
+            tty.leave()
+
+
+@tap.case
+def a_server_learns_nothing_when_the_person_does_not_want():
+    with AskedByServer("forms") as tty:
+        tty.field("The MCP server fake asks: Who", b"a", b"Ada\r")
+        tty.field("Your age", b"l")
+        tty.field("large", b"\x1b")
+        assert tty.answer() == {"action": "decline"}
+        tty.leave()
+
+
+@tap.case
+def an_address_of_a_server_is_shown_whole():
+    for keys, action in ((b"\r", "decline"), (b"y", "accept")):
+        with AskedByServer("address") as tty:
+            tty.field("https://login.example/x?y=1", keys)
+            assert tty.answer() == {"action": action}
+            tty.leave()
+
+
 @tap.case
 def modes_are_commands():
     with Chat() as tty:

@@ -158,7 +158,7 @@ static bool fill_options(const struct chat *chat, const char *id, struct options
 static bool open_hands(struct chat *chat, const char *id, const struct options *options,
 		       struct setup **opened)
 {
-	const struct setup_flags flags = {.serves = true};
+	const struct setup_flags flags = {.serves = true, .answers = true};
 	struct setup *setup = memory_alloc(sizeof(*setup));
 	struct model_options model;
 	struct err err = {0};

@@ -233,7 +233,7 @@ static int run_with(const struct run *run, struct setup *setup)
 
 static int run_set_up(const struct run *run)
 {
-	const struct setup_flags flags = {.serves = true};
+	const struct setup_flags flags = {.serves = true, .answers = true};
 	const struct options *options = run->options;
 	struct setup setup = {0};
 	int code = setup_open(&setup, options, &flags);
@@ -627,7 +627,7 @@ static int open_talk(struct chat *chat, const char *resume)
 		.stopping = chat->stopping,
 		.context = chat,
 	};
-	const struct setup_flags flags = {.serves = true};
+	const struct setup_flags flags = {.serves = true, .answers = true};
 	struct err err = {0};
 	int code = setup_open(chat->setup, chat->options, &flags);
 

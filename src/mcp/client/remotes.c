@@ -874,7 +874,6 @@ static void make_tools(struct remotes *remotes)
 		.where = ELSEWHERE,
 		.begin = prompt_begin,
 		.stop = any_stop,
-		.answered = any_answered,
 		.keeper = remotes,
 		.internal = true,
 	};
