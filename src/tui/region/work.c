@@ -28,7 +28,7 @@ static void agent_free(struct work_agent *agent)
 	free(agent);
 }
 
-void work_fini(struct work *work)
+static void end_all_agents(struct work *work)
 {
 	while (work->agents != NULL) {
 		struct work_agent *agent = work->agents;
@@ -36,6 +36,11 @@ void work_fini(struct work *work)
 		work->agents = agent->next;
 		agent_free(agent);
 	}
+}
+
+void work_fini(struct work *work)
+{
+	end_all_agents(work);
 	value_free(work->tasks);
 	*work = (struct work){0};
 }
@@ -143,8 +148,7 @@ void work_event(struct work *work, const struct event *event, int64_t now_ms)
 	else if (event->kind == EVENT_TOOL_ENDED && event->call != NULL)
 		end_agents(work, NULL, event->call);
 	else if (event->kind == EVENT_TURN_ENDED)
-		while (work->agents != NULL)
-			end_agents(work, work->agents->session, NULL);
+		end_all_agents(work);
 	if (event->kind == EVENT_TOOL_ENDED && tasks != NULL) {
 		value_free(work->tasks);
 		work->tasks = value_copy(tasks);

@@ -68,6 +68,11 @@ static void an_agent_goes_with_its_call_and_with_the_turn(void **state)
 	take(&work, "{\"event\":\"tool_ended\",\"call\":\"c1\"}", 0);
 	shows(&work, 0, "");
 	take(&work, CHILD("\"event\":\"session_began\""), 0);
+	take(&work,
+	     "{\"event\":\"child\",\"call\":\"c2\",\"session\":\"s2\",\"agent\":\"tester\","
+	     "\"event_of\":{\"event\":\"session_began\"}}",
+	     0);
+	shows(&work, 0, "coder · 0 s\ntester · 0 s\n");
 	take(&work, "{\"event\":\"turn_ended\"}", 0);
 	shows(&work, 0, "");
 	work_fini(&work);
