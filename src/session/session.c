@@ -416,8 +416,11 @@ void session_note_web(struct session *session, const struct tool *tool,
 	const char *host = url != NULL ? strstr(url, "://") : NULL;
 
 	/* A tool of the front is the program itself: a delegate may have read the page. */
-	if (tool == NULL || (!tool->fetches && tool->where != IN_FRONT) || url == NULL)
+	if (tool == NULL || (!tool->fetches && (tool->where != IN_FRONT || url == NULL)))
 		return;
+	/* The answer of a search is from no one page. */
+	if (url == NULL)
+		url = tool->name;
 	host = host != NULL ? host + strlen("://") : url;
 	free(session->web_host);
 	session->web_host = memory_copy_str((struct str){host, strcspn(host, "/?")});

@@ -362,7 +362,12 @@ def a_question_after_a_page_names_its_host():
         client.call("bash", command="echo one")
         client.call("web_fetch", url=f"https://a.test:{PORT}/forged")
         client.call("bash", command="echo two")
+    configure({"url": f"https://a.test:{PORT}/"}, commands={"rules": [{"program": "ls"}]}, ask=["commands"])
+    with Client() as searching:
+        searching.call("web_search", query="x")
+        searching.call("bash", command="echo three")
     configure()
+    assert "after reading web_search, whose page may have asked for it" in searching.questions[0], searching.questions
     assert len(client.questions) == 2 and "after reading" not in client.questions[0], client.questions
     assert f"after reading a.test:{PORT}, whose page may have asked for it" in client.questions[1], client.questions
 
