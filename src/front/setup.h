@@ -61,10 +61,10 @@ struct setup_flags {
 	bool quiet_plugins; /* print nothing about plugins that are left out */
 	/* credentials beside those of the policy, which must be there; NULL-ended, or NULL */
 	const char *const *credentials;
-	bool no_credentials;         /* none, whatever the policy says */
-	bool explain;                /* note where each key comes from (setup.origins) */
-	bool shipped_only;           /* ignore the user's role files */
-	bool serves;                 /* start the configuration's MCP servers */
+	bool no_credentials; /* none, whatever the policy says */
+	bool explain;        /* note where each key comes from (setup.origins) */
+	bool shipped_only;   /* ignore the user's role files */
+	bool serves;         /* start the configuration's MCP servers */
 	bool answers; /* a person answers what they ask, where there is a terminal */
 	const struct value *servers; /* more of them (front_servers_read); or NULL */
 };
