@@ -287,8 +287,10 @@ static int play(struct setup *setup, enum hook_kind kind, const struct value *gi
 static int test_run(const struct options *options, FILE *out)
 {
 	const struct setup_flags flags = {.quiet_plugins = true};
-	auto_value struct value *given = NULL, *rows = NULL;
-	struct told told = {.out = out};
+	auto_value struct value *given = NULL;
+	auto_value struct value *rows =
+		options_given(options, "json") ? value_new_array() : NULL;
+	struct told told = {.out = out, .rows = rows};
 	enum hook_kind kind;
 	struct setup setup;
 	struct err err = {0};
@@ -297,8 +299,6 @@ static int test_run(const struct options *options, FILE *out)
 	if (!kind_of(options->words[0], &kind, &err) ||
 	    !read_given(options->word_count > 1 ? options->words[1] : NULL, &given, &err))
 		return verb_complain(CODE_USAGE, "hooks test: %s", err.text);
-	if (options_given(options, "json"))
-		told.rows = rows = value_new_array();
 	code = setup_open(&setup, options, &flags);
 	if (code == CODE_DONE)
 		code = play(&setup, kind, given, &told);
