@@ -1513,6 +1513,7 @@ size_t console_decide(struct console *console, const struct choice *choice, int 
 	int64_t until_ms;
 
 	choice_begin(&state);
+	console_notify(console, "a question waits");
 	console_set_mode(console, MODE_TYPING);
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	typing_clear(&console->typing);
