@@ -421,7 +421,6 @@ static void apply_theme(struct console *console)
 static void take_answer(struct console *console, struct str answer)
 {
 	term_take(&console->term, answer);
-	console->look.reflow = console->term.reflow;
 	live_set_terminal(console->live, &console->term);
 	apply_theme(console);
 	set_keyboard(console);
