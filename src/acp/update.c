@@ -806,7 +806,7 @@ static void begin_turn(struct acp_update *update, const struct value *event, boo
 	tell_title(update, text, value_integer(value_member(event, "time_ms")));
 }
 
-/* What the person sent to a turn under way is a message of its own. */
+/* The words that the person sent to a turn under way are a message of its own. */
 static void show_steered(struct acp_update *update, struct str text)
 {
 	char id[ID_MAX];
