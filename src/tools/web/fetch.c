@@ -394,7 +394,7 @@ static bool charset_of_type(struct str type, struct buf *charset)
 /* Append BYTES, which are in CHARSET, to OUT in UTF-8. What is no character becomes U+FFFD. */
 static void add_converted(struct str bytes, const char *charset, struct buf *out)
 {
-	const iconv_t converter = iconv_open("UTF-8", charset);
+	iconv_t converter = iconv_open("UTF-8", charset);
 	/* iconv changes neither the bytes nor, by this, our pointer. */
 	union {
 		const char *given;
