@@ -152,7 +152,7 @@ static void answers_are_lines(void **state)
 	static const char text[] =
 		"[{\"uri\": \"file:///w/a%20b.c\", \"range\": {\"start\": {\"line\": 2, "
 		"\"character\": 4}}}, {\"uri\": \"untitled:1\"}, 7]";
-	auto_value struct value *list = NULL, *one = NULL;
+	auto_value struct value *list = NULL;
 	struct buf out;
 
 	(void)state;

@@ -178,8 +178,8 @@ static void a_broken_record_lets_nothing_in(void **state)
 		"{\"entries\": [{\"kind\": \"spell\", \"name\": \"x\"}]}",
 		"{\"entries\": [{\"kind\": \"skill\", \"name\": \"x\", \"hash\": \"aa\"}]}",
 		"{\"entries\": [{\"kind\": \"skill\", \"name\": \"x\", \"hash\": 5}]}",
-		"{\"entries\": [{\"kind\": \"hook\", \"name\": \"x\"}, "
-		"{\"kind\": \"hook\", \"name\": \"x\"}]}",
+		("{\"entries\": [{\"kind\": \"hook\", \"name\": \"x\"}, "
+		 "{\"kind\": \"hook\", \"name\": \"x\"}]}"),
 	};
 
 	(void)state;
