@@ -92,6 +92,8 @@ static struct str first_line(struct str text)
 	return str_part(line, 0, text_character_border(line, LINE_SHOWN_MAX));
 }
 
+enum { SHELL_NOT_RUN = 126, SHELL_NOT_FOUND = 127 };
+
 static void fail_by_code(const struct hook_output *output, const struct hook *hook,
 			 struct hook_said *said)
 {
@@ -105,6 +107,13 @@ static void fail_by_code(const struct hook_output *output, const struct hook *ho
 		fail(hook, said, "failed with exit code %d", output->exit_code);
 	(void)buf_adds(&said->told, line.size > 0 ? ": " : ".");
 	text_add_exact(&said->told, line);
+	/* The shell has not found the program, or may not run it. */
+	if (hook->place == HOOK_IN_CELL && output->signal == 0 &&
+	    (output->exit_code == SHELL_NOT_FOUND || output->exit_code == SHELL_NOT_RUN))
+		(void)buf_adds(
+			&said->told,
+			"; a hook runs in the cell, whose home is another one: name the program "
+			"by its whole path, in a folder that the agent may read (`read`)");
 }
 
 /* Is MEMBER, of the answer, missing or of KIND? Else the answer is none. */
