@@ -18,7 +18,7 @@ static const struct action {
 	{TYPING_QUEUE, "queue", "",
 	 "send it for the next turn; so does complete where nothing fits"},
 	{TYPING_NEW_LINE, "new-line", "shift+enter ctrl+j alt+enter ctrl+enter alt+ctrl+j",
-	 "begin another line; so does a backslash before steer"},
+	 "begin another line; so does a backslash before Enter"},
 	{TYPING_TAB, "complete", "tab ctrl+i", "complete a word, or open a paste as text"},
 	{TYPING_UNDO, "undo", "ctrl+_ ctrl+/ ctrl+shift+-", "take back the last change"},
 	{TYPING_LEFT, "left", "left ctrl+b", "a character to the left"},
@@ -392,9 +392,10 @@ void keys_print(const struct keys *keys, struct buf *out)
 				(void)buf_addc(&chords, ' ');
 			keys_print_chord(keys->bound[at].chord, &chords);
 		}
-		(void)buf_addf(out, "  %-*s%-*s%s\n", NAME_COLUMN, actions[i].name,
+		/* Keys that fill their column end with a blank all the same. */
+		(void)buf_addf(out, "  %-*s%-*s%s%s\n", NAME_COLUMN, actions[i].name,
 			       CHORDS_COLUMN, chords.size > 0 ? chords.data : "-",
-			       actions[i].effect);
+			       chords.size >= CHORDS_COLUMN ? "  " : "", actions[i].effect);
 	}
 	buf_fini(&chords);
 }

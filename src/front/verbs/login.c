@@ -370,7 +370,7 @@ const struct verb verb_login = {
 
 const struct verb verb_acp_login = {
 	.name = "acp login",
-	.summary = "the same, for editors that offer it",
+	.summary = "keep the key of a model service, for editors that offer it",
 	.arguments = "",
 	.help = login_help,
 	.example = "  glovebox acp login",
