@@ -212,6 +212,9 @@ static bool take_hook(const struct reading *reading, const struct value *object,
 	if (type == NULL)
 		return fault(reading, "\"type\": \"command\" is missing", err);
 	why = left_out(reading, object, type, hook.place);
+	/* A guard that must not be missing is missing. */
+	if (why != NULL && reading->own && hook.required)
+		return fault(reading, why, err);
 	if (why != NULL) {
 		note(reading, why);
 		return true;
@@ -247,10 +250,26 @@ static bool take_group(struct reading *reading, const struct value *group, struc
 	return true;
 }
 
+/* Is a hook of GROUPS one that must not be missing? */
+static bool has_required(const struct value *groups)
+{
+	for (size_t i = 0; i < value_count(groups); i++) {
+		const struct value *list = value_member(value_item(groups, i), "hooks");
+
+		for (size_t j = 0; j < value_count(list); j++) {
+			if (value_is_true(value_member(value_item(list, j), "required")))
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool take_moment(struct reading *reading, const struct value *groups, struct err *err)
 {
 	reading->group = reading->at = 0;
 	if (!hook_kind_parse(reading->moment, &reading->kind)) {
+		if (reading->own && has_required(groups))
+			return fault(reading, "unknown moment of a required hook", err);
 		note(reading, "unknown moment");
 		return true;
 	}

@@ -218,9 +218,11 @@ bool trust_diff(const struct trust *trust, const struct brought *item, struct bu
 		return false;
 	buf_init(&old_name, PATH_MAX);
 	buf_init(&new_name, PATH_MAX);
-	(void)buf_addf(&old_name, "%s (let in %s)", item->file,
+	text_add_exact(&old_name, str_of(item->file));
+	(void)buf_addf(&old_name, " (let in %s)",
 		       entry->since != NULL ? entry->since : "before");
-	(void)buf_addf(&new_name, "%s (now)", item->file);
+	text_add_exact(&new_name, str_of(item->file));
+	(void)buf_adds(&new_name, " (now)");
 	fine = diff_unified(str_of(entry->text), str_of(item->text), old_name.data,
 			    new_name.data, CONTEXT, out, NULL);
 	buf_fini(&new_name);

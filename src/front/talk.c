@@ -1446,10 +1446,13 @@ int talk_set_mode(struct talk *talk, enum policy_mode mode)
 	if (mode == now)
 		return CODE_DONE;
 	if (mode == MODE_PLAN || now == MODE_PLAN) {
+		/* The page that was read in this turn is as well known to the new cell. */
+		auto_free char *host = memory_copy(session_has_read(talk->session));
 		const int code = change_setup(talk, NULL, mode);
 
 		if (code != CODE_DONE)
 			return code;
+		session_note_host(talk->session, host);
 	} else {
 		change_verdicts(talk, mode);
 	}

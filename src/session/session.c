@@ -431,6 +431,14 @@ const char *session_has_read(const struct session *session)
 	return session->web_host != NULL ? session->web_host : "";
 }
 
+void session_note_host(struct session *session, const char *host)
+{
+	if (host[0] == '\0')
+		return;
+	free(session->web_host);
+	session->web_host = memory_copy(host);
+}
+
 void session_speak(struct session *session)
 {
 	free(session->web_host);

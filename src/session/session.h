@@ -496,6 +496,8 @@ bool session_has_news(const struct session *session);
  * names it, and an answer to it is kept for no later session: the page may have asked for it.
  */
 const char *session_has_read(const struct session *session);
+/* A former session of the same turn had read a page of HOST; "": none had. */
+void session_note_host(struct session *session, const char *host);
 /* A person speaks: what comes from now on is what they want. */
 void session_speak(struct session *session);
 

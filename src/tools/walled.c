@@ -124,12 +124,26 @@ static bool wall_calls(bool network)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+/* The shadow memory of sanitizer builds has terabytes of addresses. */
+static bool wall_addresses(uint64_t most)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	most = RLIM_INFINITY;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+	most = RLIM_INFINITY;
+#endif
+#endif
+	return most == RLIM_INFINITY ||
+	       setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0;
+}
+
 static bool wall_sizes(const struct walled *walls)
 {
-	const struct rlimit memory = {walls->memory, walls->memory}, none = {0, 0};
+	const struct rlimit none = {0, 0};
 	const struct rlimit cpu = {walls->cpu_s, walls->cpu_s};
 
-	return setrlimit(RLIMIT_AS, &memory) == 0 && setrlimit(RLIMIT_CPU, &cpu) == 0 &&
+	return wall_addresses(walls->memory) && setrlimit(RLIMIT_CPU, &cpu) == 0 &&
 	       setrlimit(RLIMIT_FSIZE, &none) == 0 && setrlimit(RLIMIT_CORE, &none) == 0;
 }
 

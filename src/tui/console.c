@@ -1424,6 +1424,23 @@ void console_take(struct console *console)
 	console_set_mode(console, MODE_WATCHING);
 }
 
+enum { QUIET_TRIES = 50 };
+
+/*
+ * Keys that come before a question are no answer to it. A person who is in the middle of a sentence
+ * has pressed the next key soon: the question waits until none has come for a while.
+ */
+static void wait_for_quiet(void)
+{
+	struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	for (unsigned i = 0; i < QUIET_TRIES && poll(&keys, 1, CONSOLE_DEAF_MS) > 0 &&
+			     (keys.revents & POLLIN) != 0;
+	     i++)
+		(void)tcflush(STDIN_FILENO, TCIFLUSH);
+}
+
 size_t console_choose(struct console *console, const char *question,
 		      const char *const *choices, int wake_fd)
 {
@@ -1434,7 +1451,7 @@ size_t console_choose(struct console *console, const char *question,
 	live_hide(console->live);
 	console_notify(console, "a question waits");
 	console_set_mode(console, MODE_TYPING);
-	(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	wait_for_quiet();
 	typing_clear(&console->typing);
 	ask(question, choices, console->look.reader);
 	choice = wait_for_choice(console, choices, count, wake_fd);

@@ -47,7 +47,9 @@ void trusting_show(const struct trust *trust, const struct brought *item, FILE *
 		(void)fprintf(out, "\nAll of it:\n\n");
 	}
 	print_visible(str_of(item->text), out);
-	(void)fprintf(out, "\nThis is %s (%.*s).", item->file, SHOWN_DIGITS, item->hash);
+	(void)fprintf(out, "\nThis is ");
+	verb_print_name(item->file, 0, out);
+	(void)fprintf(out, " (%.*s).", SHOWN_DIGITS, item->hash);
 	buf_fini(&diff);
 }
 
