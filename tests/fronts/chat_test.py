@@ -669,7 +669,7 @@ def the_persons_file_gives_actions_other_keys():
         with open(os.path.join(place, "keys.json"), "w", encoding="utf-8") as file:
             file.write('{"undoo": "f2"}')
         tty.run_again()
-        tty.shows('the usual keys hold: ')
+        tty.wait_until(lambda: "the usual keys hold:" in " ".join(tty.screen.text().split()), "told of the file")
         assert 'did you mean "undo"?' in " ".join(tty.screen.text().split()), tty.screen.text()
         tty.prompt()
         tty.typed(b"one two\x17", "> one", 6)

@@ -114,14 +114,14 @@ static void an_entry_beats_the_shipped_one_key_by_key(void **state)
 	assert_string_equal(
 		err.text,
 		"there is no credential \"antropic\" (did you mean \"anthropic\"?); there are "
-		"anthropic-login, anthropic, crates, github, gitlab, google, npm, openai, "
-		"openrouter, pypi, rubygems, mine. "
+		"anthropic-login, anthropic, brave, crates, exa, github, gitlab, google, npm, "
+		"openai, openrouter, pypi, rubygems, tavily, mine. "
 		"Another one is an entry of `credentials` in the configuration");
 	credential_fini(&credential);
 	arena_init(&arena);
 	const char **names = credential_names(entries, &arena);
-	assert_string_equal(names[11], "mine");
-	assert_null(names[12]);
+	assert_string_equal(names[14], "mine");
+	assert_null(names[15]);
 	arena_fini(&arena);
 	buf_fini(&url);
 }
