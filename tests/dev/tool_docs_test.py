@@ -46,6 +46,11 @@ def every_tool_has_a_manual_page():
     listed = "".join(tap.run([PROGRAM, "tool", "list", "--agent", agent]).stdout
                      for agent in ("default", "coder", "orchestrator"))
     with tempfile.TemporaryDirectory() as folder:
+        # Others are there where there is a network.
+        config = os.path.join(folder, "config.json")
+        with open(os.open(config, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            file.write('{"agents": {"default": {"network": ["example.com"]}}}')
+        listed += tap.run([PROGRAM, "tool", "list", "--config", config]).stdout
         pages = os.path.join(folder, "man7")
         done = tap.run([SCRIPT, PROGRAM, "--manuals", pages])
         assert done.returncode == 0, done.stderr
