@@ -50,7 +50,8 @@ def every_tool_has_a_manual_page():
         config = os.path.join(folder, "config.json")
         with open(os.open(config, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
             file.write('{"agents": {"default": {"network": ["example.com"]}}}')
-        listed += tap.run([PROGRAM, "tool", "list", "--config", config]).stdout
+        for more in ("--config", config), ("--mode", "plan"):
+            listed += tap.run([PROGRAM, "tool", "list", *more]).stdout
         pages = os.path.join(folder, "man7")
         done = tap.run([SCRIPT, PROGRAM, "--manuals", pages])
         assert done.returncode == 0, done.stderr
