@@ -6,6 +6,7 @@
 #include "tui/keys.h"
 
 #include "base/text/text.h"
+#include "base/value.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,15 +24,16 @@ static void check(bool holds)
 static void is_read_again(struct keys_chord chord)
 {
 	struct keys keys;
-	struct buf file;
+	struct buf file, name;
 
 	buf_init(&file, 256);
+	buf_init(&name, 128);
 	keys_init(&keys);
-	(void)buf_adds(&file, "{\"viewer\": \"");
-	if (chord.code == '"' || chord.code == '\\')
-		(void)buf_addc(&file, '\\');
-	keys_print_chord(chord, &file);
-	(void)buf_adds(&file, "\"}");
+	keys_print_chord(chord, &name);
+	(void)buf_adds(&file, "{\"viewer\": ");
+	(void)value_quote(buf_str(&name), &file);
+	(void)buf_addc(&file, '}');
+	buf_fini(&name);
 	check(keys_parse(&keys, buf_str(&file), NULL));
 	check(keys_find(&keys, chord) == TYPING_VIEWER);
 	buf_fini(&file);
