@@ -450,7 +450,11 @@ static void gather(const GumboNode *node, struct buf *text)
 				const struct str character = take_character(&rest);
 				const enum sight sight = sight_of(character);
 
-				if (sight == SIGHT_SEEN || is_blank(character.data[0]))
+				const char c = character.data[0];
+
+				/* A line end and a tab are what code is laid out with; a form
+				 * feed or a "&#13;" would move the cursor of a terminal. */
+				if (sight == SIGHT_SEEN || c == '\n' || c == '\t')
 					(void)buf_addstr(text, character);
 				else if (sight == SIGHT_BLANK)
 					(void)buf_addc(text, ' ');
