@@ -27,9 +27,9 @@
 #include "front/verb.h"
 #include "session/session.h"
 #include "tools/patches/patch.h"
-#include "tui/commit/viewer.h"
 #include "tui/console.h"
 #include "tui/keys.h"
+#include "tui/lent/viewer.h"
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/paint.h"
@@ -996,7 +996,8 @@ static void show_record(struct chat *chat, bool alone)
 		(void)err_set(&err, ENOENT, "This conversation is not recorded.");
 	else if (transcript_open(talk_session_id(chat->talk), &look, &transcript, &err) &&
 		 (!alone || transcript_cut(&transcript, &err)))
-		(void)viewer_show(chat->console, transcript.fd, transcript.call_line, &err);
+		(void)viewer_show(chat->console, transcript.fd, transcript.call_line,
+				  talk_interrupt_fd(chat->talk), &err);
 	if (err.code != 0)
 		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
 	transcript_close(&transcript);

@@ -14,7 +14,7 @@
 #include "process/loop.h"
 #include "process/pty.h"
 #include "tui/choose/list.h"
-#include "tui/edit/visual.h"
+#include "tui/lent/visual.h"
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/paint.h"
@@ -1127,9 +1127,7 @@ static void edit_outside(struct console *console, struct line *line, int wake_fd
 	buf_init(&text, LINE_BYTES_MAX);
 	line_add_whole(line, &text);
 	live_stop(console->live);
-	console_lend(console);
-	const bool edited = visual_edit(&text, wake_fd, &err);
-	console_take(console);
+	const bool edited = visual_edit(console, &text, wake_fd, &err);
 	console_set_mode(console, MODE_TYPING);
 	if (edited)
 		line_replace(line, buf_str(&text));

@@ -160,6 +160,23 @@ def a_terminal_is_put_back_whatever_the_pager_does():
 
 
 @tap.case
+def a_signal_for_us_ends_the_pager_as_well():
+    # One that ends when it is told, and one that has to be killed.
+    for trap in ("trap 'exit 0' TERM", "trap '' TERM"):
+        with Chat(MUCH, environment={"PAGER": "exec ./pager"}) as tty:
+            with open(os.path.join(tty.work, "pager"), "w", encoding="ascii") as file:
+                file.write(f"#!/bin/sh\n{trap}\nwhile :; do read -r _ </dev/tty; done\n")
+            os.chmod(os.path.join(tty.work, "pager"), 0o755)
+            tty.type(b"/view\r")
+            tty.wait_until(lambda: tty.children("pager"), "in the pager")
+            pager = tty.children("pager")[0]
+            tty.process.send_signal(signal.SIGTERM)
+            assert tty.end() == 128 + signal.SIGTERM
+            assert tty.is_as_before()
+            assert not os.path.exists(f"/proc/{pager}")
+
+
+@tap.case
 def without_a_pager_of_ones_own_it_is_less_at_the_last_call():
     with Chat(MUCH, environment={"PAGER": ""}) as tty:
         tty.type(b"go\r")

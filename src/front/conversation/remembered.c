@@ -7,20 +7,14 @@
 #include "extend/notes.h"
 #include "front/chat.h"
 #include "front/talk.h"
-#include "tui/console.h"
-#include "tui/edit/visual.h"
+#include "tui/lent/visual.h"
 
 /* Let the person edit the notes. False: ERR says why they are as they were. */
 static bool edit(struct chat *chat, const struct buf *before, struct buf *after,
 		 struct err *err)
 {
-	bool edited;
-
 	(void)buf_addstr(after, buf_str(before));
-	console_lend(chat->console);
-	edited = visual_edit(after, talk_interrupt_fd(chat->talk), err);
-	console_take(chat->console);
-	return edited;
+	return visual_edit(chat->console, after, talk_interrupt_fd(chat->talk), err);
 }
 
 void remembered_edit(struct chat *chat)

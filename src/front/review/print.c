@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "policy/autoexec.h"
 #include "process/program.h"
+#include "tui/lent/viewer.h"
 #include "tui/paint.h"
 #include "tui/screen.h"
 
@@ -664,9 +665,10 @@ void print_review(const struct review_meta *meta, const struct review_report *re
 static bool page(const char *pager, struct str text)
 {
 	const char *const words[] = {"/bin/sh", "-c", pager, NULL};
+	auto_free const char **environment = viewer_environment_new();
 	struct program_start start = {
 		.argv = words,
-		.environment = (const char *const *)environ,
+		.environment = environment,
 		.fds = {-1, STDOUT_FILENO, STDERR_FILENO},
 		.joins_group = true,
 	};

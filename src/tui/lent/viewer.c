@@ -1,14 +1,12 @@
-/* viewer: starts the pager in the foreground, waits for its end, and takes the terminal back. */
-#include "tui/commit/viewer.h"
+/* viewer: the command of the pager, and its environment. */
+#include "tui/lent/viewer.h"
 
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/str.h"
-#include "process/program.h"
-#include "tui/console.h"
+#include "tui/lent/job.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +23,7 @@ static const char *const left_out[] = {"LESSOPEN=", "LESSCLOSE=", "LESSSECURE=",
 
 static const char secure[] = "LESSSECURE=1";
 
-/* Our environment for a pager; the caller frees the list. */
-static const char **environment_new(void)
+const char **viewer_environment_new(void)
 {
 	const char **made = memory_array(ENVIRONMENT_MAX + 2, sizeof(*made));
 	size_t count = 0;
@@ -74,74 +71,25 @@ static void add_command(size_t line, struct buf *command)
 		(void)buf_addf(command, " -R +%zug", line);
 }
 
-/*
- * Wait for the end of the pager PID. A pager that stops, by a key or because it was not yet in the
- * foreground, goes on: its conversation waits for it.
- */
-static int wait_for_end(pid_t pid, bool owns)
-{
-	int status = 0;
-
-	for (;;) {
-		const pid_t found = waitpid(pid, &status, WUNTRACED);
-
-		if (found < 0 && errno == EINTR)
-			continue;
-		if (found < 0 || !WIFSTOPPED(status))
-			return status;
-		if (owns)
-			(void)tcsetpgrp(STDIN_FILENO, pid);
-		(void)kill(-pid, SIGCONT);
-	}
-}
-
-/* Run the pager as START says, in the foreground when we have that. Returns how it ended. */
-static bool run(const struct program_start *start, int *status, struct err *err)
-{
-	const pid_t group = getpgrp();
-	const bool owns = tcgetpgrp(STDIN_FILENO) == group;
-	sigset_t output, before;
-	pid_t pid = 0;
-	bool started;
-
-	/* From the background we may take the terminal back only while this signal is blocked. */
-	(void)sigemptyset(&output);
-	(void)sigaddset(&output, SIGTTOU);
-	started = program_start(start, &pid, err);
-	(void)pthread_sigmask(SIG_BLOCK, &output, &before);
-	if (started) {
-		if (owns && tcsetpgrp(STDIN_FILENO, pid) == 0)
-			(void)kill(-pid, SIGCONT);
-		*status = wait_for_end(pid, owns);
-		if (owns)
-			(void)tcsetpgrp(STDIN_FILENO, group);
-	}
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return started;
-}
-
-bool viewer_show(struct console *console, int text, size_t line, struct err *err)
+bool viewer_show(struct console *console, int text, size_t line, int wake_fd, struct err *err)
 {
 	enum { NOT_FOUND = 127 };
-	const char **environment = environment_new();
+	const char **environment = viewer_environment_new();
 	struct buf command;
-	const char *words[] = {"/bin/sh", "-c", NULL, NULL};
-	const struct program_start start = {
-		.argv = words,
-		.environment = environment,
-		.fds = {text, STDOUT_FILENO, STDERR_FILENO},
-		.is_job = true,
-		.ends_with_us = true,
-	};
 	int status = 0;
 	bool shown;
 
 	buf_init(&command, COMMAND_MAX);
 	add_command(line > 0 ? line : 1, &command);
-	words[2] = command.data;
-	console_lend(console);
-	shown = run(&start, &status, err);
-	console_take(console);
+	const struct lent_job job = {
+		.name = "the pager",
+		.command = command.data,
+		.environment = environment,
+		.input = text,
+		.wake_fd = wake_fd,
+		.stop = LENT_GOES_ON,
+	};
+	shown = lent_job_run(console, &job, &status, err);
 	if (shown && WIFEXITED(status) && WEXITSTATUS(status) >= NOT_FOUND - 1)
 		shown = err_set(err, ENOENT, "the pager could not be started: %s",
 				getenv("PAGER") != NULL ? getenv("PAGER") : "less, more");

@@ -1,26 +1,20 @@
-#include "tui/edit/visual.h"
+#include "tui/lent/visual.h"
 
 #include "base/fd.h"
 #include "base/text/text.h"
-#include "process/program.h"
+#include "tui/lent/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
 	COMMAND_MAX = 4096,
-	END_MS = 500, /* an editor that is told to end may write its own files meanwhile */
-	LOOK_MS = 100, /* how soon it is seen that the editor was stopped */
 };
 
 static const char *editor(void)
@@ -32,83 +26,25 @@ static const char *editor(void)
 						   : NULL;
 }
 
-/* Give the terminal to the process group GROUP, which a process in the background may not do. */
-static void give_terminal(pid_t group)
+static bool run(struct console *console, const char *path, int wake_fd, struct err *err)
 {
-	sigset_t set, before;
-
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGTTOU);
-	(void)pthread_sigmask(SIG_BLOCK, &set, &before);
-	(void)tcsetpgrp(STDIN_FILENO, group);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* The editor was stopped: so are we, until the person's shell lets us go on. */
-static void stop_as_well(pid_t pid)
-{
-	give_terminal(getpgrp());
-	(void)kill(getpid(), SIGSTOP);
-	give_terminal(pid);
-	(void)kill(-pid, SIGCONT);
-}
-
-/* Wait for the end of the editor PID. CONTROLLED: it is a job of its own. Returns its status. */
-static int wait_for(pid_t pid, bool controlled, int wake_fd)
-{
-	auto_close int ended = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd fds[] = {{.fd = ended, .events = POLLIN},
-			       {.fd = wake_fd, .events = POLLIN}};
-	const pid_t all = controlled ? -pid : pid;
-	int status = 0, told = 0;
-
-	for (;;) {
-		const pid_t got =
-			waitpid(pid, &status, WNOHANG | (controlled ? WUNTRACED : 0));
-
-		if (got < 0 && errno != EINTR)
-			return -1;
-		if (got == pid && !WIFSTOPPED(status))
-			return status;
-		if (got == pid)
-			stop_as_well(pid);
-		fds[1].fd = told == 0 ? wake_fd : -1;
-		if (poll(fds, 2, told > 0 ? END_MS : LOOK_MS) <= 0 && told > 0)
-			(void)kill(all, SIGKILL);
-		if (fds[1].fd >= 0 && fds[1].revents != 0 && told++ == 0)
-			(void)kill(all, SIGTERM);
-	}
-}
-
-static bool run(const char *path, int wake_fd, struct err *err)
-{
-	const bool controlled = tcgetpgrp(STDIN_FILENO) == getpgrp();
 	char command[COMMAND_MAX];
-	const char *const argv[] = {"sh", "-c", command, "editor", path, NULL};
-	const struct program_start start = {
-		.argv = argv,
+	const struct lent_job job = {
+		.name = "your editor",
+		.command = command,
+		.argument = path,
 		.environment = (const char *const *)environ,
-		.fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
-		.is_job = controlled,
-		.joins_group = !controlled,
-		.ends_with_us = true,
+		.input = -1,
+		.wake_fd = wake_fd,
+		.stop = LENT_STOPS_US,
 	};
 	const int size = snprintf(command, sizeof(command), "%s \"$1\"", editor());
-	pid_t pid;
-	int status;
+	int status = 0;
 
 	if (size < 0 || (size_t)size >= sizeof(command))
 		return err_set(err, E2BIG, "the command in VISUAL or EDITOR is too long");
-	if (!program_start(&start, &pid, err))
-		return err_while(err, "your editor");
-	if (controlled) {
-		give_terminal(pid);
-		/* It may have read before the terminal was its own, and stands still then. */
-		(void)kill(-pid, SIGCONT);
-	}
-	status = wait_for(pid, controlled, wake_fd);
-	if (controlled)
-		give_terminal(getpgrp());
+	if (!lent_job_run(console, &job, &status, err))
+		return false;
 	if (status == 0)
 		return true;
 	return err_set(err, ECANCELED,
@@ -146,7 +82,7 @@ static bool read_text(const char *path, struct buf *text, struct err *err)
 	return sound;
 }
 
-bool visual_edit(struct buf *text, int wake_fd, struct err *err)
+bool visual_edit(struct console *console, struct buf *text, int wake_fd, struct err *err)
 {
 	const char *place = getenv("XDG_RUNTIME_DIR");
 	char folder[PATH_MAX], path[PATH_MAX + 16];
@@ -165,7 +101,7 @@ bool visual_edit(struct buf *text, int wake_fd, struct err *err)
 		return err_set(err, errno, "a folder for the text in %s: %s", place,
 			       strerror(errno));
 	(void)snprintf(path, sizeof(path), "%s/prompt.md", folder);
-	edited = write_text(path, text, err) && run(path, wake_fd, err) &&
+	edited = write_text(path, text, err) && run(console, path, wake_fd, err) &&
 		 read_text(path, text, err);
 	fd_folder_remove(folder);
 	return edited;
