@@ -291,6 +291,15 @@ def the_tool_passes_on_what_a_server_refuses(here):
 
 
 @place
+def a_server_that_refuses_to_begin_says_why(here):
+    here.put("a.txt", "x\n")
+    here.run("unable", [ask("symbols")], [ask("symbols")], [ask("symbols")])
+    reason = "The language server fake refuses to begin: No valid tsserver was found. Exiting"
+    assert here.answers()[0] == f"{reason}.", here.answers()
+    assert here.notices() == [f"{reason}, the third time; it is off until the next session."], here.notices()
+
+
+@place
 def the_tool_is_there_only_with_servers(here):
     here.put("a.txt", "x\n")
     here.run("good", [ask("symbols")], config={"agents": {"default": {"write": ["."]}}})

@@ -6,7 +6,7 @@ Modes: good, unversioned (names no version), late (says what a change has made w
 nothing was asked for 2 s, and makes the file "published"), stale (says it of the version before), mute (never answers),
 flood (says the same without end), huge (a message that is too long), lies (a length that is none),
 crash (ends at the first change), many (200 errors, with long messages), odd (asks, and tells what
-no client knows), refuses (answers every question with an error).
+no client knows), refuses (answers every question with an error), unable (answers `initialize` with one).
 """
 import json
 import os
@@ -99,7 +99,9 @@ def answer(message):
                   {"name": "flat", "kind": 99, "location": {"range": {"start": {"line": 2}}}}]
     else:
         result = None
-    if MODE == "refuses" and method != "initialize":
+    if MODE == "unable":
+        send({"id": message["id"], "error": {"code": -32603, "message": "No valid \x1b[1mtsserver was found. Exiting."}})
+    elif MODE == "refuses" and method != "initialize":
         send({"id": message["id"], "error": {"code": -1, "message": "not \x1b[1mtoday"}})
     else:
         send({"id": message["id"], "result": result})

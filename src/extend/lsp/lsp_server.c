@@ -267,6 +267,26 @@ static void answer(struct lsp_server *server, const struct mcp_message *asked)
 	send_message(server, message);
 }
 
+/* The server answers `initialize` with ERROR: its reason stands in the sentence. */
+static void refuse_start(struct lsp_server *server, const struct value *error)
+{
+	struct str reason = str_trim(value_str(value_member(error, "message")));
+	struct buf why, clean;
+
+	while (str_ends(reason, STR(".")))
+		reason.size--;
+	buf_init(&why, SENTENCE_MAX);
+	buf_init(&clean, SENTENCE_MAX);
+	(void)text_clean(str_part(reason, 0, WORDS_MAX), &clean);
+	(void)buf_adds(&why, "refuses to begin");
+	if (clean.size > 0)
+		(void)buf_adds(&why, ": ");
+	text_add_paragraph(&why, buf_str(&clean));
+	lost(server, why.data, false);
+	buf_fini(&clean);
+	buf_fini(&why);
+}
+
 /* The answer to our question has come. */
 static void take_answer(struct lsp_server *server, const struct mcp_message *message)
 {
@@ -278,6 +298,10 @@ static void take_answer(struct lsp_server *server, const struct mcp_message *mes
 
 		if (asked.id != id)
 			continue;
+		if (!message->result && server->state == LSP_STARTING) {
+			refuse_start(server, message->error);
+			return;
+		}
 		server->asked[i].id = 0;
 		buf_init(&why, SENTENCE_MAX);
 		(void)buf_addf(&why,
@@ -467,12 +491,10 @@ static void initialized(void *context, const struct value *result, const char *w
 	struct lsp_server *server = context;
 	const struct value *able = value_member(result, "capabilities");
 
+	/* Without a result the server is lost already (refuse_start). */
+	(void)why;
 	if (server->state != LSP_STARTING)
 		return;
-	if (!result) {
-		lost(server, why ? "refuses to begin" : "is lost", false);
-		return;
-	}
 	loop_remove_timer(&server->late);
 	server->in_bytes =
 		str_is(value_str(value_member(able, "positionEncoding")), "utf-8");
