@@ -208,6 +208,7 @@ const struct tool remember_tool = {
 		"it, so note only what is still true next month; never a secret.",
 	.example = "{\"text\": \"The tests need a database: run make db first.\"}",
 	.params = remember_params,
+	.effects = EFFECT_NOTES,
 	.where = IN_FRONT,
 	.in_runs = true,
 	.timeout_s = 10,

@@ -2,7 +2,8 @@
  * notes: what agents have written down about a workspace for later sessions. They are one file
  * in the person's state (memory/HASH.md), a line each, which no cell shows. There are none unless
  * the configuration says `memory`. A turn that has read a page of the web writes none: the page
- * may have asked for the note, and every later session would read it.
+ * may have asked for the note, and every later session would read it. A note is a write: in mode
+ * `ask` the person decides on each one, and in mode `plan` there is no such tool.
  */
 #pragma once
 

@@ -588,11 +588,14 @@ static void ask_by_mode(const struct policy *policy, struct verdict *verdict)
 	verdict->answer = VERDICT_ASK;
 }
 
+/* The effects of tools whose calls change something. */
+enum { CHANGES = POLICY_WRITES | POLICY_RUNS | POLICY_NOTES };
+
 void policy_decide(const struct policy *policy, const struct policy_request *request,
 		   struct verdict *verdict)
 {
 	const char *tool = request->tool ? request->tool : "";
-	unsigned kind = request->effects & (POLICY_WRITES | POLICY_RUNS);
+	const unsigned kind = request->effects & CHANGES;
 
 	*verdict = (struct verdict){.answer = VERDICT_DENY};
 	if (!policy_has_tool(policy, tool)) {
@@ -999,11 +1002,12 @@ static void take_tools_of_mode(struct policy *policy, const struct policy_tool *
 	const bool plans = policy->mode == MODE_PLAN;
 
 	for (size_t i = 0; i < count; i++) {
-		const unsigned kind = tools[i].effects & (POLICY_WRITES | POLICY_RUNS);
+		const unsigned kind = tools[i].effects & CHANGES;
 
 		if (plans && tools[i].plans && policy->tools.count > 0)
 			add_name(&policy->tools, tools[i].name);
-		else if (plans ? kind == POLICY_WRITES : tools[i].plans)
+		else if (plans ? kind == POLICY_WRITES || kind == POLICY_NOTES
+			       : tools[i].plans)
 			remove_name(&policy->tools, tools[i].name);
 	}
 }

@@ -121,8 +121,8 @@ struct policy_limits {
 
 /*
  * How freely an agent works. A mode takes rights away and never gives any: in MODE_ASK a
- * person is asked before each write and each command, in MODE_PLAN nothing that the agent
- * writes stays. The table is the only list of the modes: the command line, the configuration,
+ * person is asked before each write, notes included, and each command, in MODE_PLAN nothing
+ * that the agent writes stays. The table is the only list of the modes: the command line, the configuration,
  * the terminal and the clients of the Agent Client Protocol have their words from it.
  */
 
@@ -230,7 +230,12 @@ void policy_add_folder(struct policy *policy, const char *path, bool writes);
 void policy_add_always(struct policy *policy, const char *words);
 
 /* The effects of a tool. enum tool_effects (tool/tool.h) has the same values. */
-enum policy_effects { POLICY_READS = 1, POLICY_WRITES = 2, POLICY_RUNS = 4 };
+enum policy_effects {
+	POLICY_READS = 1,
+	POLICY_WRITES = 2,
+	POLICY_RUNS = 4,
+	POLICY_NOTES = 8
+};
 
 /* The parts of a tool that a policy needs. */
 struct policy_tool {
@@ -246,7 +251,7 @@ struct policy_tool {
  * Check `tools` against the COUNT existing TOOLS: an unknown name is refused with the
  * nearest one, an alias becomes the name, "not given" becomes every tool. Refuses a
  * pattern in `write` for an agent with a tool that runs commands, because the kernel
- * knows no patterns. In MODE_PLAN tools that only write are left out.
+ * knows no patterns. In MODE_PLAN tools that only write, files or notes, are left out.
  */
 bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 			size_t count, struct err *err);

@@ -1310,12 +1310,19 @@ static bool is_by_mode(const struct verdict *wanted)
 	return str_ends(str_of(wanted->rule), STR("." POLICY_MODE_KEY));
 }
 
-/* Is RUNNING a call of a tool that itself changes files, which MODE_ASK asks about? */
+/* Does RUNNING write a note for later sessions? */
+static bool is_note(const struct running *running)
+{
+	return (running->tool->effects & EFFECT_NOTES) != 0;
+}
+
+/* Is RUNNING a call of a tool that itself changes files or notes, which MODE_ASK asks about? */
 static bool is_change(const struct running *running)
 {
 	const unsigned effects = running->tool->effects;
 
-	return (effects & EFFECT_WRITES) != 0 && (effects & EFFECT_RUNS) == 0;
+	return (effects & (EFFECT_WRITES | EFFECT_NOTES)) != 0 &&
+	       (effects & EFFECT_RUNS) == 0;
 }
 
 static struct str wish_by_mode(const struct running *running)
@@ -1489,7 +1496,9 @@ static void ask_change(struct running *running)
 		(void)buf_addf(&grant, "%s: %s", effect_change, text.data);
 	}
 	const struct question subject = {.effect = str_of(effect_change),
-					 .wish = STR("change files"),
+					 .wish = is_note(running)
+							 ? STR("write a note for later sessions")
+							 : STR("change files"),
 					 .subject = buf_str(&text),
 					 .command = str_of(running->tool->name),
 					 .because = str_of(wanted->because),

@@ -31,6 +31,8 @@ enum tool_effects {
 	EFFECT_READS = POLICY_READS,
 	EFFECT_WRITES = POLICY_WRITES, /* changes files of the workspace */
 	EFFECT_RUNS = POLICY_RUNS,     /* starts programs: its worker serves one call */
+	/* writes what later sessions read, and no file of the workspace */
+	EFFECT_NOTES = POLICY_NOTES,
 };
 
 /*
