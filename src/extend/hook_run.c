@@ -23,10 +23,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +40,7 @@ enum {
 	INPUT_MAX = 16 << 20,
 	VARIABLE_MAX = 32 << 10,
 	NAME_DIGITS = 16,
+	SHELL_NOT_RUN = 126, /* the exit code of a shell that cannot run a program */
 };
 
 /* The transcript. */
@@ -431,10 +436,78 @@ static bool host_transcript(const struct runs *runs, struct buf *path, struct er
 	return ok;
 }
 
-static bool follow_on_host(const struct runs *runs, struct run *run, struct arena *arena,
-			   struct err *err)
+/*
+ * A hook on the host has a process of our own program above it, its keeper, so that it ends
+ * with this process however that ends. The kernel tells the keeper of our end by SIGTERM. The
+ * keeper adopts whatever the hook leaves behind, and ends all of it.
+ */
+
+static const char keeper_word[] = "hook-on-host";
+
+/* The arguments of the keeper. */
+enum {
+	KEEPER_WORD = 1,
+	KEEPER_TRANSCRIPT, /* the path, removed at the end; "": there is none */
+	KEEPER_COMMAND,
+	KEEPER_ARGUMENTS,
+};
+
+/* End as the hook has ended, by SIGNAL. */
+static void end_by_signal(int signal_number)
 {
-	const char *const argv[] = {"/bin/sh", "-c", run->hook->command, NULL};
+	const struct rlimit none = {0};
+	sigset_t open;
+
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)signal(signal_number, SIG_DFL);
+	(void)sigemptyset(&open);
+	(void)sigaddset(&open, signal_number);
+	(void)sigprocmask(SIG_UNBLOCK, &open, NULL);
+	(void)raise(signal_number);
+}
+
+void hook_run_role(int argc, char **argv)
+{
+	const char *const words[] = {"/bin/sh", "-c",
+				     argc > KEEPER_COMMAND ? argv[KEEPER_COMMAND] : "",
+				     NULL};
+	struct program_run program;
+	struct err err = {0};
+	sigset_t told;
+
+	if (argc != KEEPER_ARGUMENTS || strcmp(argv[KEEPER_WORD], keeper_word) != 0)
+		return;
+	program_run_init(&program);
+	(void)sigemptyset(&told);
+	(void)sigaddset(&told, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &told, NULL);
+	program.stop_fd = signalfd(-1, &told, SFD_CLOEXEC | SFD_NONBLOCK);
+	/* Until here the kernel would have killed this process (ends_with_us). */
+	if (program.stop_fd < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
+		_exit(SHELL_NOT_RUN);
+	program.stopped = host_stopped;
+	program.patient = true;
+	program.start.argv = words;
+	program.start.environment = (const char *const *)environ;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		program.start.fds[fd] = fd;
+	program.start.ends_with_us = true;
+	if (!follow_program(&program, &err)) {
+		(void)dprintf(STDERR_FILENO, "%s\n", err.text);
+		program.exit_code = SHELL_NOT_RUN;
+	}
+	if (argv[KEEPER_TRANSCRIPT][0] != '\0')
+		(void)unlink(argv[KEEPER_TRANSCRIPT]);
+	if (program.signal != 0)
+		end_by_signal(program.signal);
+	_exit(program.exit_code);
+}
+
+static bool follow_on_host(const struct runs *runs, struct run *run,
+			   const char *transcript, struct arena *arena, struct err *err)
+{
+	const char *const argv[] = {"/proc/self/exe", keeper_word, transcript,
+				    run->hook->command, NULL};
 	auto_close int input_fd = -1;
 	struct program_run *program = &run->program;
 	struct buf text;
@@ -451,6 +524,7 @@ static bool follow_on_host(const struct runs *runs, struct run *run, struct aren
 	program->start.environment = host_environment(runs->options->workspace, arena);
 	program->start.folder = runs->options->workspace;
 	program->start.fds[0] = input_fd;
+	program->start.ends_with_us = true;
 	program->deadline_ms = clock_deadline(hook_timeout_s(run->hook));
 	program->stop_fd = runs->options->cancel_fd;
 	program->stopped = host_stopped;
@@ -469,7 +543,7 @@ static void run_on_host(const struct runs *runs, struct run *run)
 	program_run_init(program);
 	if (host_transcript(runs, &path, &err))
 		value_set_text(run->input, "transcript_path", path.data);
-	if (follow_on_host(runs, run, &arena, &err))
+	if (follow_on_host(runs, run, path.data, &arena, &err))
 		take(run,
 		     &(struct hook_output){
 			     .ending = program->ending == PROGRAM_TIMED_OUT ? HOOK_TIMED_OUT

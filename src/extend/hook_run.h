@@ -1,8 +1,10 @@
 /*
  * hook_run: runs the hooks that fit a moment of the loop, and makes one answer of theirs. All of
  * them run side by side, in workers of the agent's cell (tools/hook.c): what they
- * change is a step, and where the policy lists commands, those of a project are judged by the list. The person's own with "where": "host"
- * run behind them, one after the other, outside of the cell.
+ * change is a step, and where the policy lists commands, those of a project are judged by the
+ * list. The person's own with "where": "host" run behind them, one after the other, outside of
+ * the cell. A process of our own program stands above such a hook: when glovebox ends, even by
+ * SIGKILL, that process ends the hook and all that the hook has started.
  *
  * A refusal beats a question, and that a permission. Of arguments the last ones hold. For
  * something that leaves the cell only the person's own hooks may give permission.
@@ -25,6 +27,12 @@ struct hook_options {
 	void *context;
 	int cancel_fd; /* readable: the person interrupts; -1: none */
 };
+
+/*
+ * The process above a hook on the host, when ARGV asks for it; does not return then. For
+ * main() only.
+ */
+void hook_run_role(int argc, char **argv);
 
 /* For agent_hooks.ask: CONTEXT is a struct hook_options. */
 void hook_run_ask(void *context, const struct hook_moment *moment,

@@ -12,6 +12,7 @@
 
 #include "base/value.h"
 #include "broker/broker.h"
+#include "extend/hook_run.h"
 #include "front/attack_call.h"
 #include "front/editor.h"
 #include "front/hands/shim.h"
@@ -76,6 +77,7 @@ int main(int argc, char **argv)
 		broker_role(argc, argv);
 		door_role(argc, argv);
 		attack_call_role(argc, argv);
+		hook_run_role(argc, argv);
 	}
 	open_standard_descriptors();
 	keep_owner_in_modes();
