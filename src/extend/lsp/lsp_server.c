@@ -5,27 +5,21 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
 #include "extend/lsp/lsp_message.h"
 #include "mcp/message.h"
-#include "tool/tool.h"
+#include "session/hosted.h"
+#include "session/session.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-	READ_SIZE = 64 << 10,
-	QUEUE_MAX = 32 << 20,  /* that the server has not read yet */
 	HEARD_MAX = 128 << 20, /* that it says without being told anything */
-	WORDS_MAX = 1 << 10,   /* of its standard error, in a sentence */
-	SENTENCE_MAX = 8 << 10,
+	REFUSAL_MAX = 1 << 10, /* of the reason why it refuses, in a sentence */
 	URI_MAX = 4 * PATH_MAX,
 	LISTED_MAX = 64, /* settings of one request for some */
 };
@@ -44,51 +38,24 @@ struct lsp_server {
 	char *trouble;
 	struct session *session;
 	struct loop *loop;
-	struct running *running; /* the call that runs the program; NULL: none */
-	struct tool exec;        /* `exec`, as a tool that is in no table */
-	struct value *no_schema, *carried;
-	int given[4]; /* the program's ends of the pipes, until it has got them */
-	int pulse;    /* a byte in this pipe tells its worker that it is in use */
-	struct watch input, output, error;
+	struct value *carried;
+	struct hosted program;
 	struct timer late; /* the program does not answer `initialize` */
 	struct lsp_reader reader;
-	struct buf queue, words;
-	size_t heard;        /* bytes since it was told something */
-	unsigned generation; /* how often it was started */
+	size_t heard; /* bytes since it was told something */
 	bool in_bytes;
 	int64_t next_id;
 	struct asked asked[LSP_ASKED_MAX];
 };
 
-/* The program and its pipes. */
+/* The end of the program, and the sentences about it. */
 
-static void give_up(struct lsp_server *server)
+/* Forget the conversation with the program, which ends. */
+static void end_conversation(struct lsp_server *server)
 {
-	for (size_t i = 0; i < sizeof(server->given) / sizeof(server->given[0]); i++)
-		fd_close(&server->given[i]);
-}
-
-static void close_pipes(struct lsp_server *server)
-{
-	struct watch *const watches[] = {&server->input, &server->output, &server->error};
-
-	for (size_t i = 0; i < 3; i++) {
-		loop_remove(watches[i]);
-		fd_close(&watches[i]->fd);
-	}
-	give_up(server);
-	fd_close(&server->pulse);
 	loop_remove_timer(&server->late);
 	lsp_reader_clear(&server->reader);
-	buf_clear(&server->queue);
 	server->heard = 0;
-}
-
-/* Our copies would keep us from seeing the end of the program. */
-static void give_away(struct lsp_server *server)
-{
-	if (server->running && running_is_sent(server->running))
-		give_up(server);
 }
 
 /* Answer all questions, which nobody else will. */
@@ -106,7 +73,7 @@ static void refuse_all(struct lsp_server *server, const char *why)
 /* Append what the server said last, if it said something. */
 static void add_words(const struct lsp_server *server, struct buf *text)
 {
-	const struct str words = str_trim(buf_str(&server->words));
+	const struct str words = hosted_words(&server->program);
 
 	if (words.size == 0)
 		return;
@@ -118,7 +85,7 @@ static void break_off(struct lsp_server *server, const char *why)
 {
 	struct buf text;
 
-	buf_init(&text, SENTENCE_MAX);
+	buf_init(&text, HOSTED_SENTENCE_MAX);
 	(void)buf_addf(&text, "The language server %.64s %s", server->options.name, why);
 	if (server->crashes >= LSP_CRASHES_MAX)
 		(void)buf_adds(&text, ", the third time");
@@ -138,12 +105,11 @@ static void lost(struct lsp_server *server, const char *why, bool for_good)
 		return;
 	server->state = LSP_OFF;
 	server->crashes++;
-	close_pipes(server);
-	if (server->running)
-		running_cancel(server->running);
+	end_conversation(server);
+	hosted_cancel(&server->program);
 	if (for_good || server->crashes >= LSP_CRASHES_MAX)
 		break_off(server, why);
-	buf_init(&sentence, SENTENCE_MAX);
+	buf_init(&sentence, HOSTED_SENTENCE_MAX);
 	(void)buf_addf(&sentence, "The language server %.64s %s.", server->options.name,
 		       why);
 	add_words(server, &sentence);
@@ -152,48 +118,19 @@ static void lost(struct lsp_server *server, const char *why, bool for_good)
 	buf_fini(&sentence);
 }
 
-static void write_queue(struct lsp_server *server)
-{
-	while (server->queue.size > 0) {
-		const ssize_t size =
-			write(server->input.fd, server->queue.data, server->queue.size);
-
-		if (size < 0 && errno == EINTR)
-			continue;
-		if (size < 0 && errno == EAGAIN)
-			break;
-		/* The call that runs the program tells of its end. */
-		if (size < 0) {
-			buf_clear(&server->queue);
-			break;
-		}
-		buf_remove(&server->queue, 0, (size_t)size);
-	}
-	if (server->queue.size > 0)
-		loop_add(server->loop, &server->input);
-	else
-		loop_remove(&server->input);
-}
-
-static void input_ready(struct watch *watch, short events)
-{
-	(void)events;
-	write_queue(watch->context);
-}
-
 /* Send MESSAGE. */
 static void send_message(struct lsp_server *server, struct value *take_message)
 {
 	auto_value struct value *message = take_message;
 	struct buf text;
 
-	if (server->input.fd < 0)
+	if (!hosted_is_open(&server->program))
 		return;
 	value_set_text(message, "jsonrpc", "2.0");
 	buf_init(&text, LSP_BODY_MAX);
 	if (value_print(message, 0, &text) &&
-	    lsp_message_add(buf_str(&text), &server->queue))
-		write_queue(server);
+	    lsp_message_add(buf_str(&text), &server->program.waiting))
+		hosted_write(&server->program);
 	else
 		lost(server, "does not read what it is sent", false);
 	buf_fini(&text);
@@ -303,11 +240,11 @@ static void take_answer(struct lsp_server *server, const struct mcp_message *mes
 			return;
 		}
 		server->asked[i].id = 0;
-		buf_init(&why, SENTENCE_MAX);
+		buf_init(&why, HOSTED_SENTENCE_MAX);
 		(void)buf_addf(&why,
 			       "The language server %.64s refuses: ", server->options.name);
 		(void)text_clean(str_part(value_str(value_member(message->error, "message")),
-					  0, WORDS_MAX),
+					  0, REFUSAL_MAX),
 				 &why);
 		asked.answered(asked.context, message->result,
 			       message->result ? NULL : why.data);
@@ -334,9 +271,10 @@ static void take_message(struct lsp_server *server, struct str text)
 	mcp_message_fini(&message);
 }
 
-static void take_bytes(struct lsp_server *server, struct str bytes)
+static void take_bytes(void *owner, struct str bytes)
 {
-	const unsigned generation = server->generation;
+	struct lsp_server *server = owner;
+	const unsigned generation = server->program.generation;
 	struct err err;
 	enum lsp_read read;
 
@@ -352,116 +290,36 @@ static void take_bytes(struct lsp_server *server, struct str bytes)
 		buf_init(&server->reader.body, LSP_BODY_MAX);
 		take_message(server, buf_str(&body));
 		buf_fini(&body);
-		if (server->generation != generation || server->output.fd < 0)
+		if (server->program.generation != generation ||
+		    !hosted_is_open(&server->program))
 			return;
 	}
 	if (read == LSP_READ_WRONG)
 		lost(server, err.text, false);
 }
 
-static void output_ready(struct watch *watch, short events)
-{
-	struct lsp_server *server = watch->context;
-	char bytes[READ_SIZE];
-	const ssize_t size = read(watch->fd, bytes, sizeof(bytes));
-
-	(void)events;
-	give_away(server);
-	if (size > 0)
-		take_bytes(server, (struct str){bytes, (size_t)size});
-	else if (size == 0 || (errno != EAGAIN && errno != EINTR))
-		loop_remove(watch); /* the call that runs the program ends soon */
-}
-
-static void error_ready(struct watch *watch, short events)
-{
-	struct lsp_server *server = watch->context;
-	char bytes[READ_SIZE];
-	const ssize_t size = read(watch->fd, bytes, sizeof(bytes));
-	const size_t kept = size > WORDS_MAX ? WORDS_MAX : size > 0 ? (size_t)size : 0;
-
-	(void)events;
-	give_away(server);
-	if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-		loop_remove(watch);
-		return;
-	}
-	if (server->words.size + kept > WORDS_MAX)
-		buf_remove(&server->words, 0, server->words.size + kept - WORDS_MAX);
-	(void)buf_add(&server->words, bytes + (size > 0 ? (size_t)size - kept : 0), kept);
-}
-
-/* Read what the server wrote before its end. */
-static void drain(struct lsp_server *server)
-{
-	struct watch *const watches[] = {&server->error, &server->output};
-
-	for (size_t i = 0; i < 2; i++) {
-		struct pollfd news = {.fd = watches[i]->fd, .events = POLLIN};
-
-		while (news.fd >= 0 && watches[i]->fd == news.fd && watches[i]->loop &&
-		       poll(&news, 1, 0) > 0 && (news.revents & POLLIN) != 0)
-			watches[i]->ready(watches[i], POLLIN);
-	}
-}
-
 /* Start and end. */
 
-static void program_ended(void *context, struct running *running)
+static void program_ended(void *owner, const struct tool_result *result)
 {
-	struct lsp_server *server = context;
-	const struct tool_result *result = running_result(running);
-	const struct str said = str_trim(buf_str(&result->text));
+	struct lsp_server *server = owner;
 	struct buf why;
 
-	if (running != server->running || server->input.fd < 0)
-		return;
 	if (value_is_true(value_member(result->details, "idle"))) {
-		close_pipes(server);
+		end_conversation(server);
+		hosted_cancel(&server->program);
 		server->state = LSP_OFF;
 		refuse_all(server, "The language server was ended.");
 		server->options.ended(server->options.owner,
 				      "The language server was ended.");
 		return;
 	}
-	drain(server);
-	buf_init(&why, SENTENCE_MAX / 2);
-	if (result->signal != 0)
-		(void)buf_addf(&why, "was ended by signal %d", result->signal);
-	else if (result->status == RESULT_DONE)
-		(void)buf_addf(&why, "ended with exit code %d", result->exit_code);
-	else
-		(void)buf_addf(&why, "could not be started: %.*s",
-			       (int)(said.size < WORDS_MAX ? said.size : WORDS_MAX),
-			       said.data);
+	if (!hosted_drain(&server->program))
+		return;
+	buf_init(&why, HOSTED_SENTENCE_MAX / 2);
+	hosted_add_end(result, "could not be started", &why);
 	lost(server, why.data, result->status == RESULT_FAILED);
 	buf_fini(&why);
-}
-
-static bool open_pipes(struct lsp_server *server, struct err *err)
-{
-	int in[2], out[2], error[2], pulse[2];
-
-	if (!fd_pipe(in, err))
-		return false;
-	server->given[0] = in[0];
-	server->input.fd = in[1];
-	if (!fd_pipe(out, err))
-		return false;
-	server->output.fd = out[0];
-	server->given[1] = out[1];
-	if (!fd_pipe(error, err))
-		return false;
-	server->error.fd = error[0];
-	server->given[2] = error[1];
-	if (!fd_pipe(pulse, err))
-		return false;
-	server->given[3] = pulse[0];
-	server->pulse = pulse[1];
-	return fd_set_blocking(server->pulse, false, err) &&
-	       fd_set_blocking(server->input.fd, false, err) &&
-	       fd_set_blocking(server->output.fd, false, err) &&
-	       fd_set_blocking(server->error.fd, false, err);
 }
 
 static void late_due(struct timer *timer)
@@ -470,8 +328,7 @@ static void late_due(struct timer *timer)
 
 	loop_remove_timer(timer);
 	/* Nobody may have looked at its output for long. */
-	drain(server);
-	if (server->state == LSP_STARTING)
+	if (hosted_drain(&server->program) && server->state == LSP_STARTING)
 		lost(server, "has not answered in 20 s after its start", false);
 }
 
@@ -539,96 +396,59 @@ static void initialize(struct lsp_server *server)
 void lsp_server_start(struct lsp_server *server, struct session *session)
 {
 	auto_value struct value *arguments = value_new_object();
-	struct request request = {.tool = server->exec.name,
-				  .made = &server->exec,
-				  .arguments = arguments,
-				  .fd_count = 4,
-				  .by_front = true,
-				  .quiet = true,
-				  .timeout_s = -1};
+	struct loop *loop = session_loop(session);
 	struct err err = {0};
 
-	/* A full pipe has told its worker already. */
-	if (server->pulse >= 0)
-		(void)!write(server->pulse, "", 1);
+	hosted_use(&server->program);
 	if (server->state != LSP_OFF)
 		return;
-	server->session = session;
-	server->loop = session_loop(session);
-	server->generation++;
 	server->state = LSP_STARTING;
-	running_free(server->running);
-	server->running = NULL;
-	buf_clear(&server->words);
-	if (!open_pipes(server, &err)) {
+	if (!hosted_open(&server->program, loop, -1, &err)) {
 		lost(server, err.text, false);
 		return;
 	}
 	value_set(arguments, "argv", value_ref(server->options.command));
-	memcpy(request.fds, server->given, sizeof(server->given));
-	loop_add(server->loop, &server->output);
-	loop_add(server->loop, &server->error);
 	server->late.due_ms = clock_now_ms() + LSP_START_MS;
-	loop_add_timer(server->loop, &server->late);
+	loop_add_timer(loop, &server->late);
 	initialize(server);
-	server->running = session_start(session, &request, program_ended, server);
-	/* A call that has ended already could not be started. */
-	if (running_is_done(server->running))
-		program_ended(server, server->running);
+	hosted_start(&server->program, session, arguments);
 }
 
 void lsp_server_stop(struct lsp_server *server)
 {
 	if (server->state == LSP_STARTING || server->state == LSP_READY)
 		server->state = LSP_OFF;
-	close_pipes(server);
+	end_conversation(server);
+	hosted_stop(&server->program);
 	refuse_all(server, "The language server was ended.");
-	running_free(server->running);
-	server->running = NULL;
-	server->session = NULL;
 }
 
 struct lsp_server *lsp_server_new(const struct lsp_server_options *options)
 {
 	struct lsp_server *server = memory_alloc(sizeof(*server));
-	const struct watch watches[] = {
-		{.fd = -1, .events = POLLOUT, .ready = input_ready, .context = server},
-		{.fd = -1, .events = POLLIN, .ready = output_ready, .context = server},
-		{.fd = -1, .events = POLLIN, .ready = error_ready, .context = server},
-	};
+	struct hosted_options program = {.name = "language server",
+					 .has_idle_time = true,
+					 .said = take_bytes,
+					 .ended = program_ended,
+					 .owner = server};
 
 	server->options = *options;
-	server->no_schema = value_new_object();
 	server->carried = value_new_object();
 	value_set_real(server->carried, "idle_s", options->idle_s);
-	server->exec = (struct tool){.name = "language server",
-				     .schema = server->no_schema,
-				     .carrier = "exec",
-				     .carried = server->carried,
-				     .effects = EFFECT_RUNS,
-				     .internal = true};
-	for (size_t i = 0; i < sizeof(server->given) / sizeof(server->given[0]); i++)
-		server->given[i] = -1;
-	server->pulse = -1;
-	server->input = watches[0];
-	server->output = watches[1];
-	server->error = watches[2];
+	program.carried = server->carried;
+	hosted_init(&server->program, &program);
 	server->late =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = late_due, .context = server};
 	lsp_reader_init(&server->reader);
-	buf_init(&server->queue, QUEUE_MAX);
-	buf_init(&server->words, WORDS_MAX);
 	return server;
 }
 
 void lsp_server_free(struct lsp_server *server)
 {
 	lsp_server_stop(server);
-	value_free(server->no_schema);
+	hosted_fini(&server->program);
 	value_free(server->carried);
 	lsp_reader_fini(&server->reader);
-	buf_fini(&server->queue);
-	buf_fini(&server->words);
 	free(server->trouble);
 	free(server);
 }

@@ -2,9 +2,8 @@
  * lsp_server: one language server: its program in the cell of a session, its start, the questions
  * to it and its end. What is said about files is the owner's (lsp.h).
  *
- * The program runs as those of MCP servers do (mcp/client/remotes.h): the internal tool `exec` has
- * it on pipes of the front, in a worker of its own, which ends it when it was not used for long,
- * whatever the front waits for. A program that ends by itself, answers nothing when it
+ * The program runs as those of MCP servers do (session/hosted.h). Its worker ends it when it was not
+ * used for long, whatever the front waits for. A program that ends by itself, answers nothing when it
  * starts, or writes what cannot be read has crashed, and is started again at the next use; after
  * LSP_CRASHES_MAX crashes, or where the program cannot be started at all, it is off for good.
  */

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/rows.h"
 #include "base/text/text.h"
@@ -14,18 +13,16 @@
 #include "policy/address.h"
 #include "policy/network.h"
 #include "process/loop.h"
+#include "session/hosted.h"
 #include "session/session.h"
 #include "tool/tool.h"
 #include "tool/validate.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 enum {
 	/* of a server's name, with which the names of its tools begin */
@@ -59,16 +56,10 @@ struct remotes_server {
 	struct remote *remote;
 	struct bridged *bridged; /* of a server over HTTP; NULL: it is a program */
 	struct session *session; /* in whose cell the program runs */
-	struct tool exec; /* runs the server: `exec`, with the server's environment */
-	struct value *carried, *no_schema;
-	struct running *running; /* the call that runs the program; NULL: none */
-	/* the program's ends of the pipes, until it has got them */
-	int given[3];
-	struct watch input, output, error;
+	struct value *carried;   /* the environment of the program */
+	struct hosted program;
 	struct timer restart, goodbye;
-	/* an incomplete line; bytes to be written; the end of its stderr */
-	struct buf line, queue, words;
-	unsigned generation; /* how often it was started */
+	struct buf line; /* an incomplete one */
 	unsigned restarts_left;
 	size_t made; /* how many tools it has had */
 	bool settled, down;
@@ -342,16 +333,11 @@ bool remotes_check(const struct value *value, struct err *err)
 }
 
 /*
- * One server as a program: the pipes to it, its lines, the end of its standard error, and
- * its restart.
+ * One server as a program: its lines, its end and its restart.
  */
 
 enum {
-	READ_SIZE = 64 << 10,
 	MESSAGE_LINE_MAX = 16 << 20, /* of one of its messages */
-	QUEUE_MAX = 32 << 20,        /* that the server has not read yet */
-	WORDS_MAX = 2 << 10,         /* of the server's standard error, in a sentence */
-	SENTENCE_MAX = 8 << 10,
 	RESTARTS = 1,
 	/*
 	 * The time from the end of the server's output to the end of its program, whose
@@ -361,35 +347,18 @@ enum {
 	BRIDGE_END_MS = 1000, /* for the end of a session at a server over HTTP */
 };
 
-static void close_pipes(struct remotes_server *server)
+static void close_program(struct remotes_server *server)
 {
-	struct watch *const watches[] = {&server->input, &server->output, &server->error};
-
-	for (size_t i = 0; i < 3; i++) {
-		loop_remove(watches[i]);
-		fd_close(&watches[i]->fd);
-		fd_close(&server->given[i]);
-	}
+	loop_remove_timer(&server->goodbye);
 	buf_clear(&server->line);
-	buf_clear(&server->queue);
-}
-
-/*
- * Close our copies of the program's ends of the pipes. Else we would never see the
- * program close them.
- */
-static void give_away(struct remotes_server *server)
-{
-	if (server->running && running_is_sent(server->running))
-		for (size_t i = 0; i < 3; i++)
-			fd_close(&server->given[i]);
+	hosted_cancel(&server->program);
 }
 
 /* The server is lost. WHY, and the end of its standard error, become the reason. */
 static void lost(struct remotes_server *server, const char *why)
 {
 	struct str words = server->bridged ? bridged_words(server->bridged)
-					   : str_trim(buf_str(&server->words));
+					   : hosted_words(&server->program);
 	struct buf text;
 
 	if (server->down)
@@ -397,7 +366,7 @@ static void lost(struct remotes_server *server, const char *why)
 	server->down = true;
 	if (remote_has_served(server->remote))
 		server->restarts_left = RESTARTS;
-	buf_init(&text, SENTENCE_MAX);
+	buf_init(&text, HOSTED_SENTENCE_MAX);
 	(void)buf_addf(&text, "The MCP server %s %s.", server->name, why);
 	if (words.size) {
 		(void)buf_adds(&text, " Its last words were:\n");
@@ -406,62 +375,30 @@ static void lost(struct remotes_server *server, const char *why)
 	if (server->restarts_left)
 		(void)buf_addf(&text, "%sThe next call starts it again.",
 			       words.size ? "\n" : " ");
-	close_pipes(server);
-	loop_remove_timer(&server->goodbye);
-	if (server->running)
-		running_cancel(server->running);
+	close_program(server);
 	remote_lost(server->remote, text.data);
 	buf_fini(&text);
-}
-
-static void write_queue(struct remotes_server *server)
-{
-	while (server->queue.size) {
-		ssize_t size =
-			write(server->input.fd, server->queue.data, server->queue.size);
-
-		if (size < 0 && errno == EINTR)
-			continue;
-		if (size < 0 && errno == EAGAIN)
-			break;
-		/* The call that runs the program reports the program's end. */
-		if (size < 0) {
-			loop_remove(&server->input);
-			buf_clear(&server->queue);
-			return;
-		}
-		buf_remove(&server->queue, 0, (size_t)size);
-	}
-	if (server->queue.size)
-		loop_add(server->remotes->loop, &server->input);
-	else
-		loop_remove(&server->input);
-}
-
-static void input_ready(struct watch *watch, short events)
-{
-	(void)events;
-	write_queue(watch->context);
 }
 
 static void send_line(void *context, struct str line)
 {
 	struct remotes_server *server = context;
 
-	if (server->input.fd < 0)
+	if (!hosted_is_open(&server->program))
 		return;
-	if (!buf_addstr(&server->queue, line))
+	if (!buf_addstr(&server->program.waiting, line))
 		lost(server, "does not read what it is sent");
 	else
-		write_queue(server);
+		hosted_write(&server->program);
 }
 
 /* Take the whole lines of BYTES, and keep the rest. */
-static void take_bytes(struct remotes_server *server, struct str bytes)
+static void take_bytes(void *owner, struct str bytes)
 {
-	unsigned generation = server->generation;
+	struct remotes_server *server = owner;
+	const unsigned generation = server->program.generation;
 
-	while (!server->down && server->generation == generation &&
+	while (!server->down && server->program.generation == generation &&
 	       buf_take_line(&server->line, &bytes) && !server->line.overflowed) {
 		struct buf line = server->line;
 
@@ -483,29 +420,20 @@ static void take_bytes(struct remotes_server *server, struct str bytes)
  */
 static bool last_line_ends(struct remotes_server *server)
 {
-	const unsigned generation = server->generation;
+	const unsigned generation = server->program.generation;
 
 	take_bytes(server, STR("\n"));
-	return !server->down && server->generation == generation;
+	return !server->down && server->program.generation == generation;
 }
 
-static void output_ready(struct watch *watch, short events)
+static void program_fell_silent(void *owner)
 {
-	struct remotes_server *server = watch->context;
-	char bytes[READ_SIZE];
-	ssize_t size = read(watch->fd, bytes, sizeof(bytes));
+	struct remotes_server *server = owner;
 
-	(void)events;
-	give_away(server);
-	if (size > 0)
-		take_bytes(server, (struct str){bytes, (size_t)size});
-	else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-		if (!last_line_ends(server))
-			return;
-		loop_remove(watch);
-		server->goodbye.due_ms = clock_now_ms() + GOODBYE_MS;
-		loop_add_timer(server->remotes->loop, &server->goodbye);
-	}
+	if (!last_line_ends(server))
+		return;
+	server->goodbye.due_ms = clock_now_ms() + GOODBYE_MS;
+	loop_add_timer(server->remotes->loop, &server->goodbye);
 }
 
 static void goodbye_due(struct timer *timer)
@@ -514,99 +442,21 @@ static void goodbye_due(struct timer *timer)
 	lost(timer->context, "has closed its output");
 }
 
-static void error_ready(struct watch *watch, short events)
+static void program_ended(void *owner, const struct tool_result *result)
 {
-	struct remotes_server *server = watch->context;
-	char bytes[READ_SIZE];
-	ssize_t size = read(watch->fd, bytes, sizeof(bytes));
-	size_t kept = size > WORDS_MAX ? WORDS_MAX : size > 0 ? (size_t)size : 0;
-
-	(void)events;
-	give_away(server);
-	if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-		loop_remove(watch);
-		return;
-	}
-	if (server->words.size + kept > WORDS_MAX)
-		buf_remove(&server->words, 0, server->words.size + kept - WORDS_MAX);
-	(void)buf_add(&server->words, bytes + (size > 0 ? (size_t)size - kept : 0), kept);
-}
-
-/*
- * Read the bytes that the server wrote before its end. False: they have ended the server or
- * started it again.
- */
-static bool drain(struct remotes_server *server)
-{
-	struct watch *const watches[] = {&server->output, &server->error};
-	unsigned generation = server->generation;
-
-	for (size_t i = 0; i < 2; i++) {
-		struct pollfd news = {.fd = watches[i]->fd, .events = POLLIN};
-
-		while (!server->down && server->generation == generation && news.fd >= 0 &&
-		       watches[i]->loop && poll(&news, 1, 0) > 0 && (news.revents & POLLIN))
-			watches[i]->ready(watches[i], POLLIN);
-	}
-	return !server->down && server->generation == generation && last_line_ends(server);
-}
-
-static void program_ended(void *context, struct running *running)
-{
-	struct remotes_server *server = context;
-	const struct tool_result *result = running_result(running);
-	struct str said = str_trim(buf_str(&result->text));
+	struct remotes_server *server = owner;
 	struct buf why;
 
-	if (server->down)
-		return;
-	for (size_t i = 0; i < 3; i++)
-		fd_close(&server->given[i]);
-	if (!drain(server))
+	if (server->down || !hosted_drain(&server->program) || !last_line_ends(server))
 		return;
 	if (server->bridged)
 		bridged_hear(server->bridged);
 	if (server->down)
 		return;
-	/* The text goes into the middle of a sentence. */
-	if (str_ends(said, STR(".")))
-		said.size--;
-	buf_init(&why, SENTENCE_MAX / 2);
-	if (result->signal)
-		(void)buf_addf(&why, "was ended by signal %d", result->signal);
-	else if (result->status == RESULT_DONE)
-		(void)buf_addf(&why, "ended with exit code %d", result->exit_code);
-	else
-		(void)buf_addf(&why, "could not be run: %.*s",
-			       (int)(said.size < WORDS_MAX ? said.size : WORDS_MAX),
-			       said.data);
+	buf_init(&why, HOSTED_SENTENCE_MAX / 2);
+	hosted_add_end(result, "could not be run", &why);
 	lost(server, why.data);
 	buf_fini(&why);
-}
-
-static bool open_pipes(struct remotes_server *server, struct err *err)
-{
-	int in[2], out[2], error[2];
-
-	if (!fd_pipe(in, err))
-		return false;
-	server->given[0] = in[0];
-	server->input.fd = in[1];
-	if (!fd_pipe(out, err))
-		return false;
-	server->output.fd = out[0];
-	server->given[1] = out[1];
-	if (!fd_set_blocking(server->input.fd, false, err) ||
-	    !fd_set_blocking(server->output.fd, false, err))
-		return false;
-	/* The standard error of a bridge is the socket that bridged_open has made. */
-	if (server->bridged)
-		return true;
-	if (!fd_pipe(error, err))
-		return false;
-	server->error.fd = error[0];
-	server->given[2] = error[1];
-	return fd_set_blocking(server->error.fd, false, err);
 }
 
 static struct value *argv_of(const struct remotes_server *server)
@@ -625,47 +475,31 @@ static struct value *argv_of(const struct remotes_server *server)
 	return arguments;
 }
 
-/* Open the cell of a bridge, another one than before. */
-static bool open_bridge(struct remotes_server *server, struct err *err)
+/* Open the cell of a bridge, another one than before. *ERROR is the standard error of the bridge. */
+static bool open_bridge(struct remotes_server *server, int *error, struct err *err)
 {
 	if (!server->bridged)
 		return true;
 	bridged_close(server->bridged);
-	return bridged_open(server->bridged, &server->session, &server->given[2], err);
+	return bridged_open(server->bridged, &server->session, error, err);
 }
 
 static void remotes_server_start(struct remotes_server *server)
 {
 	auto_value struct value *arguments = NULL;
-	struct request request = {.tool = server->exec.name,
-				  .made = &server->exec,
-				  .fd_count = 3,
-				  .by_front = true,
-				  .quiet = true,
-				  .timeout_s = -1};
-	struct running *running;
 	struct err err = {0};
+	int error = -1;
 
-	server->generation++;
 	server->down = false;
 	server->needs_cell = false;
-	buf_clear(&server->words);
-	if (!open_bridge(server, &err) || !open_pipes(server, &err)) {
+	if (!open_bridge(server, &error, &err) ||
+	    !hosted_open(&server->program, server->remotes->loop, error, &err)) {
 		lost(server, err.text);
 		return;
 	}
 	arguments = argv_of(server);
-	request.arguments = arguments;
-	loop_add(server->remotes->loop, &server->output);
-	if (server->error.fd >= 0)
-		loop_add(server->remotes->loop, &server->error);
-	memcpy(request.fds, server->given, sizeof(request.fds));
 	remote_begin(server->remote);
-	running = session_start(server->session, &request, program_ended, server);
-	server->running = running;
-	/* When the call has ended already, the program could not be started. */
-	if (running_is_done(running) && !server->down)
-		program_ended(server, running);
+	hosted_start(&server->program, server->session, arguments);
 }
 
 static void restart_due(struct timer *timer)
@@ -673,8 +507,8 @@ static void restart_due(struct timer *timer)
 	struct remotes_server *server = timer->context;
 
 	loop_remove_timer(timer);
-	running_free(server->running);
-	server->running = NULL;
+	/* The cell of a bridge is closed after its call has ended. */
+	hosted_stop(&server->program);
 	remotes_server_start(server);
 }
 
@@ -697,10 +531,8 @@ static void bridge_moves(void *owner)
 		return;
 	}
 	server->down = server->needs_cell = true;
-	close_pipes(server);
+	close_program(server);
 	remote_reset(server->remote);
-	if (server->running)
-		running_cancel(server->running);
 	server->restart.due_ms = clock_now_ms();
 	loop_add_timer(server->remotes->loop, &server->restart);
 }
@@ -954,6 +786,11 @@ static struct remotes_server *remotes_server_new(struct remotes *remotes, const 
 					       .moves = bridge_moves,
 					       .tells = bridge_tells,
 					       .owner = server};
+	struct hosted_options program = {.name = "mcp server",
+					 .said = take_bytes,
+					 .fell_silent = program_fell_silent,
+					 .ended = program_ended,
+					 .owner = server};
 
 	server->remotes = remotes;
 	server->name = memory_copy(name);
@@ -964,35 +801,14 @@ static struct remotes_server *remotes_server_new(struct remotes *remotes, const 
 	server->remote = remote_new(&options, name);
 	server->carried = value_new_object();
 	value_set(server->carried, "env", environment_of(settings));
-	server->no_schema = value_new_object();
-	server->exec = (struct tool){.name = "mcp server",
-				     .schema = server->no_schema,
-				     .carrier = "exec",
-				     .carried = server->carried,
-				     .effects = EFFECT_RUNS,
-				     .internal = true};
+	program.carried = server->carried;
+	hosted_init(&server->program, &program);
 	server->restarts_left = RESTARTS;
-	for (size_t i = 0; i < 3; i++)
-		server->given[i] = -1;
-	server->input = (struct watch){.fd = -1,
-				       .events = POLLOUT,
-				       .ready = input_ready,
-				       .context = server};
-	server->output = (struct watch){.fd = -1,
-					.events = POLLIN,
-					.ready = output_ready,
-					.context = server};
-	server->error = (struct watch){.fd = -1,
-				       .events = POLLIN,
-				       .ready = error_ready,
-				       .context = server};
 	server->restart =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = restart_due, .context = server};
 	server->goodbye =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = goodbye_due, .context = server};
 	buf_init(&server->line, MESSAGE_LINE_MAX);
-	buf_init(&server->queue, QUEUE_MAX);
-	buf_init(&server->words, WORDS_MAX);
 	return server;
 }
 
@@ -1000,16 +816,12 @@ static void remotes_server_free(struct remotes_server *server)
 {
 	loop_remove_timer(&server->restart);
 	loop_remove_timer(&server->goodbye);
-	close_pipes(server);
 	server->down = true;
-	running_free(server->running);
+	hosted_fini(&server->program);
 	bridged_free(server->bridged);
 	remote_free(server->remote);
 	value_free(server->carried);
-	value_free(server->no_schema);
 	buf_fini(&server->line);
-	buf_fini(&server->queue);
-	buf_fini(&server->words);
 	free(server->name);
 	free(server);
 }
@@ -1356,14 +1168,15 @@ static void end_bridges(struct remotes *remotes)
 	const int64_t deadline_ms = clock_now_ms() + BRIDGE_END_MS;
 
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
-		if (!at->bridged || !at->running || at->down)
+		if (!at->bridged || !at->program.running || at->down)
 			continue;
 		at->down = true;
-		loop_remove(&at->input);
-		fd_close(&at->input.fd);
+		hosted_end_input(&at->program);
 	}
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
-		while (at->bridged && at->running && !running_is_done(at->running) &&
+		const struct running *running = at->program.running;
+
+		while (at->bridged && running && !running_is_done(running) &&
 		       clock_now_ms() < deadline_ms)
 			loop_turn(remotes->loop, deadline_ms);
 	}
@@ -1378,8 +1191,7 @@ void remotes_free(struct remotes *remotes)
 	/* Cancel all at the same time, because each may take a moment to end. */
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
 		at->down = true;
-		if (at->running)
-			running_cancel(at->running);
+		close_program(at);
 	}
 	while (remotes->first) {
 		struct remotes_server *server = remotes->first;

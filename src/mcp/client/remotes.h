@@ -4,9 +4,8 @@
  * our own bridge (bridge/bridge.h), in a cell of its own (client/bridged.h). A server that ends is started once more by
  * the next call, and again after each call that it has answered.
  *
- * The internal tool `exec` runs a server on pipes of the front, in a worker that
- * serves nothing else. remote.c is the conversation without a transport; this module
- * has the program, its lines, its restart and the table of tools. The tools are
+ * hosted.c of session/ runs a server. remote.c is the conversation without a transport; this module
+ * has the server's lines, its restart and the table of tools. The tools are
  * ELSEWHERE: `begin` passes a call on, running_end brings its result, and a call that
  * becomes a job is `moved`. In `glovebox mcp` the table may change later
  * (session_set_tools).
