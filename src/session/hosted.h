@@ -22,8 +22,8 @@ enum {
 };
 
 struct hosted_options {
-	const char *name;            /* of the call */
-	const struct value *carried; /* what the owner adds to the call, as `exec` takes it */
+	const char *name;      /* of the call */
+	struct value *carried; /* what the owner adds to the call, as `exec` takes it */
 	/* The program is ended when it was not used for `idle_s` of `carried` (hosted_use). */
 	bool has_idle_time;
 	/* The program has printed BYTES. */

@@ -212,9 +212,9 @@ static void refuse_start(struct lsp_server *server, const struct value *error)
 
 	while (str_ends(reason, STR(".")))
 		reason.size--;
-	buf_init(&why, SENTENCE_MAX);
-	buf_init(&clean, SENTENCE_MAX);
-	(void)text_clean(str_part(reason, 0, WORDS_MAX), &clean);
+	buf_init(&why, HOSTED_SENTENCE_MAX);
+	buf_init(&clean, HOSTED_SENTENCE_MAX);
+	(void)text_clean(str_part(reason, 0, REFUSAL_MAX), &clean);
 	(void)buf_adds(&why, "refuses to begin");
 	if (clean.size > 0)
 		(void)buf_adds(&why, ": ");
