@@ -1238,6 +1238,18 @@ enum console_answer console_read(struct console *console, struct line *line, int
 				      : read_plain(console, line, wake_fd);
 }
 
+/* For rows in the place of the line. */
+static struct line_look look_of(const struct console *console)
+{
+	return (struct line_look){
+		.columns = terminal_size().columns,
+		.rows = live_rows(),
+		.colour = console->look.colour,
+		.unicode = console->look.unicode,
+		.theme = console->look.theme,
+	};
+}
+
 /* Take all keys that have come. LIST_GOES_ON: none of them ended the choice. */
 static enum list_result take_list_keys(struct console *console, struct list *list)
 {
@@ -1275,12 +1287,7 @@ static bool pick_edited(struct console *console, struct list *list, int wake_fd)
 			(void)obey(console, LINE_SUSPENDED, &answer);
 			continue;
 		}
-		const struct line_look look = {
-			.columns = terminal_size().columns,
-			.rows = live_rows(),
-			.colour = console->look.colour,
-			.unicode = console->look.unicode,
-		};
+		const struct line_look look = look_of(console);
 
 		list_compose(&frame, list, &look);
 		live_set_frame(console->live, &frame);
@@ -1483,13 +1490,7 @@ static void set_decides(struct console *console, bool decides)
 static void draw_choice(struct console *console, const struct choice *choice,
 			struct choice_state *state)
 {
-	const struct choice_look look = {
-		.columns = terminal_size().columns,
-		.rows = live_rows(),
-		.colour = console->look.colour,
-		.unicode = console->look.unicode,
-		.theme = console->look.theme,
-	};
+	const struct line_look look = look_of(console);
 	struct line_frame frame;
 
 	line_frame_init(&frame);

@@ -457,13 +457,26 @@ static bool row_end(const struct frame_look *look, struct str text, size_t from,
 	return at < text.size;
 }
 
+void line_look_paint(const struct line_look *look, struct paint *paint)
+{
+	paint_init(paint);
+	paint->colour = look->colour;
+	paint->unicode = look->unicode;
+	paint->theme = look->theme;
+}
+
 static void add_row(struct line_frame *frame, const char *mark, struct str part,
 		    const struct frame_look *inside, const struct line_look *look)
 {
 	struct buf *out = &frame->rows;
 
-	(void)buf_addf(out, "%s%s%s ", look->colour ? "\x1b[1m" : "", mark,
-		       look->colour ? "\x1b[0m" : "");
+	struct paint paint;
+
+	line_look_paint(look, &paint);
+	paint_text(&paint, PAINT_BOLD, str_of(mark));
+	(void)buf_addstr(out, buf_str(&paint.out));
+	(void)buf_addc(out, ' ');
+	paint_fini(&paint);
 	while (part.size > 0) {
 		size_t columns;
 		size_t size = show_character(inside, part, &columns, out);
@@ -487,9 +500,7 @@ static void add_hint(struct line_frame *frame, const struct line *line,
 	else
 		(void)buf_addstr(&text, buf_str(&line->hint));
 	if (text.size > 0) {
-		paint_init(&paint);
-		paint.colour = look->colour;
-		paint.unicode = look->unicode;
+		line_look_paint(look, &paint);
 		paint_one_line(&paint, PAINT_DIM, buf_str(&text), columns);
 		(void)buf_addstr(&frame->rows, buf_str(&paint.out));
 		(void)buf_addc(&frame->rows, '\n');
@@ -529,8 +540,7 @@ static void add_argument(struct line_frame *frame, const struct line *line,
 	if (hint.size == 0 || line->cursor != line->text.size ||
 	    frame->column + paint_width_of(hint) >= columns)
 		return;
-	paint_init(&paint);
-	paint.colour = look->colour;
+	line_look_paint(look, &paint);
 	paint_text(&paint, PAINT_DIM, hint);
 	buf_truncate(&frame->rows, frame->rows.size - 1);
 	(void)buf_addstr(&frame->rows, buf_str(&paint.out));
@@ -581,8 +591,7 @@ void line_frame_compose(struct line_frame *frame, const struct line *line,
 	if (frame->row + 1 == count)
 		add_argument(frame, line, look, columns - 1);
 	frame->row -= first;
-	(void)menu_add_rows(&line->menu, menu, columns - 1, look->colour, look->unicode,
-			    &frame->rows);
+	(void)menu_add_rows(&line->menu, menu, columns - 1, look, &frame->rows);
 	add_hint(frame, line, look, columns - 1);
 }
 

@@ -27,6 +27,8 @@
 #include <stddef.h>
 
 struct line_history;
+struct paint;
+struct theme;
 
 /*
  * The texts that the person typed before, oldest first, in memory and in a file of the
@@ -177,10 +179,15 @@ void line_to_draft(struct line *line);
  * Sequences: ECMA-48 CUU, CUD, CHA, EL, ED; SGR when there is colour.
  */
 
+/* How the rows of a line, its menu, a list or a question are painted. */
 struct line_look {
-	size_t columns, rows; /* of the terminal */
+	size_t columns, rows; /* of the terminal, or those that there is room for */
 	bool colour, unicode;
+	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
 };
+
+/* Begin PAINT, which the caller ends by paint_fini, with what LOOK says of colours and characters. */
+void line_look_paint(const struct line_look *look, struct paint *paint);
 
 struct line_frame {
 	struct buf rows;    /* each with its line end */

@@ -684,6 +684,7 @@ static void compose_line(struct live *live, const struct line *line)
 		.rows = most > ROWS_LEAST ? most - 1 - has_footer(live, size.rows) : most,
 		.colour = live->look.colour,
 		.unicode = live->look.unicode,
+		.theme = live->look.theme,
 	};
 
 	line_frame_compose(&live->typed, line, &look);

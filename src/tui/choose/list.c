@@ -212,9 +212,7 @@ void list_compose(struct line_frame *frame, const struct list *list,
 	size_t first = list->first;
 	struct paint paint;
 
-	paint_init(&paint);
-	paint.colour = look->colour;
-	paint.unicode = look->unicode;
+	line_look_paint(look, &paint);
 	paint_format(&paint, PAINT_BOLD, "%s: ", list->title);
 	paint_cut(&paint, PAINT_BOLD, buf_str(&list->filter), width);
 	frame->row = 0;

@@ -3,6 +3,7 @@
 #include "tui/choose/menu.h"
 
 #include "base/text/text.h"
+#include "tui/line.h"
 #include "tui/paint.h"
 
 #include <string.h>
@@ -130,8 +131,8 @@ static void add_row(struct paint *paint, struct str row, bool chosen, size_t col
 	(void)buf_addc(&paint->out, '\n');
 }
 
-size_t menu_add_rows(const struct menu *menu, size_t rows, size_t columns, bool colour,
-		     bool unicode, struct buf *out)
+size_t menu_add_rows(const struct menu *menu, size_t rows, size_t columns,
+		     const struct line_look *look, struct buf *out)
 {
 	struct str rest = buf_str(&menu->words), row;
 	size_t first = menu->first, added = 0;
@@ -143,9 +144,7 @@ size_t menu_add_rows(const struct menu *menu, size_t rows, size_t columns, bool 
 		return 0;
 	if (menu->at >= first + rows)
 		first = menu->at - rows + 1;
-	paint_init(&paint);
-	paint.colour = colour;
-	paint.unicode = unicode;
+	line_look_paint(look, &paint);
 	for (size_t i = 0; i < first + rows && str_next_line(&rest, &row); i++) {
 		if (i < first)
 			continue;

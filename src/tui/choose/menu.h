@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct line_look;
+
 enum {
 	MENU_ROWS_MAX = 8,         /* shown at the same time */
 	MENU_WORDS_MAX = 64 << 10, /* bytes of all words */
@@ -45,8 +47,8 @@ struct str menu_common(const struct menu *menu);
 bool menu_has(const struct menu *menu, struct str word);
 
 /*
- * Append at most ROWS rows of COLUMNS to OUT, with the chosen word among them. Returns how many
+ * Append at most ROWS rows of COLUMNS to OUT, painted as LOOK says, with the chosen word among them. Returns how many
  * there are.
  */
-size_t menu_add_rows(const struct menu *menu, size_t rows, size_t columns, bool colour,
-		     bool unicode, struct buf *out);
+size_t menu_add_rows(const struct menu *menu, size_t rows, size_t columns,
+		     const struct line_look *look, struct buf *out);

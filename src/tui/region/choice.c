@@ -256,7 +256,7 @@ static void add_prompt(const struct choice *choice, const struct choice_state *s
 }
 
 /* The rows of the words that are typed, with the cursor in them. */
-static void add_words(const struct choice_state *state, const struct choice_look *look,
+static void add_words(const struct choice_state *state, const struct line_look *look,
 		      struct line_frame *frame)
 {
 	const struct line_look words_look = {
@@ -264,6 +264,7 @@ static void add_words(const struct choice_state *state, const struct choice_look
 		.rows = WORDS_ROWS,
 		.colour = look->colour,
 		.unicode = look->unicode,
+		.theme = look->theme,
 	};
 	struct line_frame words;
 
@@ -286,7 +287,7 @@ static size_t rows_of_meanings(const struct choice *choice, size_t rows)
 }
 
 void choice_compose(const struct choice *choice, struct choice_state *state,
-		    const struct choice_look *look, struct line_frame *frame)
+		    const struct line_look *look, struct line_frame *frame)
 {
 	const bool speaks = state->begun != NULL && state->begun->way == CHOICE_WITH_WORDS;
 	const bool twice = state->begun != NULL && state->begun->way == CHOICE_TWICE;
@@ -300,10 +301,7 @@ void choice_compose(const struct choice *choice, struct choice_state *state,
 	};
 	size_t room, meanings;
 
-	paint_init(&composing.paint);
-	composing.paint.colour = look->colour;
-	composing.paint.unicode = look->unicode;
-	composing.paint.theme = look->theme;
+	line_look_paint(look, &composing.paint);
 	room = look->rows > below + 1 ? look->rows - below - 1 : 0;
 	meanings = state->begun == NULL ? rows_of_meanings(choice, room) : 0;
 	if (room > 0)

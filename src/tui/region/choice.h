@@ -10,7 +10,6 @@
 
 #include "base/str.h"
 #include "tui/line.h"
-#include "tui/theme.h"
 #include "tui/typing.h"
 
 #include <stdbool.h>
@@ -56,12 +55,6 @@ void choice_end(struct choice_state *state);
 bool choice_take(const struct choice *choice, struct choice_state *state,
 		 enum typing_key key, struct str typed, size_t *chosen);
 
-struct choice_look {
-	size_t columns, rows; /* the rows that the question may have */
-	bool colour, unicode;
-	const struct theme *theme;
-};
-
-/* Compose the rows for LOOK. Rows that say what an answer lets in are left out first. */
+/* Compose at most LOOK.rows rows. Rows that say what an answer lets in are left out first. */
 void choice_compose(const struct choice *choice, struct choice_state *state,
-		    const struct choice_look *look, struct line_frame *frame);
+		    const struct line_look *look, struct line_frame *frame);

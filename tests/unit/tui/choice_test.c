@@ -38,7 +38,7 @@ static size_t take(struct choice_state *state, enum typing_key key, const char *
 static void compose(struct choice_state *state, size_t columns, size_t rows,
 		    struct line_frame *frame)
 {
-	const struct choice_look look = {.columns = columns, .rows = rows};
+	const struct line_look look = {.columns = columns, .rows = rows};
 
 	choice_compose(&question, state, &look, frame);
 	assert_true(text_count_lines(buf_str(&frame->rows)) <= rows);
@@ -154,7 +154,7 @@ static void nothing_of_the_text_reaches_the_terminal_as_it_is(void **context)
 		.options = options,
 		.count = 1,
 	};
-	const struct choice_look look = {.columns = 80, .rows = 10};
+	const struct line_look look = {.columns = 80, .rows = 10};
 	struct choice_state state;
 	struct line_frame frame;
 

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "tui/theme.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -706,6 +707,31 @@ static void rows_are(const struct desk *desk, struct line_look look, const char 
 	line_frame_fini(&frame);
 }
 
+static void the_persons_theme_gives_the_colours(void **state)
+{
+	static const char file[] =
+		"{\"base\": \"plain\", \"bold\": \"bold magenta\", \"dim\": \"blue\"}";
+	struct line_look look = {.columns = 40, .rows = 10, .colour = true};
+	struct err err = {0};
+	struct desk desk = desk_open();
+	struct theme theme;
+
+	(void)state;
+	assert_true(theme_parse(str_of(file), false, &theme, &err));
+	look.theme = &theme;
+	type(&desk, "a");
+	line_set_hint(&desk.line, "told");
+	rows_are(&desk, look, "\x1b[1;35m>\x1b[0m a\n\x1b[34mtold\x1b[0m\n", 0, 3);
+	buf_clear(&desk.line.hint);
+	(void)buf_adds(&desk.line.menu.words, "abc\tletters\n");
+	menu_open(&desk.line.menu);
+	rows_are(&desk, look,
+		 "\x1b[1;35m>\x1b[0m a\n\x1b[1;35m> \x1b[0m\x1b[1;35mabc\x1b[0m               "
+		 "\x1b[34mletters\x1b[0m\n",
+		 0, 3);
+	desk_close(&desk);
+}
+
 static void words_are_shown_and_chosen(void **state)
 {
 	const struct line_look look = {.columns = 40, .rows = 10};
@@ -948,6 +974,7 @@ int main(void)
 		cmocka_unit_test(the_history_is_gone_through_and_left),
 		cmocka_unit_test(a_search_finds_older_ones_and_can_be_left),
 		cmocka_unit_test(leaving_takes_two_of_them),
+		cmocka_unit_test(the_persons_theme_gives_the_colours),
 		cmocka_unit_test(words_are_shown_and_chosen),
 		cmocka_unit_test(blank_lines_are_not_sent),
 		cmocka_unit_test(it_stops_at_its_ceiling),

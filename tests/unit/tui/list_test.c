@@ -1,6 +1,8 @@
 /* list: keys in, rows and a choice out. */
 #include "tui/choose/list.h"
 
+#include "tui/theme.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -22,15 +24,20 @@ static void type(struct list *list, const char *text)
 	assert_int_equal(list_take(list, TYPING_TEXT, str_of(text)), LIST_GOES_ON);
 }
 
-static void shows(const struct list *list, size_t columns, size_t rows, const char *wanted)
+static void shows_as(const struct list *list, const struct line_look *look,
+		     const char *wanted)
 {
-	const struct line_look look = {.columns = columns, .rows = rows};
 	struct line_frame frame;
 
 	line_frame_init(&frame);
-	list_compose(&frame, list, &look);
+	list_compose(&frame, list, look);
 	assert_string_equal(frame.rows.data, wanted);
 	line_frame_fini(&frame);
+}
+
+static void shows(const struct list *list, size_t columns, size_t rows, const char *wanted)
+{
+	shows_as(list, &(struct line_look){.columns = columns, .rows = rows}, wanted);
 }
 
 static void typed_words_filter(void **state)
@@ -109,6 +116,25 @@ static void long_rows_are_cut(void **state)
 	list_fini(&list);
 }
 
+static void the_persons_theme_gives_the_colours(void **state)
+{
+	static const char file[] =
+		"{\"base\": \"plain\", \"bold\": \"bold magenta\", \"dim\": \"blue\"}";
+	struct err err = {0};
+	struct theme theme;
+	struct list list;
+
+	(void)state;
+	assert_true(theme_parse(str_of(file), false, &theme, &err));
+	list_init(&list, "N");
+	list_add(&list, STR("a"), STR("b"));
+	shows_as(&list,
+		 &(struct line_look){.columns = 80, .rows = 24, .colour = true, .theme = &theme},
+		 "\x1b[1;35mN: \x1b[0m\n\x1b[1;35m> \x1b[0m\x1b[1;35ma\x1b[0m  "
+		 "\x1b[34mb\x1b[0m\n");
+	list_fini(&list);
+}
+
 static void without_a_cursor_the_items_have_numbers(void **state)
 {
 	struct list list;
@@ -131,6 +157,7 @@ int main(void)
 		cmocka_unit_test(arrows_go_round),
 		cmocka_unit_test(ten_rows_at_most_and_the_chosen_is_among_them),
 		cmocka_unit_test(long_rows_are_cut),
+		cmocka_unit_test(the_persons_theme_gives_the_colours),
 		cmocka_unit_test(without_a_cursor_the_items_have_numbers),
 	};
 
