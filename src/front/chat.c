@@ -287,6 +287,7 @@ static bool undo_as(struct chat *chat, const char *name, uint32_t number,
 	if (made)
 		session_undo(session, number, result);
 	session_close(session);
+	session_note_undone(talk_session(chat->talk));
 	setup_fini(&setup);
 	return made;
 }

@@ -310,10 +310,13 @@ static void plan_fill(const struct keeper *keeper, struct undo_plan *plan)
 
 	undo_plan_init(plan);
 	for (size_t i = 0; i < keeper->steps.count; i++) {
-		plan->own = !keeper->steps.items[i].foreign;
+		const struct keeper_step *step = &keeper->steps.items[i];
+
+		if (step->undone)
+			continue;
+		plan->own = !step->foreign;
 		foreign = foreign || !plan->own;
-		(void)undo_plan_add(plan, keeper->store, keeper->steps.items[i].number,
-				    NULL);
+		(void)undo_plan_add(plan, keeper->store, step->number, NULL);
 	}
 	undo_plan_settle(plan);
 	for (size_t i = 0; foreign && i < plan->count; i++) {
@@ -377,10 +380,9 @@ static void patch_begin(struct keeper *keeper)
 	}
 }
 
-enum { NAMES_MAX = 16 }; /* so many granted folders are named */
-
 static struct value *names_of(const struct value *object)
 {
+	enum { NAMES_MAX = 16 }; /* so many granted folders are named */
 	struct value *names = object != NULL ? value_new_array() : NULL;
 
 	for (void *at = value_first(object); at != NULL && value_count(names) < NAMES_MAX;
@@ -465,22 +467,6 @@ char **keeper_changed(struct keeper *keeper)
 
 /* Reports commands whose changes no look has seen. */
 
-static void keeper_tell_unseen(struct keeper *keeper, const char *why);
-
-/*
- * Commands run without checkpoints from here on. The result of each command says so; a
- * notice says it for a command that was already answered.
- */
-static void keeper_give_up(struct keeper *keeper, const char *why)
-{
-	if (!is_broken(keeper)) {
-		(void)buf_addstr(&keeper->words.why, str_trim(str_of(why)));
-		keeper->words.tells_why = true;
-		keeper->reach = KEEPS_TOOLS;
-	}
-	keeper_tell_unseen(keeper, why);
-}
-
 /*
  * The command that is owed a look gets none: report that as a notice when no call waits
  * for the look.
@@ -502,6 +488,20 @@ static void keeper_tell_unseen(struct keeper *keeper, const char *why)
 	(void)buf_addstr(&text, str_trim(str_of(why)));
 	(void)session_emit(keeper->session, EVENT_NOTICE, NULL, buf_str(&text), NULL, &err);
 	buf_fini(&text);
+}
+
+/*
+ * Commands run without checkpoints from here on. The result of each command says so; a
+ * notice says it for a command that was already answered.
+ */
+static void keeper_give_up(struct keeper *keeper, const char *why)
+{
+	if (!is_broken(keeper)) {
+		(void)buf_addstr(&keeper->words.why, str_trim(str_of(why)));
+		keeper->words.tells_why = true;
+		keeper->reach = KEEPS_TOOLS;
+	}
+	keeper_tell_unseen(keeper, why);
 }
 
 static void trouble_tell(struct keeper *keeper, struct tool_result *result)
@@ -597,7 +597,17 @@ const char *keeper_run(const struct keeper *keeper)
 	return keeper->run;
 }
 
-static void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign);
+/* Count the log NUMBER, which holds changes, as a step; FOREIGN as in keeper_step. */
+static void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign)
+{
+	if (keeper->steps.count == keeper->steps.room) {
+		keeper->steps.room = keeper->steps.room > 0 ? 2 * keeper->steps.room : 16;
+		keeper->steps.items = memory_grow(keeper->steps.items, keeper->steps.room,
+						  sizeof(*keeper->steps.items));
+	}
+	keeper->steps.items[keeper->steps.count++] =
+		(struct keeper_step){.number = number, .foreign = foreign};
+}
 
 void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 {
@@ -612,7 +622,9 @@ void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 	for (size_t i = 0; i < steps.count; i++) {
 		const struct undo_step *step = &steps.steps[i];
 
-		if (strcmp(step->run, run) == 0 && step->whole && !step->undone)
+		/* An undo is known by the steps that it has undone. */
+		if (strcmp(step->run, run) == 0 && step->whole && !step->undone &&
+		    step->work != UNDO_BY_UNDO)
 			keeper_add_step(keeper, step->number,
 					!undo_store_is_ours(store, step->number));
 	}
@@ -620,6 +632,16 @@ void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 	keeper->steps.looked = keeper->steps.count;
 	if (handed)
 		keeper->steps.handed = keeper->steps.count;
+}
+
+void keeper_note_undone(struct keeper *keeper, const struct undo_steps *steps)
+{
+	for (size_t i = 0; i < keeper->steps.count; i++) {
+		struct keeper_step *own = &keeper->steps.items[i];
+		const struct undo_step *step = undo_aim_step(steps, own->number);
+
+		own->undone = step != NULL && step->undone;
+	}
 }
 
 bool keeper_has_news(const struct keeper *keeper)
@@ -656,21 +678,6 @@ struct undo_store *keeper_store(struct keeper *keeper)
 		undo_store_set_rights(keeper->store, rights);
 	}
 	return keeper->store;
-}
-
-/*
- * Count the log NUMBER, which holds changes, as a step of this session; FOREIGN as in
- * keeper_step.
- */
-static void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign)
-{
-	if (keeper->steps.count == keeper->steps.room) {
-		keeper->steps.room = keeper->steps.room > 0 ? 2 * keeper->steps.room : 16;
-		keeper->steps.items = memory_grow(keeper->steps.items, keeper->steps.room,
-						  sizeof(*keeper->steps.items));
-	}
-	keeper->steps.items[keeper->steps.count++] =
-		(struct keeper_step){.number = number, .foreign = foreign};
 }
 
 /* The log NUMBER is new. */

@@ -98,6 +98,8 @@ const char *keeper_run(const struct keeper *keeper);
 void keeper_adopt(struct keeper *keeper, const char *run, bool handed);
 void keeper_checkpoint(struct keeper *keeper, bool begins_turn);
 bool keeper_has_news(const struct keeper *keeper);
+/* Of STEPS, those of this session that are undone are in effect no more. */
+void keeper_note_undone(struct keeper *keeper, const struct undo_steps *steps);
 /* The paths of session_changed, NULL-ended; the caller frees each of them and the list. */
 char **keeper_changed(struct keeper *keeper);
 /* Fill WRITES, except whether a job writes (session_writes). */
@@ -213,6 +215,7 @@ struct keeper_steps {
 		uint32_t number;
 		/* written under other rights, by a session that was adopted */
 		bool foreign;
+		bool undone; /* it is in effect no more */
 	} * items;
 	size_t count, room;
 	size_t looked; /* how many there were at the last look */

@@ -484,7 +484,13 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
 void session_rewind(struct session *session, int64_t since_ms, struct tool_result *result);
 
 /*
- * The paths that this session has changed, as far as it knows them. A path below the
+ * Steps of this session may have been undone by another one. Those that this session has undone,
+ * it knows.
+ */
+void session_note_undone(struct session *session);
+
+/*
+ * The paths that this session has changed and not put back, as far as it knows them. A path below the
  * workspace is relative to it. NULL-ended; borrowed.
  */
 const char *const *session_changed(struct session *session);

@@ -633,6 +633,17 @@ static bool hold(struct session *session, int *held, struct tool_result *result)
 	return false;
 }
 
+void session_note_undone(struct session *session)
+{
+	struct undo_steps steps;
+
+	if (!keeper_keeps(session->keeper) ||
+	    !undo_store_steps(keeper_store(session->keeper), &steps, NULL))
+		return;
+	keeper_note_undone(session->keeper, &steps);
+	undo_steps_fini(&steps);
+}
+
 void session_undo_aim(struct session *session, const struct undo_aim *aim,
 		      struct tool_result *result)
 {
@@ -640,6 +651,7 @@ void session_undo_aim(struct session *session, const struct undo_aim *aim,
 
 	if (hold(session, &held, result))
 		undo_held(session, aim, false, result);
+	session_note_undone(session);
 	result->strength = session_strength(session);
 }
 
@@ -858,6 +870,7 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
 		undo_plan_fini(&undo.plan);
 		undo_steps_fini(&undo.steps);
 	}
+	session_note_undone(session);
 	result->strength = session_strength(session);
 }
 
@@ -929,5 +942,6 @@ void session_rewind(struct session *session, int64_t since_ms, struct tool_resul
 
 	if (hold(session, &held, result))
 		rewind_held(session, since_ms, result);
+	session_note_undone(session);
 	result->strength = session_strength(session);
 }

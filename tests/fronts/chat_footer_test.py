@@ -51,6 +51,46 @@ def the_last_row_tells_where_the_conversation_stands():
         assert "1 changed" not in tty.latest("1 changed file"), tty.screen.text()
 
 
+WRITES_TWO = {"name": "two", "turns": [
+    {"calls": [{"tool": "write_file", "arguments": {"path": name, "content": "one\n"}}
+               for name in ("one.txt", "two.txt")]},
+    {"text": "Written.", "repeat": True}]}
+
+
+@tap.case
+def what_is_undone_or_taken_back_counts_no_more():
+    with Chat(WRITES_TWO, config={"footer": ["agent", "changes"]}) as tty:
+        tty.type(b"write\r")
+        footer(tty, "  default · 2 changed")
+        tty.prompt()
+        tty.type(b"/undo\r")
+        tty.shows("removed   two.txt")
+        footer(tty, "  default · 1 changed")
+        # An undo is taken back as well.
+        tty.type(b"/undo 4\r")
+        tty.shows("restored  two.txt")
+        footer(tty, "  default · 2 changed")
+        tty.leave()
+        tty.argv += ("--resume", "last")
+        tty.run_again()
+        footer(tty, "  default · 2 changed")
+        tty.prompt()
+        tty.type(b"/rewind\r")
+        tty.shows("Go back to before")
+        tty.type(b"\r")
+        tty.shows("What goes back")
+        tty.type(b"\r")
+        tty.shows("The conversation goes on from before that prompt")
+        footer(tty, "  default")
+        tty.type(b"\x15")
+        tty.command("/diff", "Nothing has been changed.")
+        tty.leave()
+        # Nor does it in another process.
+        tty.run_again()
+        footer(tty, "  default")
+        tty.leave()
+
+
 @tap.case
 def the_configuration_names_and_orders_the_parts():
     with Chat(WRITES, config={"footer": ["level", "agent", "changes"]}) as tty:
