@@ -214,7 +214,8 @@ void list_compose(struct line_frame *frame, const struct list *list,
 
 	line_look_paint(look, &paint);
 	paint_format(&paint, PAINT_BOLD, "%s: ", list->title);
-	paint_cut(&paint, PAINT_BOLD, buf_str(&list->filter), width);
+	if (list->filter.size > 0)
+		paint_cut(&paint, PAINT_BOLD, buf_str(&list->filter), width);
 	frame->row = 0;
 	frame->column = paint_width_of_row(buf_str(&paint.out), NULL);
 	if (frame->column >= width) {
