@@ -331,6 +331,7 @@ enum {
 struct command {
 	const char *name, *argument, *summary;
 	void (*run)(struct chat *chat, const char *argument); /* "" when there is none */
+	const char *key; /* the action of keys that does the same; or NULL */
 };
 
 static void run_help(struct chat *chat, const char *argument);
@@ -1110,20 +1111,32 @@ static const struct command commands[] = {
 	{"memory", "", "the notes of agents on this workspace, in $VISUAL or $EDITOR",
 	 run_memory},
 	{"trust", "", "what the workspace brings along, and what of it counts", run_trust},
-	{"view", "",
-	 "the whole conversation, everything in full, in $PAGER; so does Ctrl+O", run_view},
+	{"view", "", "the whole conversation, everything in full, in $PAGER", run_view,
+	 .key = "viewer"},
 	{"view-last", "", "the last call in full, in $PAGER", run_view_last},
 	{"style", "[NAME]",
 	 "the styles of yours; or have the agent answer in another one", run_style},
 	{"theme", "[NAME]", "the colours; or take others", run_theme},
 	{"keys", "", "which key does what", run_keys},
-	{"quit", "", "the end; so does Ctrl+D", run_quit},
+	{"quit", "", "the end", run_quit, .key = "quit"},
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
+/* Say which key does the same as COMMAND. */
+static void add_key(const struct keys *keys, const struct command *command, struct buf *out)
+{
+	char sentence[64];
+
+	if (command->key == NULL)
+		return;
+	(void)snprintf(sentence, sizeof(sentence), "; so does {%s|no key}", command->key);
+	keys_say(keys, sentence, out);
+}
+
 static void run_help(struct chat *chat, const char *argument)
 {
+	const struct keys *keys = console_keys(chat->console);
 	struct buf *out = &chat->paint.out;
 
 	(void)argument;
@@ -1132,16 +1145,18 @@ static void run_help(struct chat *chat, const char *argument)
 
 		(void)snprintf(form, sizeof(form), "/%s %s", commands[i].name,
 			       commands[i].argument);
-		(void)buf_addf(out, "  %-*s%s\n", COMMAND_COLUMN, form, commands[i].summary);
+		(void)buf_addf(out, "  %-*s%s", COMMAND_COLUMN, form, commands[i].summary);
+		add_key(keys, &commands[i], out);
+		(void)buf_addc(out, '\n');
 	}
-	(void)buf_adds(
-		out,
-		"\nA backslash at the end of a line, or Alt+Enter, begins another one. "
-		"@ names a file or folder that goes with the prompt, @file:10-40 some lines of it. ! runs a "
-		"command in the cell, and the model is told of it; of !! it is not. "
-		"Tab completes, Ctrl+R searches what was typed before. While the "
-		"agent works, Ctrl+C or Escape stops it, Ctrl+C again quits. /keys lists all "
-		"keys.\n");
+	keys_say(keys,
+		 "\nA backslash at the end of a line, or {new-line}, begins another one. "
+		 "@ names a file or folder that goes with the prompt, @file:10-40 some lines of it. ! runs a "
+		 "command in the cell, and the model is told of it; of !! it is not. "
+		 "{complete} completes, {search} searches what was typed before. While the "
+		 "agent works, {interrupt} or {escape} stops it, {interrupt} again quits. /keys lists all "
+		 "keys.\n",
+		 out);
 }
 
 /* The name in "/name …", and where its argument begins. */

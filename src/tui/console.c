@@ -484,7 +484,8 @@ static void take_back(struct console *console, size_t first)
 		sum += insets_whole_size(&waiting->insets, buf_str(&waiting->text)) + 1;
 	}
 	if (sum > LINE_BYTES_MAX) {
-		line_set_hint(line, "too long for one line: Alt+Up takes the last one back");
+		line_say_hint(line,
+			      "too long for one line: {take-back} takes the last one back");
 		return;
 	}
 	const bool had = line->text.size > 0;
@@ -515,10 +516,13 @@ static bool send_line(struct console *console, bool steers)
 		return true;
 	}
 	if (console->waiting_count == CONSOLE_WAITING_MAX) {
-		buf_clear(&line->hint);
-		(void)buf_addf(&line->hint,
-			       "%d texts wait already: Alt+Up takes the last one back",
-			       CONSOLE_WAITING_MAX);
+		struct buf hint;
+
+		buf_init(&hint, PROMPT_MAX);
+		(void)buf_addf(&hint, "%d texts wait already", CONSOLE_WAITING_MAX);
+		keys_say(line->keys, ": {take-back} takes the last one back", &hint);
+		line_set_hint(line, hint.data);
+		buf_fini(&hint);
 		return false;
 	}
 	auto_value struct value *pictures = line_pictures(line);
@@ -1247,6 +1251,7 @@ static struct line_look look_of(const struct console *console)
 		.colour = console->look.colour,
 		.unicode = console->look.unicode,
 		.theme = console->look.theme,
+		.keys = &console->typing.keys,
 	};
 }
 

@@ -17,7 +17,7 @@ static const struct action {
 	 "send the text; while the agent works, it joins the conversation"},
 	{TYPING_QUEUE, "queue", "",
 	 "send it for the next turn; so does complete where nothing fits"},
-	{TYPING_NEW_LINE, "new-line", "shift+enter ctrl+j alt+enter ctrl+enter alt+ctrl+j",
+	{TYPING_NEW_LINE, "new-line", "alt+enter shift+enter ctrl+j ctrl+enter alt+ctrl+j",
 	 "begin another line; so does a backslash before Enter"},
 	{TYPING_TAB, "complete", "tab ctrl+i", "complete a word, or open a paste as text"},
 	{TYPING_UNDO, "undo", "ctrl+_ ctrl+/ ctrl+shift+-", "take back the last change"},
@@ -194,6 +194,22 @@ void keys_print_chord(struct keys_chord chord, struct buf *out)
 		text_add_code(chord.code, out);
 }
 
+/* The name of CHORD in a sentence: "Ctrl+O". */
+static void say_chord(struct keys_chord chord, struct buf *out)
+{
+	const size_t from = out->size;
+	bool begins = true;
+
+	keys_print_chord(chord, out);
+	for (size_t i = from; i < out->size; i++) {
+		char *c = &out->data[i];
+
+		if (begins && *c >= 'a' && *c <= 'z')
+			*c = (char)(*c - ('a' - 'A'));
+		begins = *c == '+';
+	}
+}
+
 /* The table. */
 
 static void add(struct keys *keys, struct keys_chord chord, enum typing_key key, bool own)
@@ -259,7 +275,61 @@ struct keys_chord keys_chord_of_byte(unsigned char byte, bool alt)
 	return (struct keys_chord){byte + (byte <= 26 ? 'a' - 1U : '@'), with | KEYS_CTRL};
 }
 
+/* The first chord of the action NAME in KEYS; its code is 0 when there is none. */
+static struct keys_chord chord_of_action(const struct keys *keys, struct str name)
+{
+	for (size_t i = 0; i < ACTIONS; i++) {
+		for (size_t at = 0; at < keys->count && str_is(name, actions[i].name);
+		     at++) {
+			if (keys->bound[at].key == actions[i].key)
+				return keys->bound[at].chord;
+		}
+	}
+	return (struct keys_chord){0};
+}
+
+void keys_say(const struct keys *keys, const char *sentence, struct buf *out)
+{
+	struct str rest = str_of(sentence);
+	struct keys defaults;
+
+	if (keys == NULL) {
+		keys_init(&defaults);
+		keys = &defaults;
+	}
+	while (rest.size > 0) {
+		const size_t open = str_find(rest, STR("{"), 0);
+		const size_t end = str_find(rest, STR("}"), 0);
+
+		(void)buf_addstr(out, str_part(rest, 0, open));
+		if (open == SIZE_MAX || end == SIZE_MAX)
+			return;
+		const struct str named = str_part(rest, open + 1, end - open - 1);
+		const size_t bar = str_find(named, STR("|"), 0);
+		const struct keys_chord chord =
+			chord_of_action(keys, str_part(named, 0, bar));
+
+		if (chord.code != 0)
+			say_chord(chord, out);
+		else
+			(void)buf_addstr(out, bar != SIZE_MAX
+						      ? str_part(named, bar + 1, named.size)
+						      : named);
+		rest = str_part(rest, end + 1, rest.size);
+	}
+}
+
 /* The person's file. */
+
+/* Without a key for these nobody gets on, or out. */
+static const struct {
+	enum typing_key key, other; /* OTHER does the same; or TYPING_NONE */
+	const char *effect, *usual;
+} needed[] = {
+	{TYPING_ENTER, TYPING_QUEUE, "sends a text", "enter"},
+	{TYPING_INTERRUPT, TYPING_NONE, "stops the agent", "ctrl+c"},
+	{TYPING_EOF, TYPING_NONE, "quits", "ctrl+d"},
+};
 
 static const struct action *action_named(const char *name, struct err *err)
 {
@@ -280,6 +350,20 @@ static const struct action *action_named(const char *name, struct err *err)
 		(void)err_set(err, EINVAL,
 			      "there is no action \"%.40s\"; /keys lists them", name);
 	return NULL;
+}
+
+/* Does any key of KEYS stand for KEY? Many terminals send the same for Ctrl+M and for Enter. */
+static bool has_key(const struct keys *keys, enum typing_key key)
+{
+	static const struct keys_chord twin = {'m', KEYS_CTRL}, enter = {KEYS_ENTER, 0};
+
+	for (size_t at = 0; at < keys->count; at++) {
+		if (keys->bound[at].key == key && (!is_same(keys->bound[at].chord, twin) ||
+						   keys_find(keys, enter) == TYPING_NONE ||
+						   keys_find(keys, enter) == key))
+			return true;
+	}
+	return false;
 }
 
 static const char *name_of(enum typing_key key)
@@ -355,6 +439,13 @@ bool keys_parse(struct keys *keys, struct str text, struct err *err)
 
 		if (action == NULL || !bind_all(&changed, action, value_at(at), err))
 			return false;
+	}
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		if (!has_key(&changed, needed[i].key) && !has_key(&changed, needed[i].other))
+			return err_set(err, EINVAL,
+				       "no key %s any more; give %s one, such as \"%s\"",
+				       needed[i].effect, name_of(needed[i].key),
+				       needed[i].usual);
 	}
 	*keys = changed;
 	return true;

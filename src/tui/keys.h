@@ -6,7 +6,8 @@
  *	{"viewer": "ctrl+y", "new-line": ["shift+enter", "alt+enter"], "swap": []}
  *
  * An action that the file names has these chords and no others, and a chord that the file
- * names belongs to no other action. A character without Ctrl or Alt is always text.
+ * names belongs to no other action. A character without Ctrl or Alt is always text. A file that
+ * leaves no key to send a text, to stop the agent or to quit is a mistake.
  *
  * A new action is a row of the enumeration, a row of the table in keys.c, and its effect in
  * line.c or console.c.
@@ -132,5 +133,11 @@ enum typing_key keys_find(const struct keys *keys, struct keys_chord chord);
 
 /* Append the name of CHORD ("ctrl+shift+up"). */
 void keys_print_chord(struct keys_chord chord, struct buf *out);
+/*
+ * Append SENTENCE, of ours, to OUT, with the first key of an action in place of its name in braces:
+ * "{viewer} shows all" is "Ctrl+O shows all". An action without a key is what stands behind a bar
+ * ("{viewer|/view}"), or else its name. KEYS NULL: the defaults.
+ */
+void keys_say(const struct keys *keys, const char *sentence, struct buf *out);
 /* Append a row for each action: its name, its chords, its effect. */
 void keys_print(const struct keys *keys, struct buf *out);

@@ -1008,6 +1008,12 @@ void line_set_hint(struct line *line, const char *sentence)
 	(void)buf_adds(&line->hint, sentence);
 }
 
+void line_say_hint(struct line *line, const char *sentence)
+{
+	buf_clear(&line->hint);
+	keys_say(line->keys, sentence, &line->hint);
+}
+
 /* Show TEXT, with the cursor at its end, in place of the text, which is put back later. */
 static void show_text(struct line *line, struct str text)
 {
@@ -1311,7 +1317,7 @@ static enum line_result interrupt(struct line *line, bool quitting)
 		return LINE_QUIT;
 	if (line->text.size == 0) {
 		line->quitting = true;
-		(void)buf_adds(&line->hint, "Ctrl+C again, or Ctrl+D, to quit");
+		line_say_hint(line, "{interrupt} again, or {quit}, to quit");
 	}
 	line_history_leave(line);
 	line_set(line, STR(""));
@@ -1333,9 +1339,9 @@ static void put_away(struct line *line)
 	if (size <= LINE_HISTORY_ENTRY_MAX && pictures == NULL &&
 	    !str_starts(buf_str(&whole), STR(" "))) {
 		line_history_add(line->history, buf_str(&whole));
-		line_set_hint(line, "put away: an arrow up brings it back");
+		line_say_hint(line, "put away: {up} brings it back");
 	} else {
-		line_set_hint(line, "put away, not into the history: Ctrl+_ brings it back");
+		line_say_hint(line, "put away, not into the history: {undo} brings it back");
 	}
 	buf_fini(&whole);
 	line_history_leave(line);
@@ -1355,9 +1361,10 @@ static enum line_result escape(struct line *line, bool had_hint)
 		put_away(line);
 	} else if (!had_hint) {
 		line->last = TYPING_ESCAPE;
-		line_set_hint(line, line->text.size > 0
-					    ? "Escape again puts the text away"
-					    : "Escape again goes back to an earlier prompt");
+		line_say_hint(line,
+			      line->text.size > 0
+				      ? "{escape} again puts the text away"
+				      : "{escape} again goes back to an earlier prompt");
 	}
 	return LINE_GOES_ON;
 }

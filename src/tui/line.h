@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct keys;
 struct line_history;
 struct paint;
 struct theme;
@@ -121,6 +122,7 @@ struct line {
 	struct buf pasted;         /* what has come of a paste */
 	struct insets insets;
 	struct changes changes;
+	const struct keys *keys; /* borrowed, for hints; NULL, as after line_init: the defaults */
 	enum typing_key last; /* the key before; TYPING_NONE: its effect does not matter now */
 };
 
@@ -164,6 +166,8 @@ void line_insert_with(struct line *line, const struct insets *insets, struct str
 void line_replace(struct line *line, struct str typed);
 /* Show SENTENCE below the text until the next key. */
 void line_set_hint(struct line *line, const char *sentence);
+/* The same for a sentence of ours with keys in it (keys_say). */
+void line_say_hint(struct line *line, const char *sentence);
 
 /* The words may be others now: show them where the cursor stands at a word. */
 void line_offer(struct line *line);
@@ -184,6 +188,7 @@ struct line_look {
 	size_t columns, rows; /* of the terminal, or those that there is room for */
 	bool colour, unicode;
 	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
+	const struct keys *keys;   /* borrowed, for hints; NULL: the defaults */
 };
 
 /* Begin PAINT, which the caller ends by paint_fini, with what LOOK says of colours and characters. */

@@ -26,9 +26,10 @@ struct paint {
 	const struct theme *theme; /* borrowed; NULL: `dark` in sixteen colours */
 	bool reader; /* for one who listens: no bars, no rules, words in place of marks */
 	bool wraps;  /* break lines between words, except those for copying */
-	bool talks;  /* the person has the keys and commands of a conversation */
-	bool full;   /* leave nothing out of prompts, commands, results and changes */
-	bool links;  /* the terminal makes links of PAINT_LINK_BEGIN */
+	/* of a conversation, whose commands the person has as well; borrowed; or NULL */
+	const struct keys *keys;
+	bool full;  /* leave nothing out of prompts, commands, results and changes */
+	bool links; /* the terminal makes links of PAINT_LINK_BEGIN */
 	size_t columns;
 	size_t indent; /* columns before each line; `columns` does not count them */
 };

@@ -556,7 +556,7 @@ static void paint_turn_end(struct paint *paint, const struct value *data)
 	text_add_count(&line, value_count(files) - paint_count_caches(files),
 		       "changed file");
 	if (paint->wraps)
-		turn_counts(&line, files, dot, paint->talks);
+		turn_counts(&line, files, dot, paint->keys != NULL);
 	if (value_count(delegated) > 0) {
 		buf_adds(&line, ", ");
 		text_add_count(&line,
@@ -1645,7 +1645,7 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	screen->paint.unicode = screen->options.unicode;
 	screen->paint.wraps = screen->options.terminal;
 	screen->paint.links = screen->options.links;
-	screen->paint.talks = screen->options.talks;
+	screen->paint.keys = screen->options.keys;
 	screen->paint.full = screen->options.full;
 	if (screen->options.terminal)
 		screen->markdown = markdown_new();

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 struct live;
+struct keys;
 struct screen;
 
 /* The abilities of the descriptor. */
@@ -33,9 +34,10 @@ struct screen_options {
 	 */
 	bool reader;
 	bool colour;
-	bool unicode;  /* false: boxes and marks are ASCII */
-	bool links;    /* it is known to make links of texts with an address (OSC 8) */
-	bool talks;    /* the person has the keys and commands of a conversation */
+	bool unicode; /* false: boxes and marks are ASCII */
+	bool links;   /* it is known to make links of texts with an address (OSC 8) */
+	/* of a conversation, whose commands the person has as well; borrowed; or NULL */
+	const struct keys *keys;
 	bool full;     /* show everything whole: prompts, commands, results, changes */
 	bool thinking; /* show the model's thinking, and not only how long it took */
 	enum term_reflow reflow;

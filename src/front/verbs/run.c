@@ -42,7 +42,7 @@
 #include <unistd.h>
 
 /* A longer prompt should be a file in the workspace. */
-enum { PROMPT_MAX = 4 << 20 };
+enum { PROMPT_MAX = 4 << 20, GREETING_MAX = 256 };
 
 /* clang-format off */
 #define EVENT_OPTION_ROWS \
@@ -607,8 +607,13 @@ static void serve(struct chat *chat)
 
 static void greet(const struct chat *chat)
 {
-	(void)live_print(console_live(chat->console),
-			 STR("/help lists what there is; Ctrl+D quits.\n"));
+	struct buf line;
+
+	buf_init(&line, GREETING_MAX);
+	keys_say(console_keys(chat->console),
+		 "/help lists what there is; {quit} quits.\n", &line);
+	(void)live_print(console_live(chat->console), buf_str(&line));
+	buf_fini(&line);
 }
 
 /* Open the conversation. RESUME: the id of the session that goes on, or NULL. */
@@ -631,7 +636,7 @@ static int open_talk(struct chat *chat, const char *resume)
 	struct err err = {0};
 	int code = setup_open(chat->setup, chat->options, &flags);
 
-	look.talks = true;
+	look.keys = console_keys(chat->console);
 	chat->setup->publishes = true;
 	if (code == CODE_DONE)
 		code = layered_take(chat->setup, chat->options, "glovebox chat");
@@ -677,6 +682,7 @@ static int converse(const struct options *options, const char *resume)
 					  .hint = chat_hint,
 					  .context = &chat});
 	chat.line.camera.pictures = pictures_taken;
+	chat.line.keys = console_keys(chat.console);
 	paint_init(&chat.paint);
 	chat.paint.colour = look.colour;
 	chat.paint.unicode = look.unicode;

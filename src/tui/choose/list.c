@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "tui/keys.h"
 #include "tui/paint.h"
 
 #include <stdint.h>
@@ -192,12 +193,18 @@ static void add_item(struct paint *paint, const struct list_item *item, bool cho
 	(void)buf_addc(&paint->out, '\n');
 }
 
-static void add_count(struct paint *paint, const struct list *list, size_t shown)
+static void add_count(struct paint *paint, const struct list *list, size_t shown,
+		      const struct keys *keys)
 {
+	struct buf text;
+
+	buf_init(&text, LIST_ITEM_MAX);
+	keys_say(keys, "  nothing fits; {escape} leaves\n", &text);
 	if (list->fits == 0)
-		paint_text(paint, PAINT_DIM, STR("  nothing fits; Escape leaves\n"));
+		paint_text(paint, PAINT_DIM, buf_str(&text));
 	else if (shown < list->fits)
 		paint_format(paint, PAINT_DIM, "  %zu of %zu\n", list->at + 1, list->fits);
+	buf_fini(&text);
 }
 
 void list_compose(struct line_frame *frame, const struct list *list,
@@ -230,7 +237,7 @@ void list_compose(struct line_frame *frame, const struct list *list,
 	for (size_t i = first; i < list->fits && i < first + most; i++)
 		add_item(&paint, &list->items[list->fitting[i]], i == list->at, width);
 	if (look->rows > 2)
-		add_count(&paint, list, most);
+		add_count(&paint, list, most, look->keys);
 	buf_clear(&frame->rows);
 	(void)buf_addstr(&frame->rows, buf_str(&paint.out));
 	paint_fini(&paint);

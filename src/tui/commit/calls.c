@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "tui/commit/change.h"
+#include "tui/keys.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 
 enum {
+	KEY_MAX = 64,     /* the name of a key */
 	OUTPUT_LINES = 5, /* the last ones of a command */
 	TEXT_LINES = 5, /* the first ones of other results: the model reads all of them */
 	DIFF_HEAD = 30,
@@ -143,11 +145,12 @@ static void add_line(struct paint *paint, const char *tool, const struct value *
 	buf_fini(&subject.out);
 }
 
-/* Where the rest of a result is that is not shown. */
-static const char *rest_of(const struct paint *paint, const struct value *result)
+/* Where the rest of a result is that is not shown; VIEWED in a conversation. */
+static const char *rest_of(const struct paint *paint, const struct value *result,
+			   const char *viewed)
 {
-	if (paint->talks && !paint->full)
-		return "Ctrl+O";
+	if (paint->keys != NULL && !paint->full)
+		return viewed;
 	return value_text(value_member(value_member(result, "details"), "spill"));
 }
 
@@ -221,9 +224,15 @@ static void add_body(struct paint *paint, const struct value *result)
 {
 	const struct value *details = value_member(result, "details");
 	const struct value *left_out = value_member(result, "left_out");
+	struct buf viewed, output;
+
+	if (value_member(details, "patch") != NULL && !paint->full)
+		return; /* The end of the turn tells of it. */
+	buf_init(&viewed, KEY_MAX);
+	keys_say(paint->keys, "{viewer|/view}", &viewed);
 	const struct paint_excerpt diff = {.head = paint->full ? SIZE_MAX / 2 : DIFF_HEAD,
 					   .tail = DIFF_TAIL,
-					   .handle = paint->talks ? "Ctrl+O" : NULL,
+					   .handle = paint->keys != NULL ? viewed.data : NULL,
 					   .is_diff = true};
 	const bool ran = has_run(result);
 	const struct paint_excerpt text = {
@@ -232,13 +241,10 @@ static void add_body(struct paint *paint, const struct value *result)
 				    : TEXT_LINES,
 		.tail = ran ? OUTPUT_LINES : 0,
 		.more = (size_t)value_integer(value_member(left_out, "lines")),
-		.handle = rest_of(paint, result),
+		.handle = rest_of(paint, result, viewed.data),
 		.lead = PAINT_BLANKS,
 	};
-	struct buf output;
 
-	if (value_member(details, "patch") != NULL && !paint->full)
-		return; /* The end of the turn tells of it. */
 	buf_init(&output, PAINT_MAX);
 	add_output(result, &output);
 	if (value_member(details, "todo") != NULL)
@@ -252,6 +258,7 @@ static void add_body(struct paint *paint, const struct value *result)
 	else
 		paint_lines(paint, buf_str(&output), &text);
 	buf_fini(&output);
+	buf_fini(&viewed);
 }
 
 enum reading { READS_NOT, READS_FILES, READS_SEARCH };

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/text/text.h"
+#include "tui/keys.h"
 #include "tui/paint.h"
 
 #include <stdio.h>
@@ -226,7 +227,7 @@ static void add_meanings(const struct choice *choice, size_t rows,
 }
 
 static void add_prompt(const struct choice *choice, const struct choice_state *state,
-		       struct composing *composing)
+		       const struct keys *keys, struct composing *composing)
 {
 	const struct choice_option *begun = state->begun;
 	struct buf text;
@@ -237,10 +238,11 @@ static void add_prompt(const struct choice *choice, const struct choice_state *s
 		text_add_exact(&text, str_of(begun->means != NULL ? begun->means : ""));
 		add_row(composing, PAINT_BOLD, buf_str(&text));
 		buf_clear(&text);
-		(void)buf_addf(&text, "%c again writes it, Escape goes back ",
-			       begun->word[0]);
+		(void)buf_addf(&text, "%c again writes it, ", begun->word[0]);
+		keys_say(keys, "{escape} goes back ", &text);
 	} else if (begun != NULL) {
-		(void)buf_addf(&text, "%s it, and Enter; Escape goes back", begun->word);
+		(void)buf_addf(&text, "%s it, and ", begun->word);
+		keys_say(keys, "{steer}; {escape} goes back", &text);
 	} else {
 		for (size_t i = 0; i < choice->count; i++)
 			(void)buf_addf(&text, state->listens ? "[%c]%s " : " %c%s  ",
@@ -265,6 +267,7 @@ static void add_words(const struct choice_state *state, const struct line_look *
 		.colour = look->colour,
 		.unicode = look->unicode,
 		.theme = look->theme,
+		.keys = look->keys,
 	};
 	struct line_frame words;
 
@@ -310,7 +313,7 @@ void choice_compose(const struct choice *choice, struct choice_state *state,
 	if (choice->tail != NULL && composing.left > 1)
 		add_row(&composing, PAINT_DIM, str_of(choice->tail));
 	add_meanings(choice, meanings, &composing);
-	add_prompt(choice, state, &composing);
+	add_prompt(choice, state, look->keys, &composing);
 	buf_clear(&frame->rows);
 	(void)buf_addstr(&frame->rows, buf_str(&composing.paint.out));
 	frame->row = text_count_lines(buf_str(&frame->rows)) - 1;

@@ -43,6 +43,71 @@ static void a_modifier_that_means_nothing_is_left_out(void **state)
 	assert_int_equal(find(&keys, 0, 0), TYPING_NONE);
 }
 
+static void says(const struct keys *keys, const char *sentence, const char *wanted)
+{
+	struct buf out;
+
+	buf_init(&out, 256);
+	keys_say(keys, sentence, &out);
+	assert_string_equal(out.data, wanted);
+	buf_fini(&out);
+}
+
+static void sentences_name_the_keys_of_the_person(void **state)
+{
+	struct keys keys;
+
+	(void)state;
+	keys_init(&keys);
+	says(NULL, "{viewer}, {take-back} and {editor}", "Ctrl+O, Alt+Up and Ctrl+G");
+	assert_true(keys_parse(&keys,
+			       STR("{\"viewer\": [\"f6\", \"ctrl+o\"], \"editor\": [], "
+				   "\"take-back\": \"alt+shift+page-up\"}"),
+			       NULL));
+	says(&keys, "{viewer}, {take-back} and {editor|/edit}, {editor}, {no",
+	     "F6, Alt+Shift+Page-up and /edit, editor, ");
+	says(&keys, "plain", "plain");
+}
+
+static void a_file_that_leaves_no_way_on_or_out_is_refused(void **state)
+{
+	static const struct {
+		const char *file, *why; /* NULL: it is fine */
+	} rows[] = {
+		{"{\"interrupt\": []}",
+		 "no key stops the agent any more; give interrupt one, such as \"ctrl+c\""},
+		{"{\"undo\": \"ctrl+c\"}",
+		 "no key stops the agent any more; give interrupt one, such as \"ctrl+c\""},
+		{"{\"quit\": []}",
+		 "no key quits any more; give quit one, such as \"ctrl+d\""},
+		{"{\"delete\": [\"delete\", \"ctrl+d\"]}",
+		 "no key quits any more; give quit one, such as \"ctrl+d\""},
+		{"{\"steer\": []}",
+		 "no key sends a text any more; give steer one, such as \"enter\""},
+		/* Enter and Ctrl+M are the same byte to most terminals. */
+		{"{\"new-line\": \"enter\"}",
+		 "no key sends a text any more; give steer one, such as \"enter\""},
+		{"{\"new-line\": \"enter\", \"steer\": \"alt+enter\"}", NULL},
+		{"{\"steer\": [], \"queue\": \"enter\"}", NULL},
+		{"{\"quit\": \"ctrl+c\", \"interrupt\": \"ctrl+d\"}", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct err err = {0};
+		struct keys keys;
+
+		keys_init(&keys);
+		assert_int_equal(keys_parse(&keys, str_of(rows[i].file), &err),
+				 rows[i].why == NULL);
+		assert_string_equal(err.text, rows[i].why != NULL ? rows[i].why : "");
+		if (rows[i].why != NULL) {
+			assert_int_equal(find(&keys, 'c', KEYS_CTRL), TYPING_INTERRUPT);
+			assert_int_equal(find(&keys, KEYS_ENTER, 0), TYPING_ENTER);
+		}
+	}
+}
+
 static void bytes_are_keys(void **state)
 {
 	static const struct {
@@ -162,6 +227,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_defaults_are_without_doubles),
 		cmocka_unit_test(a_modifier_that_means_nothing_is_left_out),
+		cmocka_unit_test(sentences_name_the_keys_of_the_person),
+		cmocka_unit_test(a_file_that_leaves_no_way_on_or_out_is_refused),
 		cmocka_unit_test(bytes_are_keys),
 		cmocka_unit_test(the_file_gives_actions_other_keys),
 		cmocka_unit_test(a_mistake_is_named_and_changes_nothing),

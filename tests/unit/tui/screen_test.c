@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "tui/keys.h"
 #include "tui/paint.h"
 
 #include <fcntl.h>
@@ -435,9 +436,12 @@ static void on_a_terminal_thinking_is_a_line(void **state)
 
 /* On a terminal a call is a line, and what matters. */
 
+static const struct keys keys = {.bound = {{{'y', KEYS_ALT}, TYPING_VIEWER, true}},
+				 .count = 1};
+
 static const struct screen_options on_terminal = {.terminal = true,
 						  .unicode = true,
-						  .talks = true,
+						  .keys = &keys,
 						  .columns = 60};
 
 static void on_a_terminal_a_command_is_a_line_and_its_last_lines(void **state)
@@ -461,7 +465,7 @@ static void on_a_terminal_a_command_is_a_line_and_its_last_lines(void **state)
 	(void)state;
 	shows(on_terminal, cues,
 	      "● bash make test · 0.4 s\n  all\n  3 tests ok\n\n● bash true · 0.0 s\n"
-	      "● bash seq 8 · exit 2 · 0.0 s\n  … 13 more lines (Ctrl+O)\n  4\n  5\n  6\n  7\n  8\n");
+	      "● bash seq 8 · exit 2 · 0.0 s\n  … 13 more lines (Alt+Y)\n  4\n  5\n  6\n  7\n  8\n");
 }
 
 static void on_a_terminal_a_failure_has_its_reason(void **state)
