@@ -1230,10 +1230,12 @@ void chat_command(struct chat *chat, struct str text)
 	const struct command *command = command_of(str_of(name));
 
 	chat->paint.theme = live_theme(console_live(chat->console));
-	(void)buf_adds(out, "> ");
-	paint_one_line(&chat->paint, PAINT_BOLD, text, LISTED_COLUMNS);
-	(void)buf_addc(out, '\n');
-	flush(chat);
+	if (!console_echoed(chat->console)) {
+		(void)buf_adds(out, "> ");
+		paint_one_line(&chat->paint, PAINT_BOLD, text, LISTED_COLUMNS);
+		(void)buf_addc(out, '\n');
+		flush(chat);
+	}
 	if (command == NULL)
 		refuse(chat, name);
 	else if (argument[0] != '\0' && command->argument[0] == '\0')

@@ -99,6 +99,7 @@ struct console {
 	enum mode mode;
 	bool interrupted;  /* Escape has interrupted the present run */
 	bool marks_pastes; /* the terminal marks pastes (bracketed paste is on) */
+	bool echoed;       /* the line that was read last stands behind its mark */
 	bool early; /* what is there to be read was typed before the terminal was raw */
 	struct typing typing;
 	struct term term;
@@ -1217,8 +1218,14 @@ static enum console_answer read_edited(struct console *console, struct line *lin
  */
 static enum console_answer read_plain(struct console *console, struct line *line, int wake_fd)
 {
+	struct pollfd there = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	console->echoed = true;
 	for (;;) {
-		console_write(line->text.size > 0 ? "  " : "> ");
+		if (poll(&there, 1, 0) > 0)
+			console->echoed = false;
+		else
+			console_write(line->text.size > 0 ? "  " : "> ");
 		switch (wait_for_keys(console, wake_fd, -1)) {
 		case WAIT_KEYS:
 			if (take_keys(console, line) == LINE_DONE)
@@ -1232,6 +1239,11 @@ static enum console_answer read_plain(struct console *console, struct line *line
 			break;
 		}
 	}
+}
+
+bool console_echoed(const struct console *console)
+{
+	return console->echoed;
 }
 
 enum console_answer console_read(struct console *console, struct line *line, int wake_fd)

@@ -88,6 +88,12 @@ void console_set_actor(struct console *console, const struct console_actor *acto
  */
 enum console_answer console_read(struct console *console, struct line *line, int wake_fd);
 
+/*
+ * Does the line that console_read has given stand on the terminal behind its mark, because the kernel
+ * has echoed it there? One that was typed before the mark was printed does not.
+ */
+bool console_echoed(const struct console *console);
+
 /* Texts that may wait at the same time. */
 enum { CONSOLE_WAITING_MAX = 20 };
 

@@ -875,8 +875,9 @@ struct screen {
 	bool anything;    /* was written: a blank line precedes the next item */
 	bool tight;       /* the last item is one line: none precedes another such item */
 	struct calls read; /* calls in a row that only read: their line is not printed yet */
-	bool text_shown;           /* text of the coming message is shown already */
-	int gone;                  /* errno of the failed write: nobody reads any more */
+	struct buf typed; /* it stands on the terminal as the person has typed it */
+	bool text_shown;  /* text of the coming message is shown already */
+	int gone;         /* errno of the failed write: nobody reads any more */
 	struct screen_call *calls; /* in the order of beginning */
 	struct value *asked; /* id -> arguments, as the model's last message had them */
 	struct screen_child child; /* the open block of a delegate */
@@ -1259,6 +1260,19 @@ static void screen_turn_ended(struct screen *screen, const struct event *event)
 	screen->waiting_since_ms = 0;
 }
 
+/* Does the prompt of EVENT stand on the terminal already? Then it is an item like any other. */
+static bool is_typed(struct screen *screen, const struct event *event)
+{
+	const struct str typed = str_trim(buf_str(&screen->typed));
+	const bool same = typed.size > 0 && str_equal(typed, str_trim(event->text)) &&
+			  value_member(event->data, "pictures") == NULL;
+
+	buf_clear(&screen->typed);
+	if (same)
+		screen->anything = true;
+	return same;
+}
+
 static void screen_show(struct screen *screen, const struct event *event)
 {
 	switch (event->kind) {
@@ -1269,6 +1283,8 @@ static void screen_show(struct screen *screen, const struct event *event)
 		break;
 	case EVENT_TURN_BEGAN:
 	case EVENT_STEERED:
+		if (is_typed(screen, event))
+			break;
 		screen_begin_item(screen);
 		paint_prompt(&screen->paint, event->text,
 			     value_member(event->data, "pictures"));
@@ -1531,6 +1547,14 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 	return true;
 }
 
+void screen_note_typed(struct screen *screen, struct str text)
+{
+	(void)pthread_mutex_lock(&screen->lock);
+	buf_clear(&screen->typed);
+	(void)buf_addstr(&screen->typed, text);
+	(void)pthread_mutex_unlock(&screen->lock);
+}
+
 void screen_break(struct screen *screen)
 {
 	screen_end_flow(screen);
@@ -1653,6 +1677,7 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	paint_wrap_init(&screen->wrap);
 	calls_init(&screen->read);
 	screen_flow_init(&screen->flow);
+	buf_init(&screen->typed, PAINT_MAX);
 	return screen;
 }
 
@@ -1669,6 +1694,7 @@ void screen_free(struct screen *screen)
 	}
 	(void)pthread_mutex_destroy(&screen->lock);
 	screen_flow_fini(&screen->flow);
+	buf_fini(&screen->typed);
 	paint_wrap_fini(&screen->wrap);
 	markdown_free(screen->markdown);
 	calls_fini(&screen->read);

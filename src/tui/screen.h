@@ -90,6 +90,12 @@ void screen_print_agents(struct screen *screen, struct buf *rows);
 bool screen_find_agent(struct screen *screen, struct str name, struct buf *call);
 
 /*
+ * TEXT stands on the terminal as the person has typed it: a turn that begins with it does not print
+ * it again. "": none does.
+ */
+void screen_note_typed(struct screen *screen, struct str text);
+
+/*
  * Another module is going to write between turns: print a blank line now, and none before
  * the next item.
  */

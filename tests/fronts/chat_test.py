@@ -1616,6 +1616,16 @@ def a_reader_gets_whole_lines_and_numbered_questions():
             text = tty.screen.text()
             assert re.search(r"\nbash\necho heard\n\[ok\] exit 0 · [\d.]+ s\nheard\n\nDone\.\n\ndone · 2 answers", text), text
             assert not re.search("[│┌└─✅\u2800-\u28ff]", text), text
+            # What the kernel has echoed is not printed again; a command is none, and neither is an answer.
+            assert text.count("> go\n") == 1, text
+            tty.type(b"/keys\n")
+            tty.wait_for(b"gives actions other keys")
+            tty.wait_for(b"\n> ")
+            tty.type(b"/mode\n")
+            tty.wait_for(b"\n* auto")
+            tty.wait_for(b"\n> ")
+            text = tty.screen.text()
+            assert text.count("> /mode\n") == 1 and text.count("> /keys\n") == 1, text
             tty.type(b"\x04")
             assert tty.end() == 0
             assert tty.is_as_before()

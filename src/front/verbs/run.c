@@ -27,6 +27,7 @@
 #include "tui/console.h"
 #include "tui/keys.h"
 #include "tui/live.h"
+#include "tui/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -532,7 +533,10 @@ static void take_line(struct chat *chat)
 	buf_init(&sent, LINE_BYTES_MAX);
 	line_add_whole(&chat->line, &sent);
 	line_start(&chat->line);
+	if (console_echoed(chat->console))
+		screen_note_typed(chat->screen, buf_str(&sent));
 	take_text(chat, buf_str(&sent), pictures);
+	screen_note_typed(chat->screen, STR(""));
 	buf_fini(&sent);
 }
 
