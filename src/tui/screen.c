@@ -2,6 +2,7 @@
 
 #include "tui/screen.h"
 
+#include "agent/tools/present_plan.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -1198,6 +1199,15 @@ static void screen_approval(struct screen *screen, const struct event *event)
 		.text = value_str(value_member(request, "message")),
 	};
 
+	/* A plan is the model's own words, and looks as they do. */
+	if (event->kind == EVENT_QUESTION && event->tool != NULL &&
+	    strcmp(event->tool, present_plan_tool.name) == 0) {
+		screen_end_flow(screen);
+		screen_fragment(screen, EVENT_TEXT, notice.text);
+		screen_end_flow(screen);
+		screen->text_shown = false;
+		return;
+	}
 	screen_notice(screen, &notice);
 }
 

@@ -15,7 +15,7 @@ from chat import Chat, EDITS, GLOVEBOX, QUESTION, SUMS, asking, made, told  # no
 
 PLANS = {"name": "plans", "turns": [
     {"calls": [{"tool": "bash", "arguments": {"command": "echo x > new.txt; cat new.txt"}}]},
-    {"calls": [{"tool": "present_plan", "arguments": {"plan": "1. Write new.txt"}}]},
+    {"calls": [{"tool": "present_plan", "arguments": {"plan": "# The plan\n\n1. Write **new**.txt"}}]},
     {"calls": [{"tool": "write_file", "arguments": {"path": "new.txt", "content": "one\n"}}]},
     {"text": "Written."}, {"text": "You said: ${prompt}.", "repeat": True}]}
 
@@ -24,8 +24,10 @@ PLANS = {"name": "plans", "turns": [
 def a_plan_is_shown_and_carried_out():
     with Chat(PLANS, options=["--mode", "plan"]) as tty:
         tty.type(b"plan it\r")
-        tty.shows("1. Write new.txt")
+        # It looks as the words of the model do.
+        tty.shows("\nThe plan\n\n1. Write new.txt\n")
         tty.shows("[p]lan")
+        assert "! " not in tty.screen.text() and "**" not in tty.screen.text(), tty.screen.text()
         assert not os.path.exists(os.path.join(tty.work, "new.txt"))
         tty.type(b"w")
         tty.shows("mode auto")
