@@ -67,6 +67,17 @@ void clock_text_local(int64_t wall_ms, char text[CLOCK_TEXT])
 		text[0] = '\0';
 }
 
+void clock_text_day(int64_t wall_ms, char text[CLOCK_DAY])
+{
+	char whole[CLOCK_TEXT];
+	size_t size = 0;
+
+	clock_text_local(wall_ms, whole);
+	for (; whole[size] != '\0' && whole[size] != ' ' && size < CLOCK_DAY - 1; size++)
+		text[size] = whole[size];
+	text[size] = '\0';
+}
+
 int clock_poll_timeout(int64_t deadline_ms)
 {
 	int64_t now;

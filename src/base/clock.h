@@ -23,6 +23,9 @@ int64_t clock_ns(const struct timespec *time);
  */
 enum { CLOCK_TEXT = 32 /* including the NUL */ };
 void clock_text_local(int64_t wall_ms, char text[CLOCK_TEXT]);
+/* The same, the day only: "2026-03-29". */
+enum { CLOCK_DAY = 16 /* including the NUL */ };
+void clock_text_day(int64_t wall_ms, char text[CLOCK_DAY]);
 
 /* Milliseconds from now until DEADLINE_MS, for poll(2): -1 for never, 0 when past. */
 int clock_poll_timeout(int64_t deadline_ms);

@@ -3,7 +3,6 @@
 #include "extend/notes.h"
 
 #include "base/fd.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -15,19 +14,11 @@
 #include <limits.h>
 #include <string.h>
 
-enum {
-	NOTE_MAX = 1000,  /* of one note: a longer one is a document */
-	FILE_DIGITS = 24, /* of the hash of the workspace's path: the file's name */
-};
+enum { NOTE_MAX = 1000 /* of one note: a longer one is a document */ };
 
 static bool place(const char *workspace, struct buf *path, struct err *err)
 {
-	char hex[HASH_HEX + 1];
-
-	hash_text(str_of(workspace), hex);
-	return database_state_path("memory", path, err) &&
-	       (buf_addf(path, "/%.*s.md", FILE_DIGITS, hex) ||
-		err_set(err, ENAMETOOLONG, "the path of the notes is too long"));
+	return database_workspace_path("memory", workspace, ".md", path, err);
 }
 
 static bool read_file(const char *path, struct buf *out, struct err *err)

@@ -21,8 +21,6 @@
 enum {
 	RECORD_MAX = 16 << 20,
 	KEPT_MAX = 64 << 10, /* of one text: a longer one is kept in part */
-	FILE_DIGITS = 24,    /* of the hash of the workspace's path: the file's name */
-	DAY_SIZE = 10,       /* of the text of a time: 2026-11-29 */
 	CONTEXT = 3,
 };
 
@@ -57,12 +55,7 @@ void trust_fini(struct trust *trust)
 
 static bool record_place(const char *workspace, struct buf *path, struct err *err)
 {
-	char hex[HASH_HEX + 1];
-
-	hash_text(str_of(workspace), hex);
-	return (database_state_path("trust", path, err) &&
-		(buf_addf(path, "/%.*s.json", FILE_DIGITS, hex) ||
-		 err_set(err, ENAMETOOLONG, "the path of the record is too long"))) ||
+	return database_workspace_path("trust", workspace, ".json", path, err) ||
 	       err_while(err, "what was let in");
 }
 
@@ -273,10 +266,9 @@ static char *kept_text(const char *text)
 
 static void let_in(struct trust_entry *entry, const struct brought *item)
 {
-	char day[CLOCK_TEXT];
+	char day[CLOCK_DAY];
 
-	clock_text_local(clock_wall_ms(), day);
-	day[strlen(day) < DAY_SIZE ? 0 : DAY_SIZE] = '\0';
+	clock_text_day(clock_wall_ms(), day);
 	free(entry->since);
 	free(entry->text);
 	entry->since = memory_copy(day);

@@ -18,8 +18,6 @@
 
 static const char file_name[] = "rules.json";
 
-enum { DAY_SIZE = 10 /* of the text of a time: 2026-11-29 */ };
-
 static bool read_file(const char *path, struct rules *rules, struct err *err)
 {
 	struct buf text;
@@ -100,7 +98,7 @@ static bool add_rule(void *context, struct rules *rules, struct err *err)
 bool front_rules_keep(const char *agent, const char *folder, enum rule_kind kind,
 		      const char *rule, struct err *err)
 {
-	char day[CLOCK_TEXT];
+	char day[CLOCK_DAY];
 	struct rule made = {
 		.agent = (char *)(uintptr_t)agent,
 		.folder = (char *)(uintptr_t)folder,
@@ -109,8 +107,7 @@ bool front_rules_keep(const char *agent, const char *folder, enum rule_kind kind
 		.kind = kind,
 	};
 
-	clock_text_local(clock_wall_ms(), day);
-	day[strlen(day) < DAY_SIZE ? 0 : DAY_SIZE] = '\0';
+	clock_text_day(clock_wall_ms(), day);
 	return front_rules_change(add_rule, &made, err);
 }
 

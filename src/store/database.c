@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -493,6 +494,10 @@ bool statement_run(struct statement *statement, int64_t *changed, struct err *er
 
 /* The folder of the user's state, and one sentence for all errors about it. */
 
+enum {
+	WORKSPACE_DIGITS = 24 /* of the hash of a workspace's path, in the name of a file */
+};
+
 bool database_state_path(const char *name, struct buf *path, struct err *err)
 {
 	struct buf below;
@@ -508,6 +513,16 @@ bool database_state_path(const char *name, struct buf *path, struct err *err)
 	if (path->overflowed)
 		return err_set(err, ENAMETOOLONG, "the path of %s is too long", name);
 	return err_set(err, ENOENT, "no place for %s: set HOME or XDG_STATE_HOME", name);
+}
+
+bool database_workspace_path(const char *name, const char *workspace, const char *suffix,
+			     struct buf *path, struct err *err)
+{
+	char hex[HASH_HEX + 1], file[HASH_HEX + PATH_MAX];
+
+	hash_text(str_of(workspace), hex);
+	(void)snprintf(file, sizeof(file), "%s/%.*s%s", name, WORKSPACE_DIGITS, hex, suffix);
+	return database_state_path(file, path, err);
 }
 
 bool database_state_open(const char *path, const char *what, const char *const *schema,

@@ -50,6 +50,9 @@ bool database_end(struct database *database, bool ok, struct err *err);
  * glovebox/NAME. False when there is no home directory.
  */
 bool database_state_path(const char *name, struct buf *path, struct err *err);
+/* The same for the file of WORKSPACE in the folder NAME: NAME/(digits of a hash)SUFFIX. */
+bool database_workspace_path(const char *name, const char *workspace, const char *suffix,
+			     struct buf *path, struct err *err);
 
 /* database_open for a file at PATH whose folders are made first (0700). WHAT: "the journal". */
 bool database_state_open(const char *path, const char *what, const char *const *schema,

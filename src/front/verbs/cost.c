@@ -23,7 +23,6 @@ enum by { BY_MODEL, BY_AGENT, BY_FOLDER, BY_DAY };
 
 enum {
 	NAME_COLUMNS = 32, /* a longer name only moves its own line */
-	DAY_TEXT = 10,     /* of the text of a time: 2026-11-23 */
 };
 
 static const struct option_row cost_options[] = {
@@ -81,7 +80,7 @@ static struct sum *row_of(struct sums *sums, struct str name)
 static bool take(void *context, const struct cost_answer *answer)
 {
 	struct sums *sums = context;
-	char day[CLOCK_TEXT];
+	char day[CLOCK_DAY];
 	struct str name;
 
 	switch (sums->by) {
@@ -95,8 +94,8 @@ static bool take(void *context, const struct cost_answer *answer)
 		name = answer->workspace;
 		break;
 	default:
-		clock_text_local(answer->wall_ms, day);
-		name = str_part(str_of(day), 0, DAY_TEXT);
+		clock_text_day(answer->wall_ms, day);
+		name = str_of(day);
 		break;
 	}
 	add(row_of(sums, name), answer);

@@ -49,13 +49,15 @@ static void deadlines_from_seconds(void **state)
 
 static void times_are_shown_in_the_zone_of_the_machine(void **state)
 {
-	char text[CLOCK_TEXT];
+	char text[CLOCK_TEXT], day[CLOCK_DAY];
 
 	(void)state;
 	assert_int_equal(setenv("TZ", "XYZ-2", 1), 0);
 	tzset();
 	clock_text_local(1000000000999, text);
 	assert_string_equal(text, "2001-09-09 03:46:40");
+	clock_text_day(1000000000999, day);
+	assert_string_equal(day, "2001-09-09");
 	clock_text_local(-1000, text);
 	assert_string_equal(text, "1970-01-01 01:59:59");
 	assert_int_equal(unsetenv("TZ"), 0);
