@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -16,26 +17,23 @@
 /* A resource that is longer should be read by the agent, in parts. */
 enum { RESOURCE_MAX = 1 << 20 };
 
-static const char file_scheme[] = "file://";
-
-/* Append the path that URI names, or URI itself when it names no file. */
-static bool add_place(struct str uri, struct buf *out)
+/* Append the path that URI names, to LINKS (or NULL) as well, or URI itself when it names no file. */
+static bool add_place(struct str uri, struct buf *out, struct value *links)
 {
-	struct str path;
-	struct buf plain;
+	/* An editor may add a line ("#L10:20") to the path. */
+	const struct str file = str_part(uri, 0, str_find(uri, STR("#"), 0));
+	struct buf path;
 	bool fits;
 
-	if (!str_starts(uri, STR(file_scheme)))
-		return buf_addstr(out, uri);
-	path = str_part(uri, sizeof(file_scheme) - 1, SIZE_MAX);
-	buf_init(&plain, PATH_MAX);
-	/* An editor may add a line ("#L10:20") to the path. */
-	if (str_find(path, STR("#"), 0) != SIZE_MAX)
-		path = str_part(path, 0, str_find(path, STR("#"), 0));
-	fits = text_percent_read(path, &plain) && plain.size > 0
-		       ? buf_addstr(out, buf_str(&plain))
-		       : buf_addstr(out, uri);
-	buf_fini(&plain);
+	buf_init(&path, PATH_MAX);
+	if (path_of_uri(file, &path)) {
+		fits = buf_addstr(out, buf_str(&path));
+		if (links != NULL)
+			value_append(links, value_new_str(buf_str(&path)));
+	} else {
+		fits = buf_addstr(out, uri);
+	}
+	buf_fini(&path);
 	return fits;
 }
 
@@ -72,7 +70,7 @@ static bool add_resource(const struct value *resource, struct buf *behind, struc
 	if (text == NULL)
 		return false;
 	return (buf_adds(behind, "\n\n[From the editor: ") &&
-		add_place(value_str(value_member(resource, "uri")), behind) &&
+		add_place(value_str(value_member(resource, "uri")), behind, NULL) &&
 		buf_adds(behind, "]\n") && buf_addstr(behind, value_str(text)) &&
 		buf_end_line(behind) && buf_adds(behind, "[End of what the editor gave]")) ||
 	       err_set(err, E2BIG, "The prompt is longer than %d MiB.",
@@ -113,20 +111,6 @@ static bool add_picture(const struct value *block, struct value *pictures, struc
 	return fine;
 }
 
-/* Append the place that URI names to TEXT, and to LINKS where it is a path. */
-static bool add_link(struct str uri, struct buf *text, struct value *links)
-{
-	const size_t from = text->size;
-	struct str place;
-
-	if (!add_place(uri, text))
-		return false;
-	place = str_part(buf_str(text), from, SIZE_MAX);
-	if (str_starts(uri, STR(file_scheme)) && str_starts(place, STR("/")))
-		value_append(links, value_new_str(place));
-	return true;
-}
-
 static bool add_block(const struct value *block, struct buf *text, struct buf *behind,
 		      struct value *pictures, struct value *links, struct err *err)
 {
@@ -139,9 +123,9 @@ static bool add_block(const struct value *block, struct buf *text, struct buf *b
 		fits = buf_addstr(text, value_str(value_member(block, "text")));
 	} else if (type != NULL && strcmp(type, "resource_link") == 0 &&
 		   value_text(value_member(block, "uri")) != NULL) {
-		fits = add_link(value_str(value_member(block, "uri")), text, links);
+		fits = add_place(value_str(value_member(block, "uri")), text, links);
 	} else if (type != NULL && strcmp(type, "resource") == 0 && resource != NULL) {
-		fits = add_place(value_str(value_member(resource, "uri")), text);
+		fits = add_place(value_str(value_member(resource, "uri")), text, NULL);
 		if (!add_resource(resource, behind, err))
 			return false;
 	} else if (type != NULL && strcmp(type, "image") == 0) {

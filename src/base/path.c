@@ -84,21 +84,26 @@ const char *path_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Before a path that begins with a slash: the machine is left out. */
+static const char file_scheme[] = "file://";
+
 bool path_add_uri(const char *path, struct buf *out)
 {
-	static const char plain[] = "-._~/!$&'()*+,;=:@";
-	bool fits = buf_adds(out, "file://");
+	return buf_adds(out, file_scheme) &&
+	       text_percent_add(str_of(path), "/!$&'()*+,;=:@", out);
+}
 
-	for (; fits && *path != '\0'; path++) {
-		const char c = *path;
+bool path_of_uri(struct str uri, struct buf *path)
+{
+	struct buf text;
+	bool fine;
 
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		    (c >= '0' && c <= '9') || strchr(plain, c) != NULL)
-			fits = buf_addc(out, c);
-		else
-			fits = buf_addf(out, "%%%02X", (unsigned char)c);
-	}
-	return fits;
+	buf_init(&text, PATH_MAX);
+	fine = str_starts(uri, STR(file_scheme)) &&
+	       text_percent_read(str_part(uri, sizeof(file_scheme) - 1, uri.size), &text) &&
+	       text.size > 0 && text.data[0] == '/' && path_normal("/", text.data, path);
+	buf_fini(&text);
+	return fine;
 }
 
 size_t path_depth(const char *path)

@@ -40,6 +40,11 @@ bool path_next_folder(struct str *list, struct str *folder);
 
 /* Append PATH, which is absolute, as a URI of the scheme file. False when OUT is full. */
 bool path_add_uri(const char *path, struct buf *out);
+/*
+ * Append the absolute path of URI, of the scheme file without the name of a machine, in normal form.
+ * False when URI is none, and when PATH is full.
+ */
+bool path_of_uri(struct str uri, struct buf *path);
 
 /* Number of components of a normal path: 0 for "/". */
 size_t path_depth(const char *path);

@@ -272,35 +272,15 @@ static enum body_form form_of(struct str type)
 /* Append TEXT, a name or a value of a form, decoded. False: it has a broken escape. */
 static bool add_decoded(struct str text, struct buf *out)
 {
-	for (size_t i = 0; i < text.size; i++) {
-		char c = text.data[i] == '+' ? ' ' : text.data[i];
+	while (text.size > 0) {
+		const bool is_blank = text.data[0] == '+';
+		char c;
 
-		if (c == '%') {
-			const int high =
-				i + 2 < text.size ? text_hex_digit(text.data[i + 1]) : -1;
-			const int low =
-				i + 2 < text.size ? text_hex_digit(text.data[i + 2]) : -1;
-
-			if (high < 0 || low < 0)
-				return false;
-			c = (char)(high << 4 | low);
-			i += 2;
-		}
-		(void)buf_addc(out, c);
+		if (!text_percent_take(&text, &c))
+			return false;
+		(void)buf_addc(out, is_blank ? ' ' : c);
 	}
 	return text_is_utf8(buf_str(out)) && strlen(out->data) == out->size;
-}
-
-static void add_encoded(const char *text, struct buf *out)
-{
-	for (; *text != '\0'; text++) {
-		const unsigned char c = (unsigned char)*text;
-
-		if (isalnum(c) || strchr("-._~", c) != NULL)
-			(void)buf_addc(out, *text);
-		else
-			(void)buf_addf(out, "%%%02X", c);
-	}
 }
 
 /* Read TEXT, a form, into OBJECT. */
@@ -362,9 +342,9 @@ static void print_body(enum body_form form, const struct value *object, struct b
 	}
 	for (void *at = value_first(object); at != NULL; at = value_next(object, at)) {
 		(void)buf_adds(out, gap);
-		add_encoded(value_key(at), out);
+		(void)text_percent_add(str_of(value_key(at)), "", out);
 		(void)buf_addc(out, '=');
-		add_encoded(value_text(value_at(at)), out);
+		(void)text_percent_add(value_str(value_at(at)), "", out);
 		gap = "&";
 	}
 }

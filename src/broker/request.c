@@ -55,25 +55,6 @@ static const char *const key_queries[] = {
 
 /* Paths. */
 
-/* Decode one byte at the beginning of *TEXT and take it off. False: a broken escape. */
-static bool decode_byte(struct str *text, char *c)
-{
-	int high, low;
-
-	*c = text->data[0];
-	if (*c != '%') {
-		*text = str_part(*text, 1, text->size);
-		return true;
-	}
-	high = text->size > 2 ? text_hex_digit(text->data[1]) : -1;
-	low = text->size > 2 ? text_hex_digit(text->data[2]) : -1;
-	*text = str_part(*text, 3, text->size);
-	if (high < 0 || low < 0)
-		return false;
-	*c = (char)(high << 4 | low);
-	return true;
-}
-
 /* A slash that is a letter of a name, in a decoded path. */
 #define ESCAPED_SLASH "%2F"
 
@@ -124,7 +105,7 @@ static const char *decode_path(struct str path, size_t escaped, struct buf *out)
 	while (path.size > 0) {
 		const bool is_escape = path.data[0] == '%', stays = path.size <= escaped;
 
-		if (!decode_byte(&path, &c))
+		if (!text_percent_take(&path, &c))
 			return "has a % that is no escape";
 		if ((is_escape && c == '/' && !stays) || c == '\\')
 			return "has a \\, or an escaped /";
@@ -463,7 +444,7 @@ static bool is_decoded(struct str text, const char *wanted, bool fold)
 	char c;
 
 	while (text.size > 0 && *wanted != '\0') {
-		if (!decode_byte(&text, &c))
+		if (!text_percent_take(&text, &c))
 			return false;
 		if (fold ? tolower((unsigned char)c) != tolower((unsigned char)*wanted)
 			 : c != *wanted)
@@ -795,19 +776,6 @@ static bool ends_here(struct str name, const struct request *request)
 	       (request->upgrades && http_is_named(name, "Sec-WebSocket-Extensions"));
 }
 
-/* Append SECRET as a value of a query. */
-static void add_escaped(struct str secret, struct buf *out)
-{
-	for (size_t i = 0; i < secret.size; i++) {
-		unsigned char c = (unsigned char)secret.data[i];
-
-		if (isalnum(c) || strchr("-._~", c) != NULL)
-			(void)buf_addc(out, (char)c);
-		else
-			(void)buf_addf(out, "%%%02X", c);
-	}
-}
-
 /* Append the field where the phantom stands, with SECRET. */
 static void print_key(const struct http_field *field, const struct credential_place *place,
 		      struct str secret, struct buf *out)
@@ -846,7 +814,7 @@ static void print_first_line(const struct request *request, struct str secret,
 		size_t before = (size_t)(request->stands.data - path.data);
 
 		(void)buf_addstr(out, str_part(path, 0, before));
-		add_escaped(secret, out);
+		(void)text_percent_add(secret, "", out);
 		path = str_part(path, before + request->stands.size, path.size);
 	}
 	(void)buf_addstr(out, path);

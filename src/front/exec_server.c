@@ -332,21 +332,11 @@ static bool take_flag(struct server *server, const struct value *id,
 static bool take_path(struct server *server, const struct value *id,
 		      const struct value *params, const char *key, struct buf *path)
 {
-	static const char scheme[] = "file://";
-	const struct str uri = value_str(value_member(params, key));
-	struct buf text;
-	bool ok;
-
-	buf_init(&text, PATH_MAX);
-	ok = str_starts(uri, STR(scheme)) &&
-	     text_percent_read(str_part(uri, sizeof(scheme) - 1, SIZE_MAX), &text) &&
-	     text.size > 0 && text.data[0] == '/' && text_is_utf8(buf_str(&text)) &&
-	     path_normal("/", text.data, path);
-	buf_fini(&text);
-	if (!ok)
-		refuse(server, id, MCP_CODE_PARAMS, "%s must be a file:// URI of a path",
-		       key);
-	return ok;
+	if (path_of_uri(value_str(value_member(params, key)), path) &&
+	    text_is_utf8(buf_str(path)))
+		return true;
+	refuse(server, id, MCP_CODE_PARAMS, "%s must be a file:// URI of a path", key);
+	return false;
 }
 
 /* The output of processes. */

@@ -41,23 +41,14 @@ static bool is_printable(struct str text)
 	return true;
 }
 
-/*
- * Put TEXT without its percent-encoding into OUT. Returns the size; 0: it is none. A browser
- * refuses an escape that is none, which text_percent_read lets pass.
- */
+/* Put TEXT without its percent-encoding into OUT. Returns the size; 0: it is none. */
 static size_t decode(struct str text, char out[REDIRECT_MAX])
 {
 	size_t size = 0;
 
-	for (size_t i = 0; i < text.size; i++) {
-		const bool has_two = text.data[i] == '%' && i + 2 < text.size;
-		const int high = has_two ? text_hex_digit(text.data[i + 1]) : -1;
-		const int low = has_two ? text_hex_digit(text.data[i + 2]) : -1;
-
-		if (size == REDIRECT_MAX || (text.data[i] == '%' && (high < 0 || low < 0)))
+	while (text.size > 0) {
+		if (size == REDIRECT_MAX || !text_percent_take(&text, &out[size++]))
 			return 0;
-		out[size++] = text.data[i] == '%' ? (char)(16 * high + low) : text.data[i];
-		i += text.data[i] == '%' ? 2 : 0;
 	}
 	return size;
 }

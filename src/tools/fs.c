@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "base/text/text.h"
 #include "base/value.h"
 #include "files/files.h"
 #include "files/place.h"
@@ -63,17 +62,10 @@ static enum result_status fail(struct tool_result *result, const struct err *err
 /* The path of the URI of CALL, in normal form. */
 static bool find_path(const struct call *call, struct buf *path, struct err *err)
 {
-	static const char scheme[] = "file://";
 	const struct str uri = call_str(call, "uri");
-	struct buf text;
-	bool ok;
 
-	buf_init(&text, PATH_MAX);
-	ok = str_starts(uri, STR(scheme)) &&
-	     text_percent_read(str_part(uri, sizeof(scheme) - 1, SIZE_MAX), &text) &&
-	     text.size > 0 && text.data[0] == '/' && path_normal("/", text.data, path);
-	buf_fini(&text);
-	return ok || err_set(err, EINVAL, "%.200s is no file:// URI of a path", uri.data);
+	return path_of_uri(uri, path) ||
+	       err_set(err, EINVAL, "%.200s is no file:// URI of a path", uri.data);
 }
 
 static struct value *uri_value(const char *path)

@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "mcp/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -100,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(lsp_message_units(text, i, column, true) <= size);
 	}
 	buf_init(&path, PATH_MAX);
-	assert(!lsp_message_path(text, &path) || path.data[0] == '/');
+	assert(!path_of_uri(text, &path) || path.data[0] == '/');
 	buf_fini(&path);
 	/* A message that we write can be read. */
 	buf_init(&framed, 2 * LSP_BODY_MAX);

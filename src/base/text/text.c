@@ -1057,18 +1057,44 @@ size_t text_take_number(struct str *text)
 	return number;
 }
 
+bool text_percent_take(struct str *text, char *byte)
+{
+	const bool is_escape = text->data[0] == '%';
+	const int high = is_escape && text->size > 2 ? text_hex_digit(text->data[1]) : -1;
+	const int low = high >= 0 ? text_hex_digit(text->data[2]) : -1;
+
+	if (is_escape && low < 0)
+		return false;
+	*byte = is_escape ? (char)(high * 16 + low) : text->data[0];
+	*text = str_part(*text, is_escape ? 3 : 1, text->size);
+	return true;
+}
+
 bool text_percent_read(struct str text, struct buf *out)
 {
-	for (size_t i = 0; i < text.size; i++) {
-		int high = text.data[i] == '%' && i + 2 < text.size
-				   ? text_hex_digit(text.data[i + 1])
-				   : -1;
-		int low = high >= 0 ? text_hex_digit(text.data[i + 2]) : -1;
-		char byte = low >= 0 ? (char)(high * 16 + low) : text.data[i];
+	while (text.size > 0) {
+		char byte;
 
+		if (!text_percent_take(&text, &byte)) {
+			byte = '%';
+			text = str_part(text, 1, text.size);
+		}
 		if (byte == '\0' || !buf_addc(out, byte))
 			return false;
-		i += low >= 0 ? 2 : 0;
+	}
+	return true;
+}
+
+bool text_percent_add(struct str text, const char *plain, struct buf *out)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		const unsigned char c = (unsigned char)text.data[i];
+		const bool stays = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+				   (c >= 'a' && c <= 'z') ||
+				   (c != '\0' && (strchr("-._~", c) || strchr(plain, c)));
+
+		if (stays ? !buf_addc(out, (char)c) : !buf_addf(out, "%%%02X", c))
+			return false;
 	}
 	return true;
 }

@@ -146,6 +146,16 @@ bool text_random_hex(char *digits, size_t count);
  * byte, and when OUT is full.
  */
 bool text_percent_read(struct str text, struct buf *out);
+/*
+ * Take one byte from the beginning of *TEXT, which is not empty, or the byte of an escape there. False:
+ * a '%' begins no escape.
+ */
+bool text_percent_take(struct str *text, char *byte);
+/*
+ * Append TEXT with %XX for each byte but letters, digits and "-._~" (RFC 3986, section 2.3)
+ * and those in PLAIN. False when OUT is full.
+ */
+bool text_percent_add(struct str text, const char *plain, struct buf *out);
 /* Take a number of at most seven digits from the beginning of *TEXT; 0: there is none. */
 size_t text_take_number(struct str *text);
 bool text_parse_size(const char *text, uint64_t *bytes, struct err *err);

@@ -801,7 +801,7 @@ static void published(void *owner, const struct value *params)
 	if (!lsp_findings_read(params, &uri, &version, &findings))
 		return;
 	buf_init(&path, PATH_MAX);
-	if (!serving->gone && lsp_message_path(uri, &path))
+	if (!serving->gone && path_of_uri(uri, &path))
 		file = find_file(serving, path.data);
 	buf_fini(&path);
 	if (file && file->state != FILE_NEW && (version < 0 || version == file->version)) {

@@ -125,21 +125,6 @@ bool lsp_message_add(struct str text, struct buf *out)
 	return false;
 }
 
-bool lsp_message_path(struct str uri, struct buf *path)
-{
-	static const char scheme[] = "file://";
-	struct buf text;
-	bool fine;
-
-	buf_init(&text, PATH_MAX);
-	fine = str_starts(uri, STR(scheme)) &&
-	       text_percent_read(str_part(uri, sizeof(scheme) - 1, SIZE_MAX), &text) &&
-	       text.size > 0 && text.data[0] == '/' && strlen(text.data) == text.size &&
-	       path_normal("/", text.data, path);
-	buf_fini(&text);
-	return fine;
-}
-
 const char *lsp_message_language(const char *path)
 {
 	static const struct {
@@ -394,7 +379,7 @@ static bool add_place(const struct value *item, const char *workspace, struct bu
 	bool fine;
 
 	buf_init(&path, PATH_MAX);
-	fine = lsp_message_path(value_str(link ? link : value_member(item, "uri")), &path);
+	fine = path_of_uri(value_str(link ? link : value_member(item, "uri")), &path);
 	if (fine) {
 		text_add_name(out, str_of(path_relative(path.data, workspace)));
 		(void)buf_addf(out, ":%u:%u\n", number_of(value_member(start, "line")) + 1,

@@ -46,8 +46,6 @@ enum lsp_read lsp_reader_take(struct lsp_reader *reader, struct str *bytes, stru
 
 /* Append the message TEXT with its header. */
 bool lsp_message_add(struct str text, struct buf *out);
-/* Append the path of URI. False: it names no file of this machine. */
-bool lsp_message_path(struct str uri, struct buf *path);
 /* The word of the protocol for the language of the file PATH. */
 const char *lsp_message_language(const char *path);
 

@@ -351,9 +351,7 @@ static void read_inside(struct shell *shell)
 	struct buf uri;
 
 	buf_init(&uri, URI_MAX);
-	(void)buf_adds(&uri, "file://");
-	for (const char *at = shell->returns; *at != '\0'; at++)
-		(void)buf_addf(&uri, *at == '/' ? "%c" : "%%%02X", (unsigned char)*at);
+	(void)path_add_uri(shell->returns, &uri);
 	value_set_text(arguments, "what", "content");
 	value_set_str(arguments, "uri", buf_str(&uri));
 	value_set_integer(arguments, "size", SHELLS_FILE);

@@ -444,9 +444,9 @@ static void add_basic(const char *id, const char *secret, struct buf *out)
 	struct buf pair;
 
 	buf_init(&pair, FORM_MAX);
-	oauth_encode(id, &pair);
+	(void)text_percent_add(str_of(id), "", &pair);
 	(void)buf_addc(&pair, ':');
-	oauth_encode(secret, &pair);
+	(void)text_percent_add(str_of(secret), "", &pair);
 	(void)buf_adds(out, "Basic ");
 	(void)buf_base64_add(buf_str(&pair), out);
 	explicit_bzero(pair.data, pair.size);

@@ -148,28 +148,12 @@ bool oauth_server_read(const struct value *document, const char *issuer,
 
 /* Forms and queries. */
 
-static bool is_unreserved(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-	       (c >= 'a' && c <= 'z') || (c != '\0' && strchr("-._~", c));
-}
-
-void oauth_encode(const char *text, struct buf *out)
-{
-	for (const char *at = text; *at; at++) {
-		if (is_unreserved(*at))
-			(void)buf_addc(out, *at);
-		else
-			(void)buf_addf(out, "%%%02X", (unsigned)(unsigned char)*at);
-	}
-}
-
 void oauth_form_add(struct buf *form, const char *name, const char *value)
 {
 	if (!value)
 		return;
 	(void)buf_addf(form, "%s%s=", form->size > 0 ? "&" : "", name);
-	oauth_encode(value, form);
+	(void)text_percent_add(str_of(value), "", form);
 }
 
 void oauth_challenge_add(const char *verifier, struct buf *out)

@@ -65,8 +65,6 @@ struct str oauth_origin(const char *url);
  */
 bool oauth_place(const char *url, const char *name, size_t index, struct buf *place);
 
-/* Append TEXT as a form has it (percent-encoding). */
-void oauth_encode(const char *text, struct buf *out);
 /* Append NAME=VALUE to FORM, behind "&" unless it is the first. A NULL VALUE is left out. */
 void oauth_form_add(struct buf *form, const char *name, const char *value);
 

@@ -502,19 +502,10 @@ static bool decode(struct str text, const char *what, char **decoded, struct err
 	if (text.size == 0)
 		return true;
 	buf_init(&out, DBMS_ADDRESS_MAX);
-	for (size_t i = 0; i < text.size && sound; i++) {
-		char c = text.data[i];
+	while (text.size > 0 && sound) {
+		char c;
 
-		if (c == '%') {
-			int high =
-				i + 2 < text.size ? text_hex_digit(text.data[i + 1]) : -1;
-			int low = high >= 0 ? text_hex_digit(text.data[i + 2]) : -1;
-
-			sound = low >= 0;
-			c = (char)(high * 16 + low);
-			i += 2;
-		}
-		sound = sound && c != '\0' && buf_addc(&out, c);
+		sound = text_percent_take(&text, &c) && c != '\0' && buf_addc(&out, c);
 	}
 	if (!sound) {
 		buf_fini(&out);

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/library.h"
 #include "base/memory.h"
+#include "base/text/text.h"
 #include "tool/call.h"
 #include "tools/databases/database_schema.h"
 
@@ -78,12 +79,7 @@ static int stop_if_wanted(void *context)
 static void add_uri(struct buf *uri, const char *path, const char *more)
 {
 	(void)buf_adds(uri, "file:");
-	for (const char *c = path; *c; c++) {
-		if (strchr("%?#", *c))
-			(void)buf_addf(uri, "%%%02X", (unsigned)(unsigned char)*c);
-		else
-			(void)buf_addc(uri, *c);
-	}
+	(void)text_percent_add(str_of(path), "/", uri);
 	(void)buf_addf(uri, "?mode=ro%s", more);
 }
 

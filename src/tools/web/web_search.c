@@ -67,20 +67,6 @@ static const struct service *service_of(const struct value *settings)
 	return &services[0];
 }
 
-/* Append TEXT as it stands in the query of an address (RFC 3986). */
-static void add_escaped(struct str text, struct buf *out)
-{
-	for (size_t i = 0; i < text.size; i++) {
-		const unsigned char c = (unsigned char)text.data[i];
-
-		if ((c >= '0' && c <= '9') || ((c | ' ') >= 'a' && (c | ' ') <= 'z') ||
-		    c == '-' || c == '_' || c == '.' || c == '~')
-			(void)buf_addc(out, (char)c);
-		else
-			(void)buf_addf(out, "%%%02X", c);
-	}
-}
-
 static void add_address(const struct service *service, const struct call *call,
 			int64_t limit, struct buf *out)
 {
@@ -92,7 +78,7 @@ static void add_address(const struct service *service, const struct call *call,
 	(void)buf_adds(out, service->path);
 	if (service->posts)
 		return;
-	add_escaped(call_str(call, "query"), out);
+	(void)text_percent_add(call_str(call, "query"), "", out);
 	if (service->count != NULL)
 		(void)buf_addf(out, "&%s=%" PRId64, service->count, limit);
 }

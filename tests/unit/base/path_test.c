@@ -70,6 +70,13 @@ static void a_path_is_a_uri(void **state)
 	assert_true(path_add_uri("/a b/\xc3\xa4%.c", &out));
 	assert_string_equal(out.data, "file:///a%20b/%C3%A4%25.c");
 	assert_false(path_add_uri("/a", &out));
+	buf_clear(&out);
+	assert_true(path_of_uri(STR("file:///a/../b%c3%a4"), &out));
+	assert_string_equal(out.data, "/b\xc3\xa4");
+	assert_false(path_of_uri(STR("file://host/a"), &out));
+	assert_false(path_of_uri(STR("file:///a%00b"), &out));
+	assert_false(path_of_uri(STR("file://"), &out));
+	assert_false(path_of_uri(STR("http:///a"), &out));
 	buf_fini(&out);
 }
 

@@ -794,9 +794,33 @@ static void a_text_without_its_middle_is_cut_at_both_sides_of_the_gap(void **sta
 	}
 }
 
+static void percent_goes_both_ways(void **state)
+{
+	struct buf out;
+	struct str text = STR("%41+%4");
+	char byte;
+
+	(void)state;
+	buf_init(&out, 32);
+	assert_true(text_percent_add(STR("a b/\xff\0~%"), "/", &out));
+	assert_string_equal(out.data, "a%20b/%FF%00~%25");
+	buf_clear(&out);
+	assert_true(text_percent_read(STR("%61%2x%%41%"), &out));
+	assert_string_equal(out.data, "a%2x%A%");
+	assert_false(text_percent_read(STR("%00"), &out));
+	buf_fini(&out);
+	assert_true(text_percent_take(&text, &byte));
+	assert_int_equal(byte, 'A');
+	assert_true(text_percent_take(&text, &byte));
+	assert_int_equal(byte, '+');
+	assert_false(text_percent_take(&text, &byte));
+	assert_true(str_is(text, "%4"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(percent_goes_both_ways),
 		cmocka_unit_test(a_text_without_its_middle_is_cut_at_both_sides_of_the_gap),
 		cmocka_unit_test(random_digits_fill_the_text_and_differ),
 		cmocka_unit_test(lengths_of_characters),

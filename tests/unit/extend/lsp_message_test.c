@@ -170,18 +170,9 @@ static void answers_are_lines(void **state)
 	buf_fini(&out);
 }
 
-static void a_uri_is_a_file_here(void **state)
+static void a_file_has_a_language(void **state)
 {
-	struct buf path;
-
 	(void)state;
-	buf_init(&path, PATH_MAX);
-	assert_true(lsp_message_path(STR("file:///a/../b%c3%a4"), &path));
-	assert_string_equal(path.data, "/b\xc3\xa4");
-	assert_false(lsp_message_path(STR("file://host/a"), &path));
-	assert_false(lsp_message_path(STR("file:///a%00b"), &path));
-	assert_false(lsp_message_path(STR("http:///a"), &path));
-	buf_fini(&path);
 	assert_string_equal(lsp_message_language("/w/a.tsx"), "typescriptreact");
 	assert_string_equal(lsp_message_language("/w.c/Makefile"), "plaintext");
 }
@@ -196,7 +187,7 @@ int main(void)
 		cmocka_unit_test(an_error_that_has_moved_is_old),
 		cmocka_unit_test(a_warning_is_no_error),
 		cmocka_unit_test(answers_are_lines),
-		cmocka_unit_test(a_uri_is_a_file_here),
+		cmocka_unit_test(a_file_has_a_language),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
