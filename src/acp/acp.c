@@ -2,6 +2,7 @@
 
 #include "acp/acp.h"
 
+#include "acp/elicitation.h"
 #include "acp/process.h"
 #include "acp/prompt.h"
 #include "acp/update.h"
@@ -108,7 +109,12 @@ struct acp_session {
 	struct buf notice;    /* the last sentence of the program itself */
 };
 
-enum question_kind { QUESTION_PERMISSION = 1, QUESTION_PLAN, QUESTION_BUFFER };
+enum question_kind {
+	QUESTION_PERMISSION = 1,
+	QUESTION_PLAN,
+	QUESTION_BUFFER,
+	QUESTION_ELICITATION, /* of a tool, by a form or an address */
+};
 
 /* A request of ours that the client has not answered. */
 struct question {
@@ -118,7 +124,8 @@ struct question {
 	int64_t id;
 	/* of a permission or plan: the call, the number and (or NULL) the hash of the question */
 	char *call, *hash;
-	int64_t number; /* or that of the buffer */
+	int64_t number;                      /* or that of the buffer */
+	struct acp_elicitation *elicitation; /* of that kind; else NULL */
 };
 
 struct acp {
@@ -134,6 +141,7 @@ struct acp {
 	struct journal *journal;
 	bool initialized;
 	bool reads_buffers, notices, compactions, terminal_login; /* what the client can do */
+	unsigned elicits; /* of enum acp_elicits */
 };
 
 /* Messages to the client. */
@@ -212,6 +220,7 @@ static void question_free(struct acp *acp, struct question *question)
 	acp->question_count--;
 	free(question->call);
 	free(question->hash);
+	acp_elicitation_free(question->elicitation);
 	free(question);
 }
 
@@ -243,14 +252,31 @@ static struct question *ask(struct acp_session *session, enum question_kind kind
 	return question;
 }
 
-/* Nobody waits for the answers to the questions of SESSION any more. */
+/* The client need not answer QUESTION any more: say so, and forget it. */
+static void withdraw(struct acp *acp, struct question *question)
+{
+	struct value *params = value_new_object();
+
+	value_set_integer(params, "requestId", question->id);
+	notify(acp, "$/cancel_request", params);
+	question_free(acp, question);
+}
+
+/*
+ * Nobody waits for the answers to the questions of SESSION any more. A client that cancels a
+ * prompt answers its permissions by itself; forms and addresses are withdrawn.
+ */
 static void drop_questions(struct acp_session *session)
 {
 	struct question *next;
 
 	for (struct question *at = session->acp->questions; at != NULL; at = next) {
 		next = at->next;
-		if (at->session == session)
+		if (at->session != session)
+			continue;
+		if (at->kind == QUESTION_ELICITATION)
+			withdraw(session->acp, at);
+		else
 			question_free(session->acp, at);
 	}
 }
@@ -324,12 +350,56 @@ static void end_permission(struct acp_session *session, const struct value *even
 		    at->number != value_integer(value_member(event, "id")) ||
 		    strcmp(at->call, call) != 0)
 			continue;
-		struct value *params = value_new_object();
-
-		value_set_integer(params, "requestId", at->id);
-		notify(acp, "$/cancel_request", params);
-		question_free(acp, at);
+		withdraw(acp, at);
 		return;
+	}
+}
+
+/* Ask the next question of TAKE_ELICITATION, or answer it when all were asked. */
+static void go_on_eliciting(struct acp_session *session,
+			    struct acp_elicitation *take_elicitation)
+{
+	struct value *params = acp_elicitation_next(take_elicitation);
+	struct question *question = NULL;
+
+	if (params != NULL && session->life == LIFE_OPEN)
+		question = ask(session, QUESTION_ELICITATION, "elicitation/create", params);
+	else
+		value_free(params);
+	if (question != NULL) {
+		question->elicitation = take_elicitation;
+		return;
+	}
+	auto_value struct value *line = acp_elicitation_answer(take_elicitation);
+
+	acp_process_say(session->process, line);
+	acp_elicitation_free(take_elicitation);
+}
+
+static void take_elicited(struct question *question, const struct value *result)
+{
+	struct acp_session *session = question->session;
+	struct acp_elicitation *elicitation = question->elicitation;
+	struct err why = {0};
+
+	question->elicitation = NULL;
+	if (!acp_elicitation_take(elicitation, result, &why))
+		acp_update_tell(session->update, why.text);
+	go_on_eliciting(session, elicitation);
+}
+
+/* The call of EVENT has ended: the client need not answer what the call has asked. */
+static void end_eliciting(struct acp_session *session, const struct value *event)
+{
+	const char *call = value_text(value_member(event, "call"));
+	struct question *next;
+
+	for (struct question *at = session->acp->questions; at != NULL && call != NULL;
+	     at = next) {
+		next = at->next;
+		if (at->session == session && at->elicitation != NULL &&
+		    strcmp(acp_elicitation_call(at->elicitation), call) == 0)
+			withdraw(session->acp, at);
 	}
 }
 
@@ -400,6 +470,8 @@ static void take_answer(struct acp *acp, const struct mcp_message *message)
 	if (at->kind == QUESTION_BUFFER) {
 		answer_buffer(at->session, at->number,
 			      value_member(message->result, "content"));
+	} else if (at->kind == QUESTION_ELICITATION) {
+		take_elicited(at, message->result);
 	} else {
 		take_choice(at, message->result);
 	}
@@ -779,7 +851,13 @@ static void note_event(struct acp_session *session, const struct value *event)
 		   value_member(event, "decided") == NULL) {
 		ask_permission(session, QUESTION_PERMISSION, event);
 	} else if (str_is(name, event_kind_name(EVENT_QUESTION))) {
-		ask_permission(session, QUESTION_PLAN, event);
+		if (acp_update_is_plan(event))
+			ask_permission(session, QUESTION_PLAN, event);
+		else if (session->life == LIFE_OPEN)
+			go_on_eliciting(session,
+					acp_elicitation_new(event, session->acp->elicits));
+	} else if (str_is(name, event_kind_name(EVENT_TOOL_ENDED))) {
+		end_eliciting(session, event);
 	} else if (str_is(name, event_kind_name(EVENT_MODE_CHANGED))) {
 		change_mode(session, value_text(value_member(event, "mode")));
 	} else if (str_is(name, event_kind_name(EVENT_APPROVAL_GIVEN))) {
@@ -947,6 +1025,8 @@ static void take_initialize(struct acp *acp, const struct mcp_message *message)
 		value_is_true(value_member(value_member(can, "auth"), "terminal"));
 	acp->notices = has_marker(can, "session", "notices");
 	acp->compactions = has_marker(can, "session", "compaction");
+	acp->elicits = (has_marker(can, "elicitation", "form") ? ACP_ELICITS_FORMS : 0) |
+		       (has_marker(can, "elicitation", "url") ? ACP_ELICITS_ADDRESSES : 0);
 	result = value_new_object();
 	info = value_new_object();
 	value_set_text(info, "name", "glovebox");
@@ -1146,6 +1226,8 @@ static void open_session(struct acp *acp, const struct mcp_message *message,
 	}
 	value_set_text(request, "workspace", real);
 	value_set_boolean(request, "buffers", acp->reads_buffers);
+	value_set_boolean(request, "forms", (acp->elicits & ACP_ELICITS_FORMS) != 0);
+	value_set_boolean(request, "addresses", (acp->elicits & ACP_ELICITS_ADDRESSES) != 0);
 	start_session(acp, message, kind, request);
 }
 

@@ -15,6 +15,7 @@
  *	               absent: a new one
  *	servers        MCP servers of the editor, by name, as `mcpServers` has them; or absent
  *	buffers        true: the editor can be asked for texts that are not saved
+ *	forms, addresses   true: the editor takes such questions of tools
  *
  * Then lines go both ways, each a JSON object. To the process:
  *
@@ -22,6 +23,7 @@
  *	                        agent_submit takes them; what the paths name goes with the prompt
  *	{"do": "set", "key": "mode" | "agent" | "model" | "thought_level", "to": NAME}
  *	{"call": C, "id": N, "action": A, …}   the answer to an approval (session/approval.h)
+ *	                        or to another question (EVENT_QUESTION)
  *	{"buffer": N, "text": T}               without text: the editor has no such file
  *
  * A prompt is cancelled by SIGINT. From the process come its events (docs/events.md), and

@@ -67,6 +67,8 @@ struct acp_update {
 	int64_t due_ms;
 };
 
+static const char plan_tool[] = "present_plan";
+
 /* How each tool of ours is shown; every other one by its name, as "other". */
 static const struct {
 	const char *tool, *kind, *verb;
@@ -86,7 +88,7 @@ static const struct {
 	{"glob", "search", "Find ", "pattern"},
 	{"grep", "search", "Search ", "pattern"},
 	{"generate_patch", "think", "Hand over the changes", NULL},
-	{"present_plan", "switch_mode", "The plan", NULL},
+	{plan_tool, "switch_mode", "The plan", NULL},
 	{"delegate_agent", "think", "Delegate to ", "agent"},
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -731,6 +733,12 @@ static void tell(struct acp_update *update, const char *severity, struct str sen
 	acp_update_say(update, sentence);
 }
 
+void acp_update_tell(struct acp_update *update, const char *sentence)
+{
+	flush_words(update, update->words_ms);
+	tell(update, "warning", str_of(sentence));
+}
+
 static void tell_compaction(struct acp_update *update)
 {
 	char id[ID_MAX];
@@ -999,6 +1007,11 @@ static struct value *about_call(struct acp_update *update, const struct value *e
 		value_set(about, "content", value_new_array());
 	value_set_text(about, "status", "pending");
 	return about;
+}
+
+bool acp_update_is_plan(const struct value *event)
+{
+	return str_is(value_str(value_member(event, "tool")), plan_tool);
 }
 
 struct value *acp_update_plan(struct acp_update *update, const struct value *event)

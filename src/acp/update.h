@@ -44,6 +44,9 @@ void acp_update_set_context(struct acp_update *update, uint64_t tokens);
 /* Send TEXT, Markdown, as a message of the agent: the program itself says it. */
 void acp_update_say(struct acp_update *update, struct str text);
 
+/* Send SENTENCE of the program itself, a warning. */
+void acp_update_tell(struct acp_update *update, const char *sentence);
+
 /* When acp_update_flush is due (monotonic); CLOCK_NEVER: nothing waits. */
 int64_t acp_update_due(const struct acp_update *update);
 void acp_update_flush(struct acp_update *update, int64_t now_ms);
@@ -53,6 +56,8 @@ void acp_update_flush(struct acp_update *update, int64_t now_ms);
  */
 void acp_update_settle(struct acp_update *update);
 
+/* Is EVENT, an EVENT_QUESTION, about a plan? */
+bool acp_update_is_plan(const struct value *event);
 /*
  * The members `toolCall` and `options` for EVENT, an EVENT_QUESTION about a plan. The ids of
  * the options are modes (policy/policy.h): the one in which it is carried out, or `plan`. The

@@ -23,6 +23,7 @@
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
+#include "mcp/client/remote.h"
 #include "model/model.h"
 #include "policy/policy.h"
 #include "process/loop.h"
@@ -400,6 +401,16 @@ static void tell_model(struct editor *editor, const char *format, const char *na
 	buf_fini(&sentence);
 }
 
+/* The questions of servers that the editor takes. */
+static unsigned elicits(const struct editor *editor)
+{
+	const struct value *request = editor->request;
+
+	return (value_is_true(value_member(request, "forms")) ? REMOTE_ASKS_FORMS : 0U) |
+	       (value_is_true(value_member(request, "addresses")) ? REMOTE_ASKS_ADDRESSES
+								  : 0U);
+}
+
 /*
  * Make a setup for AGENT in MODE; NULL: in that of the options. What more folders change
  * depends on the rights of the agent, so its own setup is made first. NULL: the complaint was
@@ -416,6 +427,7 @@ static struct setup *make_setup(const struct editor *editor, const char *agent,
 		.mode = mode,
 		.serves = folders == NULL,
 		.servers = value_member(editor->request, "servers"),
+		.asks = elicits(editor),
 	};
 	int code = setup_open(setup, &editor->options, &flags);
 
@@ -784,6 +796,7 @@ static int open_talk(struct editor *editor)
 	struct talk_options options = {
 		.json = true,
 		.answers = true,
+		.answers_forms = elicits(editor) != 0,
 		.kept = true,
 		.resume = value_text(value_member(editor->request, "resume")),
 		.heard = heard,

@@ -76,11 +76,11 @@ struct front_servers {
 	 * A verb that serves the tools for long sets these before the start. WAIT_MS: the
 	 * longest wait for the first list of each server; 0: wait until it has come or
 	 * failed. CHANGED is called when the tools have changed (remotes_tools) and
-	 * returns false when the new ones do not fit. ASKS: the verb answers the servers'
-	 * questions (EVENT_QUESTION).
+	 * returns false when the new ones do not fit. ASKS: the questions of servers that
+	 * the verb answers (enum remote_asks).
 	 */
 	int64_t wait_ms;
-	bool asks;
+	unsigned asks;
 	bool (*changed)(void *context);
 	void *context;
 };

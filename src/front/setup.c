@@ -962,7 +962,9 @@ static bool read_servers(struct setup *setup, struct config *config,
 		return false;
 	if (!front_servers_read(servers, config, setup->config, setup->workspace, more, err))
 		return false;
-	servers->asks = flags->answers && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	servers->asks = flags->asks;
+	if (flags->answers && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		servers->asks |= REMOTE_ASKS_FORMS | REMOTE_ASKS_ADDRESSES;
 	if (servers->settings == NULL)
 		return true;
 	value_set_text(entry, "commands", "box");

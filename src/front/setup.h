@@ -65,7 +65,8 @@ struct setup_flags {
 	bool explain;        /* note where each key comes from (setup.origins) */
 	bool shipped_only;   /* ignore the user's role files */
 	bool serves;         /* start the configuration's MCP servers */
-	bool answers; /* a person answers what they ask, where there is a terminal */
+	bool answers;  /* a person answers what they ask, where there is a terminal */
+	unsigned asks; /* what the caller answers in any case (enum remote_asks) */
 	const struct value *servers; /* more of them (front_servers_read); or NULL */
 };
 

@@ -717,8 +717,8 @@ struct talk {
 	struct setup *setup;
 	char *asked; /* the model, as the person named it; NULL: the embedded replay */
 	const char *parent; /* the caller's session, from the request that started us */
-	bool counts_answers, answering; /* as the options said */
-	bool answered;                  /* questions get an answer */
+	bool counts_answers, answering, answers_forms; /* as the options said */
+	bool answered;                                 /* questions get an answer */
 	bool relays; /* the answers come from the caller that started this run */
 	bool broken; /* an event could not be recorded */
 	struct hook_files *hooks;      /* of the configuration, and behind them … */
@@ -984,7 +984,8 @@ static int open_session(struct talk *talk, struct setup *setup,
 			talk->answering || talk->asking != NULL ||
 			hooks_has(hook_files_hooks(talk->hooks), HOOK_BEFORE_CALL) ||
 			hooks_has(hook_files_hooks(talk->hooks), HOOK_PERMISSION),
-		.answers_questions = talk->asking != NULL && !talk->relays,
+		.answers_questions =
+			(talk->asking != NULL || talk->answers_forms) && !talk->relays,
 		.answers_plans = goes_on(talk) && (talk->answering || talk->asking != NULL),
 		.relays_approvals = talk->relays,
 		.keep_rule = setup->keeps_rules && !talk->relays ? keep_rule : NULL,
@@ -1112,6 +1113,7 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->parent = value_text(value_member(options->request, "parent"));
 	talk->counts_answers = options->counts_answers;
 	talk->answering = options->answers;
+	talk->answers_forms = options->answers_forms;
 	talk->answered = options->answers || options->console != NULL;
 	talk->joins = options->joins;
 	talk->remake = options->remake;

@@ -41,7 +41,8 @@ struct talk_options {
 	bool json; /* events as JSON lines instead of the screen */
 	/* its sink shows the events, instead of the screen (front/output/formats.h); or NULL */
 	struct formats *formats;
-	bool answers; /* with json: standard input has the answers to questions */
+	bool answers;       /* with json: standard input has the answers to questions */
+	bool answers_forms; /* with answers: also to those of servers and plugins */
 	struct console *console; /* for questions to a person; NULL: there is none */
 	bool kept;               /* recorded in the journal of the user's sessions */
 	const char *resume; /* id of the recorded session that goes on; NULL: a new one */

@@ -1141,6 +1141,226 @@ def a_server_of_the_editor_brings_its_tools(place):
     client.close()
 
 
+# What a server asks of the person.
+
+ELICITOR = r"""
+import json, sys
+OLD = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+NEW = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+ANY = {"name": "ask", "description": "Ask", "inputSchema": {"type": "object"}}
+modern, can = "modern" in sys.argv, {}
+
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params, number = message.get("method"), message.get("params", {}), message.get("id")
+    if method == "initialize" and not modern:
+        can = params["capabilities"]
+        send(id=number, result=OLD)
+    elif method == "server/discover" and modern:
+        can = params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+        send(id=number, result=NEW)
+    elif method == "tools/list":
+        send(id=number, result={"tools": [ANY], **({"resultType": "complete"} if modern else {})})
+    elif method == "tools/call" and modern and "inputResponses" not in params:
+        send(id=number, result={"resultType": "input_required", "inputRequests": {
+            key: {"method": "elicitation/create", "params": asked} for key, asked in params["arguments"]["ask"].items()}})
+    elif method == "tools/call" and modern:
+        send(id=number, result={"resultType": "complete", "content": [
+            {"type": "text", "text": json.dumps({"answer": params["inputResponses"], "can": can})}]})
+    elif method == "tools/call":
+        calling, number = number, "q1"
+        for asked in params["arguments"]["ask"].values():
+            send(id=number, method="elicitation/create", params=asked)
+            if params["arguments"].get("leave"):
+                send(id=calling, result={"content": [{"type": "text", "text": "never mind"}]})
+    elif number == "q1" and "method" not in message:
+        send(id=calling, result={"content": [{"type": "text", "text": json.dumps(
+            {"answer": message.get("result", message.get("error")), "can": can})}]})
+    elif number is not None and method:
+        send(id=number, error={"code": -32601, "message": "no"})
+"""
+FORM = {"type": "object", "title": "You", "required": ["name"], "x-own": 1, "properties": {
+    "name": {"type": "string", "title": "Name", "minLength": 2, "x-own": {}},
+    "age": {"type": "integer", "minimum": 0, "maximum": 150},
+    "mail": {"type": "string", "format": "email"},
+    "colour": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g"}]},
+    "tools": {"type": "array", "items": {"type": "string", "enum": ["saw", "axe"]}, "maxItems": 2},
+    "sure": {"type": "boolean", "default": True}}}
+ASKED = {"message": "Who are you?", "requestedSchema": FORM}
+PAGE_OF_SERVER = {"mode": "url", "message": "Look there.", "url": "https://example.com/login?a=b", "elicitationId": "e1"}
+BOTH = {"elicitation": {"form": {}, "url": {}}}
+
+
+def eliciting(place, *turns, words=(), **more):
+    """A client with a session whose server asks what its tool `ask` is told."""
+    place.write("elicitor.py", ELICITOR)
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if python is None:
+        raise tap.Skip("no python3 in /usr/bin")
+    client = place.start(*turns, **more)
+    client.initialize()
+    return client, client.new(place.work, mcpServers=[
+        {"name": "own", "command": python, "args": [place.path("elicitor.py"), *words], "env": []}])
+
+
+def elicited(place, asked, answer, capabilities=None, words=()):
+    """What the server hears when the client answers with ANSWER, a function of the params; and the updates."""
+    client, session = eliciting(place, turn("", call("own_ask", ask=asked)), turn("Done."), words=words,
+                                answers={"elicitation/create": answer}, capabilities=capabilities or BOTH)
+    reason, updates = client.prompt(session, "ask")
+    assert reason == "end_turn", reason
+    client.close()
+    text = text_of(list(results(updates).values())[0])
+    return json.loads(text.strip("`\n")), client, updates
+
+
+def warnings(updates):
+    return [said([update]) for update in updates if update["sessionUpdate"] == "agent_message_chunk"
+            and "declined" in said([update])]
+
+
+@at_desk
+def a_form_of_a_server_is_filled_in_by_the_editor(place):
+    seen = []
+    full = {"name": "Ann", "age": 7, "mail": "a@b.c", "colour": "g", "tools": ["axe"], "sure": False}
+
+    def answer(params):
+        seen.append(params)
+        return {"action": "accept", "content": full}
+
+    heard, _, updates = elicited(place, {"a": ASKED}, answer)
+    assert heard["answer"] == {"action": "accept", "content": full}, heard
+    assert heard["can"] == {"elicitation": {"form": {}, "url": {}}} and not warnings(updates), heard
+    params, = seen
+    assert params["mode"] == "form" and params["message"].startswith("The MCP server own asks: Who are you?"), params
+    schema = params["requestedSchema"]
+    assert list(schema["properties"]) == list(FORM["properties"]) and schema["required"] == ["name"], schema
+    assert schema["properties"]["name"] == {"type": "string", "title": "Name", "minLength": 2}, schema
+    assert schema["properties"]["colour"]["oneOf"][1] == {"const": "g", "title": "g"}, schema
+
+
+@at_desk
+def an_address_of_a_server_goes_to_the_editor(place):
+    seen = []
+
+    def answer(params):
+        seen.append(params)
+        return {"action": "accept", "content": {"left": "out"}}
+
+    heard, _, _ = elicited(place, {"a": PAGE_OF_SERVER}, answer)
+    assert heard["answer"] == {"action": "accept"}, heard
+    assert seen[0]["mode"] == "url" and seen[0]["url"] == PAGE_OF_SERVER["url"] and seen[0]["elicitationId"], seen
+
+
+@at_desk
+def a_no_of_the_editor_is_a_no(place):
+    for number, action in enumerate(("decline", "cancel")):
+        os.makedirs(place.path(f"{number}"), exist_ok=True)
+        heard, _, updates = elicited(place, {"a": ASKED}, lambda params, action=action: {
+            "action": action, "content": {"name": "Ann"}})
+        assert heard["answer"] == {"action": action} and not warnings(updates), heard
+
+
+@at_desk
+def an_answer_that_does_not_fit_is_declined_and_said(place):
+    def refuses(_params):
+        raise Refused("I have no forms")
+
+    wrong = (({"action": "accept", "content": {"name": "A"}}, "/name"),
+             ({"action": "accept", "content": {"name": "Ann", "age": "seven"}}, "/age"),
+             ({"action": "accept"}, "name"),
+             ({"action": "accept", "content": None}, "name"),
+             ({"action": "accept", "content": {"name": "Ann", "tools": ["hammer"]}}, "/tools"),
+             ({"action": "accept", "content": {"name": "A" * (2 << 20)}}, "bytes"),
+             ({"action": "_shrug"}, "form that is not known"))
+    for answer, word in wrong:
+        heard, _, updates = elicited(place, {"a": ASKED}, lambda params, answer=answer: answer)
+        assert heard["answer"] == {"action": "decline"}, (answer, heard)
+        assert len(warnings(updates)) == 1 and word in warnings(updates)[0], (word, warnings(updates))
+    heard, _, updates = elicited(place, {"a": ASKED}, refuses)
+    assert heard["answer"] == {"action": "decline"} and len(warnings(updates)) == 1, heard
+
+
+@at_desk
+def what_is_not_of_the_form_is_not_handed_on(place):
+    heard, _, _ = elicited(place, {"a": ASKED}, lambda params: {
+        "action": "accept", "content": {"name": "Ann", "password": "secret"}})
+    assert heard["answer"] == {"action": "accept", "content": {"name": "Ann"}}, heard
+
+
+@at_desk
+def a_client_is_asked_only_what_it_takes(place):
+    def never(_params):
+        raise AssertionError("asked")
+
+    for capabilities, asked, can in (
+            ({"fs": {}}, ASKED, {}),
+            ({"elicitation": {}}, ASKED, {}),
+            ({"elicitation": {"form": {}}}, PAGE_OF_SERVER, {"elicitation": {"form": {}}}),
+            ({"elicitation": {"url": {}}}, ASKED, {"elicitation": {"url": {}}})):
+        heard, client, _ = elicited(place, {"a": asked}, never, capabilities=capabilities)
+        assert heard["can"] == can, (capabilities, heard)
+        assert heard["answer"] in ({"action": "decline"}, {"code": -32601, "message": "This client offers nothing of that kind."}), heard
+        assert not [m for m in client.messages if m.get("method") == "elicitation/create"]
+
+
+@at_desk
+def a_form_that_the_protocol_cannot_say_is_declined(place):
+    for field in ({"type": "object", "properties": {}}, {"type": "array", "items": {"type": "object"}},
+                  {"$ref": "#/x"}, {"type": ["string", "null"]}):
+        schema = {"type": "object", "properties": {"odd": field}}
+        heard, client, _ = elicited(place, {"a": {"message": "?", "requestedSchema": schema}}, lambda params: None)
+        assert heard["answer"] == {"action": "decline"}, (field, heard)
+        assert not [m for m in client.messages if m.get("method") == "elicitation/create"]
+
+
+@at_desk
+def several_questions_are_asked_one_by_one(place):
+    seen = []
+
+    def answer(params):
+        seen.append(params["mode"])
+        return {"action": "accept", "content": {"name": "Ann"}} if params["mode"] == "form" else {"action": "decline"}
+
+    heard, client, _ = elicited(place, {"a": ASKED, "b": PAGE_OF_SERVER, "c": ASKED}, answer, words=["modern"])
+    assert heard["answer"] == {"a": {"action": "accept", "content": {"name": "Ann"}}, "b": {"action": "decline"},
+                               "c": {"action": "accept", "content": {"name": "Ann"}}}, heard
+    assert seen == ["form", "url", "form"], seen
+    assert heard["can"] == BOTH, heard
+    assert len([m for m in client.messages if m.get("method") == "elicitation/create"]) == 3
+
+
+@at_desk
+def a_cancelled_turn_waits_for_no_form(place):
+    client, session = eliciting(place, turn("", call("own_ask", ask={"a": ASKED})), turn("Again."),
+                                answers={"elicitation/create": lambda params: LATER}, capabilities=BOTH)
+    number = client.send_prompt(session, "ask")
+    asked = client.until(lambda m: m.get("method") == "elicitation/create")
+    client.notify("session/cancel", sessionId=session)
+    withdrawn = client.until(lambda m: m.get("method") == "$/cancel_request")
+    assert withdrawn["params"] == {"requestId": asked["id"]}, withdrawn
+    assert client.wait(number)["stopReason"] == "cancelled"
+    # What comes too late changes nothing.
+    client.reply(asked["id"], {"action": "accept", "content": {"name": "Ann"}})
+    assert client.prompt(session, "again")[0] == "end_turn"
+    client.close()
+
+
+@at_desk
+def a_form_of_a_call_that_has_ended_is_withdrawn(place):
+    client, session = eliciting(place, turn("", call("own_ask", ask={"a": ASKED}, leave=True)), turn("Done."),
+                                answers={"elicitation/create": lambda params: LATER}, capabilities=BOTH)
+    reason, updates = client.prompt(session, "ask")
+    assert reason == "end_turn" and text_of(list(results(updates).values())[0]).strip("`\n") == "never mind"
+    asked, = [m for m in client.messages if m.get("method") == "elicitation/create"]
+    withdrawn, = [m for m in client.messages if m.get("method") == "$/cancel_request"]
+    assert withdrawn["params"] == {"requestId": asked["id"]}, withdrawn
+    client.close()
+
+
 # A stop at every point.
 
 

@@ -91,6 +91,12 @@ class Order:
         if sorted(option["kind"] for option in params["options"]) != sorted(KINDS):
             self.fault(f"other options: {params['options']}")
 
+    def elicitation(self, params):
+        if self.sessions.get(params["sessionId"], {}).get(params.get("toolCallId")) in (None, *OVER):
+            self.fault(f"a question of a call that is not there: {params}")
+        if not params["message"]:
+            self.fault(f"a question that says nothing: {params}")
+
     def answer(self, number, is_error):
         if number not in self.waits:
             self.fault(f"an answer to no request: {number}")
@@ -160,6 +166,8 @@ class Client:
             self.fault(fault)
         if method == "session/request_permission":
             self.order.permission(params)
+        if method == "elicitation/create":
+            self.order.elicitation(params)
         if method not in self.answers:
             self.reply(message["id"], error={"code": -32601, "message": "not here"})
             return

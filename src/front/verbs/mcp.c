@@ -328,7 +328,7 @@ static bool start_servers(struct serving *serving, struct err *err)
 	struct front_servers *servers = &serving->setup.servers;
 
 	servers->wait_ms = SERVERS_MS;
-	servers->asks = true;
+	servers->asks = REMOTE_ASKS_FORMS | REMOTE_ASKS_ADDRESSES;
 	servers->changed = tools_changed;
 	servers->context = serving;
 	return setup_serve(&serving->setup, err) &&

@@ -793,8 +793,10 @@ static struct value *what_we_can(const struct remote *remote)
 	if (!remote->options.asks)
 		return all;
 	kinds = value_new_object();
-	value_set(kinds, "form", value_new_object());
-	value_set(kinds, "url", value_new_object());
+	if ((remote->options.asks & REMOTE_ASKS_FORMS) != 0)
+		value_set(kinds, "form", value_new_object());
+	if ((remote->options.asks & REMOTE_ASKS_ADDRESSES) != 0)
+		value_set(kinds, "url", value_new_object());
 	value_set(all, "elicitation", kinds);
 	return all;
 }
@@ -1331,7 +1333,9 @@ static struct value *question_of(const struct remote *remote, const struct value
 	const struct value *url = value_member(params, "url");
 	const bool by_url = str_is(value_str(value_member(params, "mode")), "url");
 	struct value *question = value_new_object();
-	bool fits = add_message(remote, params, question);
+	const unsigned kind = by_url ? REMOTE_ASKS_ADDRESSES : REMOTE_ASKS_FORMS;
+	bool fits = (remote->options.asks & kind) != 0 &&
+		    add_message(remote, params, question);
 	struct buf text;
 
 	value_set_text(question, "kind", by_url ? "url" : "form");

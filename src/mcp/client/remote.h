@@ -23,6 +23,12 @@ enum remote_kind {
 	REMOTE_PROMPT,    /* prompts/get */
 };
 
+/* The questions of a server that somebody can answer. */
+enum remote_asks {
+	REMOTE_ASKS_FORMS = 1,     /* a person, who fills in a form */
+	REMOTE_ASKS_ADDRESSES = 2, /* a person, who opens an address */
+};
+
 struct remote_options {
 	struct loop *loop;
 	const char *version; /* of this program */
@@ -47,10 +53,9 @@ struct remote_options {
 	 */
 	bool answers;
 	/*
-	 * Offer the server to ask the caller of a call (forms and addresses), by
-	 * running_ask.
+	 * Offer the server to ask the caller of a call by running_ask: of enum remote_asks.
 	 */
-	bool asks;
+	unsigned asks;
 };
 
 /* NAME is the server's name in sentences. */

@@ -79,7 +79,7 @@ struct remotes {
 	struct value *problems;
 	struct tool read_resource, get_prompt;
 	struct value *no_schema;
-	bool asks;
+	unsigned asks;
 	bool (*open_cell)(void *cells, const struct value *hosts,
 			  struct session **session, struct buf *program, struct err *err);
 	void *cells;

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
+#include "mcp/client/remote.h"
 #include "session/session.h"
 #include "tool/tool.h"
 
@@ -42,7 +43,8 @@ struct remotes_options {
 	 * failed, within its own start_s.
 	 */
 	int64_t wait_ms;
-	bool asks; /* the user of these tools answers EVENT_QUESTION */
+	/* the questions that the user of these tools answers (enum remote_asks) */
+	unsigned asks;
 	/* for servers over HTTP, as in bridged.h */
 	bool (*open_cell)(void *cells, const struct value *hosts,
 			  struct session **session, struct buf *program, struct err *err);
