@@ -1449,8 +1449,9 @@ void console_take(struct console *console)
 enum { QUIET_TRIES = 50 };
 
 /*
- * Keys that come before a question are no answer to it. A person who is in the middle of a sentence
- * has pressed the next key soon: the question waits until none has come for a while.
+ * Keys that come before a question has been there for a while are no answer to it. A person who is in
+ * the middle of a sentence has pressed the next key soon: the question waits until none has come for
+ * as long.
  */
 static void wait_for_quiet(void)
 {
@@ -1473,9 +1474,9 @@ size_t console_choose(struct console *console, const char *question,
 	live_hide(console->live);
 	console_notify(console, "a question waits");
 	console_set_mode(console, MODE_TYPING);
+	ask(question, choices, console->look.reader);
 	wait_for_quiet();
 	typing_clear(&console->typing);
-	ask(question, choices, console->look.reader);
 	choice = wait_for_choice(console, choices, count, wake_fd);
 	typing_clear(&console->typing);
 	console_write(choices[choice]);

@@ -130,8 +130,8 @@ void console_take(struct console *console);
  * Let the person choose one of CHOICES ("once", "session", "no"; NULL-ended) by its first
  * letter. The last choice must be the safe one: Enter, Escape, Ctrl+C, Ctrl+D and
  * anything else that ends the question choose it. QUESTION is one short line of ours; the
- * caller shows its subject before. Keys that were typed before the question are thrown
- * away, because they were not meant as an answer. The function may be called between
+ * caller shows its subject before. Keys count when the question has been shown for CONSOLE_DEAF_MS
+ * and none has come meanwhile: those before were not meant as an answer. The function may be called between
  * lines and while something runs.
  *
  * Returns the index of the choice. The question and the answer stay on the screen.

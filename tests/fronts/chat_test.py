@@ -202,7 +202,10 @@ def what_a_project_brings_is_asked_about_once():
     question = "This project brings 1 command. [v]iew, [t]rust these, [n]ot now"
     with Chat(files=files, ready=False) as tty:
         tty.shows(question)
+        # Somebody who types ahead has not read it yet.
+        tty.type(b"tt")
         time.sleep(terminal.DEAF_S)
+        assert tty.screen.text().rstrip().endswith("[n]ot now?"), tty.screen.text()
         tty.type(b"v")
         tty.shows("Fix $1 first.")
         tty.shows("This project brings 1 command. [t]rust these, [n]ot now")
