@@ -464,6 +464,10 @@ static void tell_of_undo(struct chat *chat, const struct tool_result *result)
 
 	if (!talk_tell_undone(chat->talk, result, &err))
 		chat->code = verb_complain(CODE_FAILED, "%s", err.text);
+	const int64_t undo = value_integer(value_member(result->details, "undo"));
+	if (undo > 0)
+		(void)buf_addf(&chat->paint.out, "To take that back: /undo %" PRId64 "\n",
+			       undo);
 }
 
 /* `/undo --mark NAME`: call the present state NAME. */
@@ -1491,5 +1495,5 @@ void chat_joins(void *context, struct str text)
 {
 	struct chat *chat = context;
 
-	mentions_attach(chat->mentions, text);
+	mentions_attach(chat->mentions, text, NULL);
 }

@@ -1512,6 +1512,11 @@ const char *talk_model_name(const struct talk *talk)
 	return model_name(talk->model);
 }
 
+/* A patch has both; the person sees the patch alone. */
+#define TITLE   "The change so far"
+#define SUMMARY "What this conversation changed."
+#define HEADING TITLE "\n\n" SUMMARY "\n\n"
+
 bool talk_diff(struct talk *talk, struct buf *text)
 {
 	auto_value struct value *arguments = value_new_object();
@@ -1528,13 +1533,17 @@ bool talk_diff(struct talk *talk, struct buf *text)
 		(void)buf_adds(text, "Nothing has been changed.");
 		return false;
 	}
-	value_set_text(arguments, "title", "The change so far");
-	value_set_text(arguments, "summary", "What this conversation changed.");
+	value_set_text(arguments, "title", TITLE);
+	value_set_text(arguments, "summary", SUMMARY);
 	tool_result_init(&result);
 	session_call(talk->session, &request, &result);
 	const struct str patch = value_str(value_member(result.details, "patch"));
 	const bool made = result.status == RESULT_DONE && patch.size > 0;
-	(void)buf_addstr(text, made ? patch : str_trim(buf_str(&result.text)));
+	struct str said = str_trim(buf_str(&result.text));
+	/* A heading over a sentence tells nobody anything. */
+	if (str_starts(said, STR(HEADING)))
+		said = str_part(said, sizeof(HEADING) - 1, SIZE_MAX);
+	(void)buf_addstr(text, made ? patch : said);
 	tool_result_fini(&result);
 	return made;
 }
@@ -1542,13 +1551,22 @@ bool talk_diff(struct talk *talk, struct buf *text)
 bool talk_tell_undone(struct talk *talk, const struct tool_result *result, struct err *err)
 {
 	enum { TOLD_MAX = 2048 };
-	const struct str said = buf_str(&result->text);
+	const struct str undone = STR("Undone: "), advice = STR(" To take that back: ");
+	struct str said = buf_str(&result->text);
 	struct buf sentence;
 
 	buf_init(&sentence, 2 * TOLD_MAX);
 	(void)buf_adds(&sentence, "The person has undone a step of yours: ");
-	(void)buf_addstr(&sentence,
-			 str_part(said, 0, text_character_border(said, TOLD_MAX)));
+	if (str_starts(said, undone))
+		said = str_part(said, undone.size, SIZE_MAX);
+	said = str_part(said, 0, text_character_border(said, TOLD_MAX));
+	/* The advice is a command for the shell: the model has none, and the person /undo. */
+	const size_t at = str_find(said, advice, 0);
+	const size_t end = at != SIZE_MAX ? str_find(said, STR("\n"), at) : SIZE_MAX;
+
+	(void)buf_addstr(&sentence, str_part(said, 0, at));
+	if (end != SIZE_MAX)
+		(void)buf_addstr(&sentence, str_part(said, end, SIZE_MAX));
 	const bool recorded = agent_notice(talk->agent, sentence.data, true, err);
 	buf_fini(&sentence);
 	return recorded;

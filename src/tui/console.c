@@ -972,6 +972,19 @@ void console_rest(struct console *console)
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
+void console_hint(struct console *console, const char *sentence)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	if (console->line != NULL) {
+		line_set_hint(console->line, sentence);
+		show_meanwhile(console);
+	} else {
+		console_write(sentence);
+		console_write("\n");
+	}
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
 void console_take_back(struct console *console)
 {
 	(void)pthread_mutex_lock(&console->lock);

@@ -106,6 +106,11 @@ enum { CONSOLE_WAITING_MAX = 20 };
  */
 void console_work(struct console *console, struct line *line);
 void console_rest(struct console *console);
+/*
+ * While something runs: show SENTENCE, ours or clean, below the line until the next key. Where no
+ * line is shown it is printed.
+ */
+void console_hint(struct console *console, const char *sentence);
 /* A run has ended badly: the texts that wait are in the line again, and are not sent unasked. */
 void console_take_back(struct console *console);
 /*

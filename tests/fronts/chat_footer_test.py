@@ -64,7 +64,9 @@ def what_is_undone_or_taken_back_counts_no_more():
         footer(tty, "  default · 2 changed")
         tty.prompt()
         tty.type(b"/undo\r")
-        tty.shows("removed   two.txt")
+        # What to do next is said in words of the conversation.
+        tty.wait_until(lambda: "yours: step 3, write_file two.txt\n  removed   two.txt\n1 file removed.\n"
+                       "To take that back: /undo 4\n" in tty.screen.text(), "undone")
         footer(tty, "  default · 1 changed")
         # An undo is taken back as well.
         tty.type(b"/undo 4\r")

@@ -211,6 +211,7 @@ def a_file_is_named_with_an_at():
         tty.shows('\n> @"src/my file.c"')
         tty.typed(b"\t", '> look at @src/deep/screen.c:10-12 and @"src/my file.c"', 56)
         tty.type(b"and @ignored.c, @src/deep, a@b.example\r")
+        tty.shows("\nno file or folder listed here is called ignored.c: the text goes as it is\n")
         tty.shows("You said: look at")
         tty.prompt()
         turn, = told(tty, "turn_began")

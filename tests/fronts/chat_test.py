@@ -386,7 +386,7 @@ def a_change_is_undone_and_a_text_is_put_away():
         tty.type(b"\x1b")
         tty.shows("Escape again puts the text away")
         tty.type(b"\x1b")
-        tty.shows("an arrow up brings it back")
+        tty.shows("put away: Up brings it back")
         tty.prompt()
         tty.typed(b"\x1b[A", "  three", 7)
         tty.typed(b"\x03", ">", 2)

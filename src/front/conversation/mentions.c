@@ -376,7 +376,8 @@ static bool attach_resource(struct attaching *attaching, const struct mention *m
 	return true;
 }
 
-static void attach_mention(struct attaching *attaching, const struct mention *mention)
+/* False: there is nothing of the name that MENTION has. */
+static bool attach_mention(struct attaching *attaching, const struct mention *mention)
 {
 	struct value *arguments;
 	struct buf path, name;
@@ -407,9 +408,10 @@ static void attach_mention(struct attaching *attaching, const struct mention *me
 	}
 	buf_fini(&name);
 	buf_fini(&path);
+	return known;
 }
 
-void mentions_attach(struct mentions *mentions, struct str prompt)
+void mentions_attach(struct mentions *mentions, struct str prompt, struct buf *missing)
 {
 	struct attaching attaching = {.mentions = mentions};
 	struct mention mention;
@@ -421,8 +423,15 @@ void mentions_attach(struct mentions *mentions, struct str prompt)
 	attaching.items = value_new_array();
 	attaching.done = value_new_object();
 	for (size_t at = 0; mention_next(prompt, at, &mention); at = mention.end) {
-		if (!attach_resource(&attaching, &mention))
-			attach_mention(&attaching, &mention);
+		if (!attach_resource(&attaching, &mention) &&
+		    !attach_mention(&attaching, &mention) && missing != NULL) {
+			while (!mention.quoted && mention.name.size > 0 &&
+			       strchr(mention_ends,
+				      mention.name.data[mention.name.size - 1]) != NULL)
+				mention.name.size--;
+			(void)buf_adds(missing, missing->size > 0 ? ", " : "");
+			text_add_name(missing, mention.name);
+		}
 	}
 	value_free(attaching.done);
 	agent_attach(talk_agent(mentions->talk), attaching.items);
@@ -432,7 +441,7 @@ void mentions_attach_once(struct talk *talk, struct str prompt)
 {
 	struct mentions *mentions = mentions_new(talk);
 
-	mentions_attach(mentions, prompt);
+	mentions_attach(mentions, prompt, NULL);
 	mentions_free(mentions);
 }
 

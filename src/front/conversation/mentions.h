@@ -50,8 +50,11 @@ void mentions_stop(struct mentions *mentions);
 bool mentions_complete(struct mentions *mentions, struct str before, size_t *from,
 		       struct buf *words);
 
-/* Read what PROMPT names, and have it go with the next text of the person (agent_attach). */
-void mentions_attach(struct mentions *mentions, struct str prompt);
+/*
+ * Read what PROMPT names, and have it go with the next text of the person (agent_attach). MISSING (may
+ * be NULL) gets the names of which there is nothing, "one, two".
+ */
+void mentions_attach(struct mentions *mentions, struct str prompt, struct buf *missing);
 
 /* mentions_attach for a conversation whose prompts are not typed: it waits for the names. */
 void mentions_attach_once(struct talk *talk, struct str prompt);

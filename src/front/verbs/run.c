@@ -43,7 +43,7 @@
 #include <unistd.h>
 
 /* A longer prompt should be a file in the workspace. */
-enum { PROMPT_MAX = 4 << 20, GREETING_MAX = 256 };
+enum { PROMPT_MAX = 4 << 20, GREETING_MAX = 256, SENTENCE_MAX = 1024 };
 
 /* clang-format off */
 #define EVENT_OPTION_ROWS \
@@ -444,6 +444,25 @@ static void load_keys(struct chat *chat)
 	buf_fini(&path);
 }
 
+/* Have what PROMPT names go with it, and tell of names of which there is nothing. */
+static void attach_names(struct chat *chat, struct str prompt)
+{
+	struct buf missing, sentence;
+
+	buf_init(&missing, SENTENCE_MAX / 2);
+	buf_init(&sentence, SENTENCE_MAX);
+	mentions_attach(chat->mentions, prompt, &missing);
+	if (missing.size > 0) {
+		(void)buf_addf(&sentence,
+			       "no file or folder listed here is called %s: the text goes as "
+			       "it is",
+			       missing.data);
+		console_hint(chat->console, sentence.data);
+	}
+	buf_fini(&sentence);
+	buf_fini(&missing);
+}
+
 /*
  * Send PROMPT, or (not NULL) that of INVOCATION, with PICTURES (or NULL) and what it names, and
  * wait for the end of the turn.
@@ -455,8 +474,8 @@ static void take_prompt(struct chat *chat, const char *prompt,
 	struct agent_outcome outcome;
 
 	console_work(chat->console, &chat->line);
-	mentions_attach(chat->mentions, invocation != NULL ? buf_str(&invocation->prompt)
-							   : str_of(prompt));
+	attach_names(chat,
+		     invocation != NULL ? buf_str(&invocation->prompt) : str_of(prompt));
 	/* So that names are there for what is typed meanwhile. */
 	mentions_refresh(chat->mentions);
 	if (invocation != NULL)
