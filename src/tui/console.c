@@ -117,6 +117,11 @@ struct console {
 	struct live *live;
 	struct waiting waiting[CONSOLE_WAITING_MAX]; /* the oldest first */
 	size_t waiting_count;
+	int wake_fd;       /* for an editor while something runs */
+	bool wants_editor; /* the person has asked for it meanwhile */
+	unsigned lent; /* the terminal is the LENDER's, for a program; so many times */
+	pthread_t lender;
+	pthread_cond_t returned;
 	bool decides;     /* a question stands in the place of `line` */
 	bool quitting;    /* the conversation ends after what runs */
 	bool away;        /* a stop has taken the rows of `live` off the terminal */
@@ -303,9 +308,33 @@ static void wake_thread(struct console *console)
 	(void)fd_write_all(console->end, &one, sizeof(one), NULL);
 }
 
+/* Wait until no other thread has lent the terminal to a program. The caller holds the lock. */
+static void wait_for_return(struct console *console)
+{
+	while (console->lent > 0 && !pthread_equal(console->lender, pthread_self()))
+		(void)pthread_cond_wait(&console->returned, &console->lock);
+}
+
+/* The terminal is this thread's, until as many returns. The caller holds the lock. */
+static void lend(struct console *console)
+{
+	wait_for_return(console);
+	console->lender = pthread_self();
+	console->lent++;
+}
+
+static void take_return(struct console *console)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	if (--console->lent == 0)
+		(void)pthread_cond_broadcast(&console->returned);
+	(void)pthread_mutex_unlock(&console->lock);
+}
+
 static void console_set_mode(struct console *console, enum mode mode)
 {
 	(void)pthread_mutex_lock(&console->lock);
+	wait_for_return(console);
 	console->mode = mode;
 	console->interrupted = false;
 	apply(console);
@@ -590,7 +619,7 @@ static void obey_meanwhile(struct console *console, enum typing_key key, size_t 
 	case LINE_SUSPENDED:
 		break;
 	case LINE_EDITOR:
-		line_set_hint(line, "your editor can open the text when the agent rests");
+		console->wants_editor = true;
 		break;
 	case LINE_REWIND:
 	case LINE_VIEWER:
@@ -640,7 +669,7 @@ static void type_meanwhile(struct console *console)
 	enum typing_key key;
 
 	buf_init(&typed, TYPING_MAX * 3);
-	while (typing_next(&console->typing, &key, &typed)) {
+	while (!console->wants_editor && typing_next(&console->typing, &key, &typed)) {
 		const size_t before = line->text.size;
 
 		if (!take_run_key(console, key, buf_str(&typed)))
@@ -724,6 +753,44 @@ static bool is_watching(struct console *console, int *patience_ms)
 	return watching;
 }
 
+/* Let the person edit the line in their own editor, on the console's thread, while something runs. */
+static void edit_meanwhile(struct console *console)
+{
+	struct err err = {0};
+	struct line *line;
+	struct buf text;
+	int wake_fd;
+
+	(void)pthread_mutex_lock(&console->lock);
+	line = console->wants_editor && console->mode == MODE_WATCHING && !console->decides
+		       ? console->line
+		       : NULL;
+	console->wants_editor = false;
+	wake_fd = console->wake_fd;
+	if (line != NULL) {
+		lend(console);
+		/* The keys that have come since are for the editor. */
+		typing_clear(&console->typing);
+	}
+	(void)pthread_mutex_unlock(&console->lock);
+	if (line == NULL)
+		return;
+	buf_init(&text, LINE_BYTES_MAX);
+	line_add_whole(line, &text);
+	live_hold(console->live);
+	const bool edited = visual_edit(console, &text, wake_fd, &err);
+	(void)pthread_mutex_lock(&console->lock);
+	if (edited)
+		line_replace(line, buf_str(&text));
+	else
+		line_set_hint(line, err.text);
+	show_meanwhile(console);
+	(void)pthread_mutex_unlock(&console->lock);
+	live_release(console->live);
+	take_return(console);
+	buf_fini(&text);
+}
+
 /* A counter of END_COUNT or more ends the thread; a smaller one only wakes it. */
 enum { END_COUNT = 1 << 20 };
 
@@ -739,6 +806,7 @@ static void *console_run(void *argument)
 	int patience_ms, ready;
 
 	for (;;) {
+		edit_meanwhile(console);
 		fds[2].fd = is_watching(console, &patience_ms) ? STDIN_FILENO : -1;
 		ready = poll(fds, sizeof(fds) / sizeof(fds[0]), patience_ms);
 		if (ready == 0)
@@ -786,11 +854,12 @@ bool console_open(struct console **opened, struct err *err)
 {
 	struct console *console = memory_alloc(sizeof(*console));
 
-	console->signals = console->news = console->end = -1;
+	console->signals = console->news = console->end = console->wake_fd = -1;
 	console->look = screen_options_of(STDOUT_FILENO);
 	console->live = live_new(STDOUT_FILENO, &console->look);
 	term_init(&console->term);
 	(void)pthread_mutex_init(&console->lock, NULL);
+	(void)pthread_cond_init(&console->returned, NULL);
 	typing_init(&console->typing);
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
 		(void)err_set(err, ENOTTY, "this needs a terminal on both sides");
@@ -925,6 +994,7 @@ void console_close(struct console *console)
 	}
 	typing_fini(&console->typing);
 	(void)pthread_mutex_destroy(&console->lock);
+	(void)pthread_cond_destroy(&console->returned);
 	free(console);
 }
 
@@ -945,13 +1015,14 @@ void console_set_actor(struct console *console, const struct console_actor *acto
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
-void console_work(struct console *console, struct line *line)
+void console_work(struct console *console, struct line *line, int wake_fd)
 {
 	if (!console->look.terminal)
 		return;
 	(void)pthread_mutex_lock(&console->lock);
 	console->interrupted = false;
 	console->line = line;
+	console->wake_fd = wake_fd;
 	set_keyboard(console);
 	live_start(console->live);
 	show_waiting(console);
@@ -965,8 +1036,10 @@ void console_work(struct console *console, struct line *line)
 void console_rest(struct console *console)
 {
 	(void)pthread_mutex_lock(&console->lock);
+	wait_for_return(console);
 	if (console->line != NULL)
 		live_stop(console->live);
+	console->wants_editor = false;
 	console->line = NULL;
 	set_keyboard(console);
 	(void)pthread_mutex_unlock(&console->lock);
@@ -988,6 +1061,7 @@ void console_hint(struct console *console, const char *sentence)
 void console_take_back(struct console *console)
 {
 	(void)pthread_mutex_lock(&console->lock);
+	wait_for_return(console);
 	/* After an Escape, which has taken them back, those that wait were sent since. */
 	if (console->line != NULL && !console->interrupted) {
 		take_back(console, 0);
@@ -1448,6 +1522,9 @@ static const char screen_back[] = "\x1b[?47l\x1b[?25h\x1b[?1l\x1b>\x1b[0m";
 
 void console_lend(struct console *console)
 {
+	(void)pthread_mutex_lock(&console->lock);
+	lend(console);
+	(void)pthread_mutex_unlock(&console->lock);
 	console_set_mode(console, MODE_BEFORE);
 }
 
@@ -1457,6 +1534,7 @@ void console_take(struct console *console)
 		console_write(screen_back);
 	(void)tcflush(STDIN_FILENO, TCIFLUSH);
 	console_set_mode(console, MODE_WATCHING);
+	take_return(console);
 }
 
 enum { QUIET_TRIES = 50 };

@@ -102,9 +102,12 @@ enum { CONSOLE_WAITING_MAX = 20 };
  * sends the text to what runs (it steers), Tab without anything to complete keeps it for the time
  * after, as it does with a command; Alt+Up takes the last one back. Escape interrupts, and what
  * waits is in the line again. Ctrl+D in an empty line ends the conversation after what runs. The
- * rest of LINE stays there. Does nothing on a terminal without cursor movement: there, keys wait.
+ * rest of LINE stays there. The person's editor (LINE_EDITOR) has the terminal while what runs goes on,
+ * and what it prints waits; the editor is ended when WAKE_FD becomes readable. Does nothing on a
+ * terminal without cursor movement: there, keys wait.
  */
-void console_work(struct console *console, struct line *line);
+void console_work(struct console *console, struct line *line, int wake_fd);
+/* What ran is over. Waits for the end of an editor, as all do who want the terminal. */
 void console_rest(struct console *console);
 /*
  * While something runs: show SENTENCE, ours or clean, below the line until the next key. Where no
@@ -124,7 +127,7 @@ bool console_take_waiting(struct console *console, bool steers, struct buf *text
 struct live *console_live(struct console *console);
 
 /*
- * Between turns: put the terminal back for a program that has it for a while, and take it again.
+ * Put the terminal back for a program that has it for a while, and take it again.
  * Whatever that program has left, the modes and the screen are those of a conversation then. Keys
  * that were not read are thrown away: they were for the program.
  */

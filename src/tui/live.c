@@ -52,7 +52,8 @@ struct live {
 	struct screen_options look;
 	pthread_mutex_t lock;
 	bool on;
-	unsigned hidden;       /* so many have taken the region off the terminal */
+	bool held;       /* another program has the terminal: what is printed waits */
+	unsigned hidden; /* so many have taken the region off the terminal */
 	struct pty_size drawn; /* the window in which the region was drawn */
 	int gone;              /* errno of a failed write */
 	struct buf open;       /* printed, but its line has no end yet */
@@ -354,7 +355,7 @@ static void forget(struct live *live)
 
 static bool is_shown(const struct live *live)
 {
-	return live->on && live->hidden == 0;
+	return live->on && live->hidden == 0 && !live->held;
 }
 
 /*
@@ -615,7 +616,7 @@ bool live_print(struct live *live, struct str text)
 	bool fine;
 
 	(void)pthread_mutex_lock(&live->lock);
-	if (is_shown(live)) {
+	if (is_shown(live) || live->held) {
 		backlog_add(&live->backlog, text);
 		draw_soon(live);
 	} else {
@@ -729,8 +730,11 @@ void live_start(struct live *live)
 	(void)pthread_mutex_unlock(&live->lock);
 }
 
-/* Take the region off the terminal, when all that was printed is on it. */
-static void leave(struct live *live)
+/*
+ * Take the region off the terminal, when all that was printed is on it. ENDS: so is the line that is
+ * not whole.
+ */
+static void leave(struct live *live, bool ends)
 {
 	struct buf out;
 
@@ -740,7 +744,7 @@ static void leave(struct live *live)
 	wait_for_writer(live);
 	buf_init(&out, FRAME_MAX + PAINT_MAX);
 	erase(live, &out);
-	if (live->open.size > 0) {
+	if (ends && live->open.size > 0) {
 		(void)buf_end_line(&live->open);
 		(void)buf_addstr(&out, buf_str(&live->open));
 		note_printed(live, buf_str(&live->open));
@@ -750,11 +754,19 @@ static void leave(struct live *live)
 	buf_fini(&out);
 }
 
+/* Another program may have the terminal: wait until it is ours again. */
+static void wait_for_release(struct live *live)
+{
+	while (live->held)
+		(void)pthread_cond_wait(&live->written, &live->lock);
+}
+
 void live_stop(struct live *live)
 {
 	(void)pthread_mutex_lock(&live->lock);
+	wait_for_release(live);
 	if (is_shown(live))
-		leave(live);
+		leave(live, true);
 	live->on = false;
 	buf_clear(&live->draft);
 	buf_clear(&live->status);
@@ -870,11 +882,33 @@ void live_redraw(struct live *live)
 	(void)pthread_mutex_unlock(&live->lock);
 }
 
-void live_hide(struct live *live)
+void live_hold(struct live *live)
 {
 	(void)pthread_mutex_lock(&live->lock);
 	if (is_shown(live))
-		leave(live);
+		leave(live, false);
+	live->held = true;
+	(void)pthread_mutex_unlock(&live->lock);
+}
+
+void live_release(struct live *live)
+{
+	(void)pthread_mutex_lock(&live->lock);
+	live->held = false;
+	live->drawn = window();
+	live->resized = false;
+	forget(live);
+	(void)pthread_cond_broadcast(&live->written);
+	draw_soon(live);
+	(void)pthread_mutex_unlock(&live->lock);
+}
+
+void live_hide(struct live *live)
+{
+	(void)pthread_mutex_lock(&live->lock);
+	wait_for_release(live);
+	if (is_shown(live))
+		leave(live, true);
 	live->hidden++;
 	(void)pthread_mutex_unlock(&live->lock);
 }

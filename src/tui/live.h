@@ -91,6 +91,13 @@ void live_clear(struct live *live);
 /* Wait until the terminal has all that is to be shown. */
 void live_settle(struct live *live);
 /*
+ * Take the region off the terminal while another program has it, and hold back all that is printed
+ * (backlog.h), until live_release draws it. A line that is not whole yet stays so. A function that
+ * takes the region off waits meanwhile.
+ */
+void live_hold(struct live *live);
+void live_release(struct live *live);
+/*
  * Take the region off the terminal, where somebody else is going to print, and put it back;
  * it is there again when as many have put it back as have taken it.
  * Text that is printed meanwhile is printed at once.

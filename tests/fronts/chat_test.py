@@ -665,6 +665,65 @@ def an_editor_that_is_stopped_stops_us_and_goes_on_with_us():
         tty.leave()
 
 
+LONG = {"name": "long", "turns": [
+    {"text": "I wait.", "calls": [{"tool": "bash", "arguments": {
+        "command": "until test -e end; do sleep 0.05; done; seq 30"}}]},
+    {"text": "Still here.", "calls": [{"tool": "bash", "arguments": {"command": "echo asked"}}]},
+    {"text": "All done.", "repeat": True}]}
+
+
+def opens_an_editor(tty, script):
+    """The conversation begins again with SCRIPT as the person's editor; the agent is at work."""
+    tty.process.kill()
+    tty.process.wait()
+    place = os.path.join(tty.work, "editor")
+    with open(place, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\n" + script)
+    os.chmod(place, 0o755)
+    tty.variables = {**tty.variables, "VISUAL": "./editor"}
+    tty.run_again()
+    tty.prompt()
+    tty.type(b"go\r")
+    tty.shows("bash until test")
+    tty.typed(b"my text", "> my text", 9)
+    tty.type(b"\x07")
+    tty.wait_until(lambda: os.path.exists(os.path.join(tty.work, "here")), "in the editor")
+
+
+@tap.case
+def the_agent_goes_on_while_the_editor_is_open():
+    with Chat(LONG, ready=False) as tty:
+        opens_an_editor(tty, 'stty -echo\nprintf "\\033[?47h\\033[H\\033[Jthe editor has it"\ncat "$1" >seen\n: >here\n'
+                        'until test -e done; do sleep 0.05; done\nprintf " and more" >> "$1"\nprintf "\\033[?47l"\n')
+        assert read_from(tty, "seen") == "my text", read_from(tty, "seen")
+        tty.shows("the editor has it")
+        shown = tty.screen.text()
+        open(os.path.join(tty.work, "end"), "w", encoding="ascii").close()
+        tty.wait_until(lambda: told(tty, "turn_ended"), "the end of the turn")
+        # Nothing is printed meanwhile, and keys are the editor's.
+        tty.type(b"lost\x1b[A")
+        tty.pause(0.3)
+        assert tty.screen.text() == shown, tty.screen.text()
+        open(os.path.join(tty.work, "done"), "w", encoding="ascii").close()
+        tty.wait_until(lambda: tty.row() == "> my text and more", "what the editor made of it")
+        text = tty.screen.text()
+        assert text.count("All done.") == text.count("Still here.") == 1 and "\n  30\n" in text, text
+        assert text.index("  30\n") < text.index("Still here.") < text.index("All done.") < text.index("── done"), text
+        assert "lost" not in text, text
+        tty.type(b"\x15")
+        tty.leave()
+
+
+@tap.case
+def a_signal_ends_the_editor_while_the_agent_works():
+    with Chat(LONG, ready=False) as tty:
+        opens_an_editor(tty, "echo $$ >pid\n: >here\nwhile :; do sleep 0.05; done\n")
+        editor = int(read_from(tty, "pid"))
+        tty.process.send_signal(signal.SIGTERM)
+        assert tty.end() == 128 + signal.SIGTERM
+        assert tty.is_as_before() and not os.path.exists(f"/proc/{editor}")
+
+
 @tap.case
 def the_persons_file_gives_actions_other_keys():
     with Chat() as tty:

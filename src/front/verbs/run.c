@@ -473,7 +473,7 @@ static void take_prompt(struct chat *chat, const char *prompt,
 	const int64_t begun_ms = clock_now_ms();
 	struct agent_outcome outcome;
 
-	console_work(chat->console, &chat->line);
+	console_work(chat->console, &chat->line, talk_interrupt_fd(chat->talk));
 	attach_names(chat,
 		     invocation != NULL ? buf_str(&invocation->prompt) : str_of(prompt));
 	/* So that names are there for what is typed meanwhile. */
@@ -493,7 +493,7 @@ static void take_prompt(struct chat *chat, const char *prompt,
 /* Run the command of the person, while the person can stop it and types on. */
 static void take_aside(struct chat *chat, struct str text)
 {
-	console_work(chat->console, &chat->line);
+	console_work(chat->console, &chat->line, talk_interrupt_fd(chat->talk));
 	aside_run(chat->talk, text);
 	if (talk_is_interrupted(chat->talk))
 		console_take_back(chat->console);
