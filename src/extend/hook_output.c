@@ -164,6 +164,23 @@ static void decide(struct hook_said *said, enum hook_decision decision, struct s
 	add_text(&said->reason, reason);
 }
 
+/*
+ * The hook refuses by its exit code. Its reason stands on standard error; standard output is
+ * not the reason, because a program may print anything there.
+ */
+static void refuse(const struct hook_output *output, const struct hook *hook,
+		   struct hook_said *said)
+{
+	decide(said, HOOK_DENY, output->error);
+	if (said->reason.size > 0 || str_trim(output->out).size == 0)
+		return;
+	(void)buf_addf(&said->told, "The %s hook ", hook_kind_name(hook->kind));
+	hook_output_name(hook, &said->told);
+	(void)buf_adds(&said->told,
+		       " refused without a word on standard error, where its reason belongs; with "
+		       "exit code 2 nobody reads its standard output.");
+}
+
 /* A word for a decision, in either of the forms that answers have had. */
 static bool decision_of(struct str word, enum hook_decision *decision)
 {
@@ -343,9 +360,7 @@ void hook_output_read(const struct hook_output *output, const struct hook *hook,
 		break;
 	case HOOK_ENDED:
 		if (output->exit_code == CODE_REFUSES)
-			decide(said, HOOK_DENY,
-			       str_trim(output->error).size > 0 ? output->error
-								: output->out);
+			refuse(output, hook, said);
 		else if (output->exit_code != 0)
 			fail_by_code(output, hook, said);
 		else

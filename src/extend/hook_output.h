@@ -1,7 +1,8 @@
 /*
  * hook_output: what one hook said by its exit code and what it printed. 0: standard output is
  * a JSON answer when it begins with "{", and else a text, which joins the conversation at a
- * prompt and at the begin of a session. 2: it refuses, with the reason on standard error. Any
+ * prompt and at the begin of a session. 2: it refuses, with the reason on standard error, and
+ * standard output is not read. Neither stream is ever taken for the other one. Any
  * other code is a failure of the hook, of which the person is told.
  *
  * All of it is text of a program, and none of it is trusted: an answer can refuse, ask, change
