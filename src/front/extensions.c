@@ -468,6 +468,27 @@ enum {
 
 bool front_servers_read(struct front_servers *servers, const struct config *config,
 			const char *config_path, const char *workspace,
+/* Fill in the placeholders of SETTINGS, server by server. */
+static bool expand_servers(struct front_servers *servers, const struct plugin_places *places,
+			   const struct value *settings, struct err *err)
+{
+	servers->settings = value_new_object();
+	for (void *at = settings != NULL ? value_first(settings) : NULL; at != NULL;
+	     at = value_next(settings, at)) {
+		const char *name = value_key(at);
+		struct value *made = NULL;
+		struct err why = {0};
+
+		if (source_expand_value(places, value_at(at), &made, &why))
+			value_set(servers->settings, name, made);
+		else if (servers->lacking != NULL)
+			value_set_text(servers->lacking, name, why.text);
+		else
+			return err_set(err, why.code, "%s: %s", name, why.text);
+	}
+	return true;
+}
+
 			const struct value *more, struct err *err)
 {
 	const struct value *settings = config_value(config, "mcpServers");
@@ -480,13 +501,12 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 
 	if (value_count(settings) == 0 && value_count(more) == 0)
 		return true;
-	if (value_count(settings) == 0)
-		servers->settings = value_new_object();
-	else if (!source_expand_value(&places, settings, &servers->settings, err))
+	if (!expand_servers(servers, &places, settings, err))
 		return err_while(err, "%s: mcpServers", config_path);
 	for (void *at = more != NULL ? value_first(more) : NULL; at != NULL;
 	     at = value_next(more, at)) {
-		if (value_member(servers->settings, value_key(at)) == NULL)
+		if (value_member(servers->settings, value_key(at)) == NULL &&
+		    value_member(servers->lacking, value_key(at)) == NULL)
 			value_set(servers->settings, value_key(at),
 				  value_copy(value_at(at)));
 	}
@@ -625,3 +645,4 @@ void front_servers_fini(struct front_servers *servers)
 	value_free(servers->settings);
 	memset(servers, 0, sizeof(*servers));
 }
+	value_free(servers->lacking);

@@ -63,6 +63,12 @@ void front_plugins_fini(struct front_plugins *plugins);
 
 struct front_servers {
 	struct value *settings; /* `mcpServers`, its placeholders filled in; NULL: none */
+	/*
+	 * A verb that lists servers sets this before they are read: an object, which gets the
+	 * name of each server whose placeholders cannot be filled in, with the reason. Else such
+	 * a server is an error.
+	 */
+	struct value *lacking;
 	struct policy *take_policy; /* of the agent; moved to the session at the start */
 	struct loop *loop; /* of the servers, and of each session that uses them */
 	struct session *session;

@@ -957,8 +957,10 @@ static bool read_servers(struct setup *setup, struct config *config,
 	auto_value struct value *more =
 		flags->servers != NULL ? value_copy(flags->servers) : value_new_object();
 
-	if (flags->serves && !flags->shipped_only && flags->policy_file == NULL &&
-	    !trusting_servers(setup, more, err))
+	if (flags->knows_servers)
+		servers->lacking = value_new_object();
+	if ((flags->serves || flags->knows_servers) && !flags->shipped_only &&
+	    flags->policy_file == NULL && !trusting_servers(setup, more, err))
 		return false;
 	if (!front_servers_read(servers, config, setup->config, setup->workspace, more, err))
 		return false;

@@ -65,6 +65,16 @@ struct setup_flags {
 	bool explain;        /* note where each key comes from (setup.origins) */
 	bool shipped_only;   /* ignore the user's role files */
 	bool serves;         /* start the configuration's MCP servers */
+	/*
+	 * A person waits, in a conversation that goes on: no server is waited for longer than
+	 * 2 s, and the tools of a late one join later. Not where the policy names tools.
+	 */
+	bool hurries;
+	/*
+	 * The verb is about servers: it knows those of the workspace as well, and those that
+	 * lack something (front_servers.lacking)
+	 */
+	bool knows_servers;
 	bool answers;  /* a person answers what they ask, where there is a terminal */
 	unsigned asks; /* what the caller answers in any case (enum remote_asks) */
 	const struct value *servers; /* more of them (front_servers_read); or NULL */

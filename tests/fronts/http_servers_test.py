@@ -399,6 +399,25 @@ class Protected:
 
 
 @place
+def a_server_of_the_workspace_that_was_let_in_is_known(here):
+    with Protected() as (server, _):
+        here.write({})
+        with open(os.path.join(here.workspace, ".mcp.json"), "w", encoding="utf-8") as file:
+            json.dump({"mcpServers": {"web": {"type": "http", "url": server.url}}}, file)
+        done = here.run("servers", "test", "web")
+        assert done.returncode == 2 and 'there is no MCP server "web"' in done.stderr, done
+        assert "those of .mcp.json count when you have let them in: glovebox trust" in done.stderr, done
+        assert here.run("trust", "add", "--yes").returncode == 0
+        done = here.run("servers", "test", "web")
+        assert done.returncode == 1 and "wants a login: glovebox servers login web" in done.stderr, done
+        code, said, complaint = here.login()
+        assert code == 0 and "web: logged in" in said, (said, complaint)
+        done = here.run("servers", "test", "web")
+        assert done.returncode == 0 and "web_echo" in done.stdout, done
+        assert here.run("servers", "logout", "web").stdout == "web: logged out\n"
+
+
+@place
 def a_person_logs_in_and_out(here):
     with Protected() as (server, auth):
         here.configure(server.url)

@@ -687,6 +687,22 @@ def one_that_is_disabled_is_not_started(here):
 
 
 @place
+def a_server_that_lacks_a_variable_says_so_in_its_row(here):
+    here.write({"mcpServers": {"fake": {"command": "python3", "args": ["server.py"]},
+                               "other": {"command": "x", "env": {"A": "${env:NOT_SET}"}}}})
+    done = here.run("servers", "list")
+    assert done.returncode == 0 and re.search(r"^fake +stdio +legacy", done.stdout, re.M), done
+    assert re.search(r"^other +cannot be used: .*NOT_SET", done.stdout, re.M), done
+    rows = {row["name"]: row for row in json.loads(here.run("servers", "list", "--json").stdout)["servers"]}
+    assert rows["fake"]["ready"] and not rows["other"]["ready"] and "NOT_SET" in rows["other"]["problem"], rows
+    assert here.run("servers", "test", "fake").returncode == 0
+    done = here.run("servers", "test", "other")
+    assert done.returncode == 1 and "the MCP server other cannot be used: " in done.stderr and "NOT_SET" in done.stderr, done
+    # A verb that works with the servers is refused as before.
+    assert here.run("tool", "list").returncode == 1
+
+
+@place
 def wrong_settings_are_named(here):
     for settings, words in [
             ({"command": "x", "arg": []}, 'mcpServers.s: no key "arg"; did you mean args'),

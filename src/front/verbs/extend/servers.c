@@ -68,27 +68,55 @@ static const struct option_row logout_options[] = {
 	OPTION_ROW_LEVEL,     OPTION_ROW_HELP,   {0},
 };
 
-/* The settings of the server NAME; NULL: there is none, and it was said. */
-static const struct value *settings_of(const struct setup *setup, const char *name)
+/* A verb about one server knows all of them, and starts none. */
+static const struct setup_flags one_server = {.knows_servers = true};
+
+/* Does the workspace name servers? They are not read. */
+static bool brings_servers(const struct setup *setup)
 {
-	const struct value *settings = value_member(setup->servers.settings, name);
+	struct buf path;
+	bool brings;
+
+	buf_init(&path, PATH_MAX);
+	brings = buf_addf(&path, "%s/.mcp.json", setup->workspace) &&
+		 access(path.data, F_OK) == 0;
+	buf_fini(&path);
+	return brings;
+}
+
+/*
+ * Find the *SETTINGS of the server NAME. Returns an exit code; a complaint has been printed,
+ * unless it is CODE_DONE.
+ */
+static int find_settings(const struct setup *setup, const char *name,
+			 const struct value **settings)
+{
+	const char *lacks = value_text(value_member(setup->servers.lacking, name));
 	struct buf names;
 
-	if (settings != NULL)
-		return settings;
+	*settings = value_member(setup->servers.settings, name);
+	if (*settings != NULL)
+		return CODE_DONE;
+	if (lacks != NULL)
+		return verb_complain(CODE_FAILED, "the MCP server %.100s cannot be used: %s",
+				     name, lacks);
 	buf_init(&names, SENTENCE_MAX);
 	for (void *at = setup->servers.settings != NULL
 				? value_first(setup->servers.settings)
 				: NULL;
 	     at != NULL; at = value_next(setup->servers.settings, at))
 		(void)buf_addf(&names, "%s%s", names.size > 0 ? ", " : "", value_key(at));
-	(void)verb_complain(CODE_USAGE, "there is no MCP server \"%.100s\" in %s; %s%s",
+	(void)verb_complain(CODE_USAGE, "there is no MCP server \"%.100s\" in %s; %s%s%s",
 			    name,
 			    setup->config != NULL ? setup->config : "the configuration",
 			    names.size > 0 ? "there are " : "there is none at all",
-			    names.data);
+			    names.data,
+			    brings_servers(setup)
+				    ? "; those of .mcp.json count when you have let them in: "
+				      "glovebox trust"
+				    : "");
 	buf_fini(&names);
-	return NULL;
+	return CODE_USAGE;
 }
 
 static const char *client_of(const struct value *settings)
@@ -190,9 +218,31 @@ static struct value *print_rows(const struct setup *setup, bool json, bool *all_
 	return list;
 }
 
+/* Print, and add to LIST, the servers that lack something. */
+static void print_lacking(const struct setup *setup, bool json, struct value *list, FILE *out)
+{
+	const struct value *lacking = setup->servers.lacking;
+
+	for (void *at = value_first(lacking); at != NULL; at = value_next(lacking, at)) {
+		struct value *row = value_new_object();
+
+		value_set_text(row, "name", value_key(at));
+		value_set_boolean(row, "ready", false);
+		value_set_integer(row, "tools", 0);
+		value_set_text(row, "problem", value_text(value_at(at)));
+		value_append(list, row);
+		if (json)
+			continue;
+		verb_print_name(value_key(at), NAME_COLUMNS, out);
+		(void)fprintf(out, " cannot be used: ");
+		verb_print_name(value_text(value_at(at)), 0, out);
+		(void)fputc('\n', out);
+	}
+}
+
 static int list_run(const struct options *options, FILE *out)
 {
-	const struct setup_flags flags = {.serves = true};
+	const struct setup_flags flags = {.serves = true, .knows_servers = true};
 	const bool json = options_given(options, "json");
 	struct setup setup;
 	int code = setup_open(&setup, options, &flags);
@@ -200,8 +250,10 @@ static int list_run(const struct options *options, FILE *out)
 
 	if (code == CODE_DONE) {
 		auto_value struct value *whole = value_new_object();
+		struct value *list = print_rows(&setup, json, &all_ready, out);
 
-		value_set(whole, "servers", print_rows(&setup, json, &all_ready, out));
+		print_lacking(&setup, json, list, out);
+		value_set(whole, "servers", list);
 		if (json)
 			code = verb_print_json(whole, VALUE_PRETTY, out);
 	}
@@ -238,10 +290,11 @@ static int test_run(const struct options *options, FILE *out)
 	const bool json = options_given(options, "json");
 	struct setup setup;
 	struct err err = {0};
-	int code = setup_open(&setup, options, NULL);
+	const struct value *settings;
+	int code = setup_open(&setup, options, &one_server);
 
-	if (code == CODE_DONE && settings_of(&setup, name) == NULL)
-		code = CODE_USAGE;
+	if (code == CODE_DONE)
+		code = find_settings(&setup, name, &settings);
 	if (code == CODE_DONE) {
 		leave_others_out(setup.servers.settings, name);
 		if (!setup_serve(&setup, &err))
@@ -503,11 +556,10 @@ static struct value *find_server(struct setup *setup, const struct options *opti
 {
 	const struct value *settings;
 
-	*code = setup_open(setup, options, NULL);
-	settings = *code == CODE_DONE ? settings_of(setup, options->words[0]) : NULL;
-	if (*code == CODE_DONE && settings == NULL)
-		*code = CODE_USAGE;
-	if (settings == NULL)
+	*code = setup_open(setup, options, &one_server);
+	if (*code == CODE_DONE)
+		*code = find_settings(setup, options->words[0], &settings);
+	if (*code != CODE_DONE)
 		return NULL;
 	if (value_member(settings, "url") == NULL) {
 		*code = verb_complain(CODE_USAGE,
@@ -573,9 +625,10 @@ static int logout_run(const struct options *options, FILE *out)
 }
 
 static const char list_help[] =
-	"Start the MCP servers of the configuration and list them: type, era of the\n"
-	"protocol, number of tools, and of those over HTTP the login. A server that cannot\n"
-	"be used is named on standard error.";
+	"Start the MCP servers of the configuration, and those of the workspace that you have\n"
+	"let in (glovebox trust), and list them: type, era of the protocol, number of tools,\n"
+	"and of those over HTTP the login. A server that cannot be used is named on standard\n"
+	"error; one of which a variable is not set says so in its row.";
 
 const struct verb verb_servers_list = {
 	.name = "servers list",
@@ -591,7 +644,8 @@ const struct verb verb_servers_list = {
 };
 
 static const char test_help[] =
-	"Start one MCP server of the configuration, and list its tools.\n\n"
+	"Start one MCP server of the configuration, or one of the workspace that you have let\n"
+	"in, and list its tools.\n\n"
 	"Exit codes: 0 it can be used, 1 it cannot, 2 there is no such server.";
 
 const struct verb verb_servers_test = {
