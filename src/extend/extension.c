@@ -13,6 +13,7 @@ enum {
 	TOOLS = 2,
 	PROMPT_MAX = 1 << 20,
 	OWN_MAX = 32 << 10, /* of the person's AGENTS.md */
+	WHY_MAX = 256,
 	STYLE_MAX = 32 << 10,
 };
 
@@ -25,6 +26,7 @@ const struct tool *const extension_rows[TOOLS + 1] = {
 struct extension {
 	struct skills skills;
 	struct commands commands, styles;
+	struct value *servers_left_out; /* name -> why */
 	struct tool tools[TOOLS];
 	const struct tool **table, **table_before; /* a session may still use the last one */
 	struct shape_shown *shown;
@@ -43,6 +45,25 @@ static void add(struct extension *extension, const struct brought *item,
 		commands_add(&extension->commands, item, workspace == NULL);
 }
 
+/* ITEM, of WORKSPACE, does not count in STATE: the person learns why, and how it would. */
+static void leave_out(struct extension *extension, const struct brought *item,
+		      const char *workspace, enum trust_state state)
+{
+	struct brought kept = *item;
+	struct buf why;
+
+	buf_init(&why, WHY_MAX);
+	(void)buf_addf(&why, "you have not let it in (%s); /trust asks you about it",
+		       trust_state_name(state));
+	if (kept.problem == NULL)
+		kept.problem = why.data;
+	if (item->kind == BROUGHT_SERVER)
+		value_set_text(extension->servers_left_out, item->name, kept.problem);
+	else if (item->kind == BROUGHT_SKILL)
+		skills_add(&extension->skills, &kept, workspace);
+	buf_fini(&why);
+}
+
 static void add_all(struct extension *extension, const struct extension_options *options)
 {
 	const struct brought_list *brought = options->brought;
@@ -53,10 +74,15 @@ static void add_all(struct extension *extension, const struct extension_options 
 		add(extension, &own.items[i], NULL);
 	brought_fini(&own);
 	for (size_t i = 0; brought != NULL && i < brought->count; i++) {
-		/* An item that cannot count is kept, so that the person learns why. */
-		if (brought->items[i].problem != NULL ||
-		    trust_of(options->trust, &brought->items[i]) == TRUST_GIVEN)
-			add(extension, &brought->items[i], options->workspace);
+		const struct brought *item = &brought->items[i];
+		const enum trust_state state = trust_of(options->trust, item);
+
+		/* A command that cannot count is kept, so that the person learns why. */
+		if (state == TRUST_GIVEN ||
+		    (item->problem != NULL && item->kind == BROUGHT_COMMAND))
+			add(extension, item, options->workspace);
+		else
+			leave_out(extension, item, options->workspace, state);
 	}
 }
 
@@ -117,6 +143,7 @@ struct extension *extension_open(const struct extension_options *options)
 {
 	struct extension *extension = memory_alloc(sizeof(*extension));
 
+	extension->servers_left_out = value_new_object();
 	buf_init(&extension->told, OWN_MAX);
 	if (!own_instructions(options->config, &extension->told))
 		buf_clear(&extension->told);
@@ -138,6 +165,7 @@ void extension_close(struct extension *extension)
 	skills_fini(&extension->skills);
 	commands_fini(&extension->commands);
 	commands_fini(&extension->styles);
+	value_free(extension->servers_left_out);
 	free(extension->table);
 	free(extension->table_before);
 	free(extension->shown);
@@ -156,6 +184,11 @@ const struct skills *extension_skills(const struct extension *extension)
 const struct commands *extension_commands(const struct extension *extension)
 {
 	return &extension->commands;
+}
+
+const struct value *extension_servers_left_out(const struct extension *extension)
+{
+	return extension->servers_left_out;
 }
 
 const struct commands *extension_styles(const struct extension *extension)

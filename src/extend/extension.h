@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/value.h"
 #include "extend/brought.h"
 #include "extend/commands.h"
 #include "extend/notes.h"
@@ -37,6 +38,12 @@ const struct skills *extension_skills(const struct extension *extension);
 const struct commands *extension_commands(const struct extension *extension);
 /* The person's styles, which are files as commands are: the body joins the prompt. */
 const struct commands *extension_styles(const struct extension *extension);
+
+/*
+ * The servers of the workspace that are left out: an object, name -> why in words. Skills that
+ * are left out are among extension_skills.
+ */
+const struct value *extension_servers_left_out(const struct extension *extension);
 
 /* TOOLS, with those of extension_rows that can work here. Valid until the call after the next. */
 const struct tool *const *extension_tools(struct extension *extension,

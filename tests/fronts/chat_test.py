@@ -228,6 +228,20 @@ def what_a_project_brings_is_asked_about_once():
 
 
 @tap.case
+def what_is_left_out_for_want_of_trust_says_so():
+    files = {".agents/skills/release/SKILL.md": "---\ndescription: How to release.\n---\nRun make.",
+             ".mcp.json": json.dumps({"mcpServers": {"mine": {"command": "true"}}})}
+    with Chat(files=files, ready=False) as tty:
+        tty.shows("This project brings 1 skill, 1 server. [v]iew, [t]rust these, [n]ot now")
+        time.sleep(terminal.DEAF_S)
+        tty.type(b"n")
+        tty.prompt()
+        tty.command("/skills", "left out: you have not let it in (put off); /trust asks you about it")
+        tty.command("/mcp", "mine, of .mcp.json, is left out: you have not let it in (put off); /trust asks you")
+        tty.leave()
+
+
+@tap.case
 def words_are_killed_and_come_back():
     with Chat() as tty:
         tty.typed(b"one two three", "> one two three", 15)

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "extend/extension.h"
 #include "front/chat.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
@@ -101,6 +102,25 @@ static void add_tools(struct chat *chat, const char *name)
 		(void)buf_adds(&chat->paint.out, ": no tools for this agent");
 }
 
+/* Add the servers of the workspace that do not count, and why. */
+static void add_left_out(struct chat *chat)
+{
+	const struct value *servers =
+		chat->setup->extension != NULL
+			? extension_servers_left_out(chat->setup->extension)
+			: NULL;
+	struct buf *out = &chat->paint.out;
+
+	for (void *at = servers != NULL ? value_first(servers) : NULL; at != NULL;
+	     at = value_next(servers, at)) {
+		(void)buf_adds(out, "  ");
+		text_add_name(out, str_of(value_key(at)));
+		(void)buf_adds(out, ", of .mcp.json, is left out: ");
+		text_add_name(out, value_str(value_at(at)));
+		(void)buf_addc(out, '\n');
+	}
+}
+
 void about_servers(struct chat *chat)
 {
 	const struct front_servers *servers = &chat->setup->servers;
@@ -122,6 +142,7 @@ void about_servers(struct chat *chat)
 		text_add_name(out, value_str(value_item(problems, i)));
 		(void)buf_addc(out, '\n');
 	}
+	add_left_out(chat);
 }
 
 void about_copy(struct chat *chat)
