@@ -177,6 +177,7 @@ static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
 		.mode = &mode,
 		.serves = true,
 		.answers = true,
+		.hurries = true,
 	};
 	struct err err = {0};
 	int code = setup_open(setup, chat->options, &flags);
@@ -207,6 +208,7 @@ struct setup *chat_remake(void *context, const char *agent, enum policy_mode mod
 		.mode = &mode,
 		.serves = true,
 		.answers = true,
+		.hurries = true,
 	};
 	struct err err = {0};
 	int code;

@@ -426,6 +426,7 @@ static struct setup *make_setup(const struct editor *editor, const char *agent,
 		.agent = agent,
 		.mode = mode,
 		.serves = folders == NULL,
+		.hurries = mode != NULL,
 		.servers = value_member(editor->request, "servers"),
 		.asks = elicits(editor),
 	};

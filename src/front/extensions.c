@@ -464,10 +464,10 @@ enum {
 	WHY_MAX = 16 << 10,
 	/* A few are enough: no person waits for the worker that starts a server. */
 	READY_WORKERS = 2,
+	/* A person who has sent a prompt does not notice it; a started server answers sooner. */
+	HEAR_MS = 200,
 };
 
-bool front_servers_read(struct front_servers *servers, const struct config *config,
-			const char *config_path, const char *workspace,
 /* Fill in the placeholders of SETTINGS, server by server. */
 static bool expand_servers(struct front_servers *servers, const struct plugin_places *places,
 			   const struct value *settings, struct err *err)
@@ -489,6 +489,8 @@ static bool expand_servers(struct front_servers *servers, const struct plugin_pl
 	return true;
 }
 
+bool front_servers_read(struct front_servers *servers, const struct config *config,
+			const char *config_path, const char *workspace,
 			const struct value *more, struct err *err)
 {
 	const struct value *settings = config_value(config, "mcpServers");
@@ -532,7 +534,8 @@ static bool changed(void *context)
 {
 	struct front_servers *servers = context;
 
-	tell_server_problems(servers);
+	if (!servers->told_later)
+		tell_server_problems(servers);
 	return servers->changed != NULL && servers->changed(servers->context);
 }
 
@@ -631,6 +634,14 @@ bool front_servers_start(struct front_servers *servers,
 	return true;
 }
 
+void front_servers_hear(struct front_servers *servers)
+{
+	if (servers->remotes == NULL)
+		return;
+	remotes_hear(servers->remotes, HEAR_MS);
+	tell_server_problems(servers);
+}
+
 void front_servers_fini(struct front_servers *servers)
 {
 	remotes_free(servers->remotes);
@@ -643,6 +654,6 @@ void front_servers_fini(struct front_servers *servers)
 	free(servers->tokens_folder);
 	free(servers->resolver);
 	value_free(servers->settings);
+	value_free(servers->lacking);
 	memset(servers, 0, sizeof(*servers));
 }
-	value_free(servers->lacking);

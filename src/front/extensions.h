@@ -83,9 +83,11 @@ struct front_servers {
 	 * longest wait for the first list of each server; 0: wait until it has come or
 	 * failed. CHANGED is called when the tools have changed (remotes_tools) and
 	 * returns false when the new ones do not fit. ASKS: the questions of servers that
-	 * the verb answers (enum remote_asks).
+	 * the verb answers (enum remote_asks). TOLD_LATER: problems that come after the
+	 * start are printed by front_servers_hear only.
 	 */
 	int64_t wait_ms;
+	bool told_later;
 	unsigned asks;
 	bool (*changed)(void *context);
 	void *context;
@@ -108,6 +110,11 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 bool front_servers_start(struct front_servers *servers,
 			 const struct session_options *options,
 			 const struct tool *const *tools, struct err *err);
+/*
+ * For a user who does not turn the loop between calls: give late servers a moment, and print the
+ * problems that have come.
+ */
+void front_servers_hear(struct front_servers *servers);
 /*
  * Open a cell for a bridge, as in mcp/client/bridged.h; CELLS is a struct front_servers. A
  * caller that uses no front_servers_start has set `loop`, `resolver` and `minimum_level`.

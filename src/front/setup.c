@@ -62,7 +62,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CREDENTIAL_SHOWN_MAX = 4096 };
+enum {
+	CREDENTIAL_SHOWN_MAX = 4096,
+	HURRY_MS = 2000, /* a server that runs at all has listed its tools by then */
+};
 
 /* Holds a setup to the rights of the agents on whose behalf it works. */
 
@@ -1678,6 +1681,8 @@ int setup_open(struct setup *setup, const struct options *options,
 				     "%s", err.text);
 	if (has_option(options, "--model") && setup->role.model == NULL)
 		setup->role.model = logins_model();
+	if (flags != NULL && flags->hurries)
+		setup->servers.wait_ms = HURRY_MS;
 	if (flags != NULL && flags->serves && !setup_serve(setup, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	return CODE_DONE;

@@ -719,8 +719,9 @@ struct talk {
 	const char *parent; /* the caller's session, from the request that started us */
 	bool counts_answers, answering, answers_forms; /* as the options said */
 	bool answered;                                 /* questions get an answer */
-	bool relays; /* the answers come from the caller that started this run */
-	bool broken; /* an event could not be recorded */
+	bool relays;        /* the answers come from the caller that started this run */
+	bool broken;        /* an event could not be recorded */
+	bool tools_are_new; /* the agent is to be told its tools again, at the next turn */
 	struct hook_files *hooks;      /* of the configuration, and behind them … */
 	struct agent_hooks behind;     /* … those of the options; `ask` NULL: none */
 	const struct allowed *allowed; /* of talk_narrow; NULL: nothing is narrowed */
@@ -1007,11 +1008,38 @@ static int open_session(struct talk *talk, struct setup *setup,
 	return code;
 }
 
+/*
+ * A server that was late has listed its tools, or one has changed its list. The session has the
+ * new ones at once; the model is told of them when the next turn begins.
+ */
+static bool tools_changed(void *context)
+{
+	struct talk *talk = context;
+
+	talk->tools_are_new =
+		session_set_tools(talk->session, setup_tools(talk->setup), NULL);
+	return talk->tools_are_new;
+}
+
+/* Hear of changes of the servers' tools, or (TALK NULL) no more, because the session ends. */
+static void hear_servers(struct setup *setup, struct talk *talk)
+{
+	setup->servers.told_later = talk != NULL && talk->console != NULL;
+	setup->servers.changed = talk != NULL ? tools_changed : NULL;
+	setup->servers.context = talk;
+	if (talk == NULL)
+		return;
+	talk->tools_are_new = false;
+	if (setup->servers.remotes != NULL)
+		remotes_offer(setup->servers.remotes);
+}
+
 /* Close SESSION of SETUP, after the language servers that work on its loop. */
-static void close_session(struct session *session, const struct setup *setup)
+static void close_session(struct session *session, struct setup *setup)
 {
 	if (session == NULL)
 		return;
+	hear_servers(setup, NULL);
 	lsp_end(language_lsp(setup));
 	session_close(session);
 }
@@ -1142,7 +1170,11 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	asking_set_session(talk->asking, talk->session);
 	if (code == CODE_DONE && !interrupt_start(talk->interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	return code == CODE_DONE ? open_agent(talk, options->resume) : code;
+	if (code == CODE_DONE)
+		code = open_agent(talk, options->resume);
+	if (code == CODE_DONE)
+		hear_servers(setup, talk);
+	return code;
 }
 
 /* Close what belongs to one conversation only. */
@@ -1223,12 +1255,27 @@ static int code_of_turn(struct talk *talk, bool recorded,
 	return code;
 }
 
+/* Tell the agent of the tools that have joined since the last turn. */
+static bool take_new_tools(struct talk *talk, struct err *err)
+{
+	struct agent_options options;
+
+	front_servers_hear(&talk->setup->servers);
+	if (!talk->tools_are_new)
+		return true;
+	talk->tools_are_new = false;
+	options = agent_options_of(talk);
+	return agent_change(talk->agent, &options, err);
+}
+
 int talk_turn(struct talk *talk, const char *prompt, const struct value *pictures,
 	      struct agent_outcome *outcome)
 {
 	struct err err = {0};
 
 	*outcome = (struct agent_outcome){0};
+	if (!take_new_tools(talk, &err))
+		return code_of_turn(talk, false, outcome, &err);
 	stopping_set_session(talk->stopping, talk->session);
 	const bool recorded = agent_submit(talk->agent, prompt, pictures, outcome, &err);
 
@@ -1326,8 +1373,10 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 	 * Adopt only now: the last changes of the old session are recorded when it is
 	 * closed.
 	 */
-	if (setup != NULL)
+	if (setup != NULL) {
 		session_adopt(talk->session, run, handed);
+		hear_servers(setup, talk);
+	}
 	free(run);
 	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
 	asking_set_session(talk->asking, talk->session);
@@ -1367,6 +1416,7 @@ int talk_begin_again(struct talk *talk, struct setup *setup,
 	if (code == CODE_DONE) {
 		*talk = with;
 		asking_set_preview(talk->asking, preview, &setup->plugins);
+		hear_servers(setup, talk);
 		orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session,
 				      talk->recorder);
 	}

@@ -72,7 +72,8 @@ class Chat(terminal.Terminal):
         """Send the command TEXT, whose answer has SHOWN, which may stand above as well."""
         self.typed(text.encode(), f"> {text}", 2 + len(text))
         self.type(b"\r")
-        self.wait_until(lambda: shown in self.latest(f"> {text}\n"), f"shown: {shown!r}")
+        self.wait_until(lambda: f"> {text}\n" in self.screen.text() and
+                        shown in self.latest(f"> {text}\n"), f"shown: {shown!r}")
         self.prompt()
 
     def says(self, prompt):

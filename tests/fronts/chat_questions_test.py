@@ -115,6 +115,32 @@ def an_address_of_a_server_is_shown_whole():
 
 
 @tap.case
+def a_server_that_does_not_answer_holds_no_change_of_the_mode_up():
+    fake = os.path.join(os.path.dirname(sys.argv[3]), "mcp_server.py")
+    with open(fake, encoding="utf-8") as file:
+        server = file.read()
+    servers = {"fake": {"command": "python3", "args": ["server.py"]},
+               "slow": {"command": "python3", "args": ["server.py", "late"], "start_s": 100}}
+    with Chat(config={"mcpServers": servers}, files={"server.py": server, "go": ""},
+              options=["--mode", "plan"]) as tty:
+        tty.command("/mcp", "slow: echo")
+        os.remove(os.path.join(tty.work, "go"))
+        tty.command("/mode auto", "slow does not answer; going on without its tools")
+        tty.command("/mcp", "slow: no tools for this agent")
+        assert "fake: echo" in tty.latest("> /mcp\n"), tty.screen.text()
+        # It joins with a prompt, as soon as it has answered.
+        with open(os.path.join(tty.work, "go"), "w", encoding="utf-8"):
+            pass
+        for count in range(100):
+            tty.command(f"prompt {count}", "── done")
+            tty.command("/mcp", "fake: echo")
+            if "slow: echo" in tty.latest("> /mcp\n"):
+                break
+        assert "slow: echo" in tty.latest("> /mcp\n"), tty.screen.text()
+        tty.leave()
+
+
+@tap.case
 def modes_are_commands():
     with Chat() as tty:
         tty.command("/mode ask", "mode ask")

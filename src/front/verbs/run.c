@@ -145,6 +145,7 @@ static struct setup *remake(void *context, const char *agent, enum policy_mode m
 		.agent = agent != NULL ? agent : hands->first->agent,
 		.mode = &mode,
 		.serves = true,
+		.hurries = true,
 	};
 	int code = setup_open(setup, hands->options, &flags);
 

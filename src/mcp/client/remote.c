@@ -28,6 +28,8 @@ enum {
 	 * cold disk.
 	 */
 	REMOTE_START_S = 10,
+	/* a start that is over for longer was not watched, and gets as much time again */
+	REMOTE_UNHEARD_MS = 1000,
 	REMOTE_TOOLS_MAX = 256,
 	REMOTE_LIST_BYTES = 4 << 20, /* of all descriptions of tools */
 };
@@ -78,6 +80,7 @@ struct remote {
 	enum remote_state state;
 	bool modern, served;
 	bool refused_once; /* the server refused the version that it said to support */
+	bool was_silent;   /* the last start was given up for want of an answer */
 	int64_t last_id;
 	/*
 	 * the id of the request that must be answered before the server is ready; 0: none
@@ -983,6 +986,15 @@ static void patience_due(struct timer *timer)
 	char what[LATE_MAX];
 
 	loop_remove_timer(timer);
+	/* Nobody has turned the loop for long: the answer may lie in the pipe. */
+	if (clock_now_ms() > remote->start_ms + REMOTE_UNHEARD_MS) {
+		remote->start_ms = clock_now_ms() + REMOTE_UNHEARD_MS;
+		if (remote->state == REMOTE_PROBES)
+			greet(remote);
+		else
+			wait_for(remote, remote->asked, -1);
+		return;
+	}
 	if (remote->state == REMOTE_PROBES && clock_now_ms() < remote->start_ms) {
 		greet(remote);
 		return;
@@ -997,6 +1009,7 @@ static void patience_due(struct timer *timer)
 		       "it more)",
 		       remote->state == REMOTE_LISTS ? "no list of its tools" : "no greeting",
 		       start_s(remote));
+	remote->was_silent = true;
 	remote_give_up(remote, what, (struct str){0});
 }
 
@@ -1202,7 +1215,7 @@ void remote_begin(struct remote *remote)
 	remote->state = REMOTE_PROBES;
 	remote->modern = true;
 	remote->start_ms = clock_deadline(start_s(remote));
-	remote->refused_once = false;
+	remote->refused_once = remote->was_silent = false;
 	probe(remote);
 }
 
@@ -1244,6 +1257,11 @@ void remote_free(struct remote *remote)
 	remote_list_fini(remote);
 	free(remote->name);
 	free(remote);
+}
+
+bool remote_was_silent(const struct remote *remote)
+{
+	return remote->was_silent;
 }
 
 bool remote_is_ready(const struct remote *remote)

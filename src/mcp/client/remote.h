@@ -77,6 +77,8 @@ void remote_lost(struct remote *remote, const char *why);
 void remote_reset(struct remote *remote);
 
 bool remote_is_ready(const struct remote *remote);
+/* Was it given up because it did not answer at its start? */
+bool remote_was_silent(const struct remote *remote);
 /* Has the server answered a call since remote_begin? */
 bool remote_has_served(const struct remote *remote);
 /* Does the server speak the newer era? Only when ready. */

@@ -58,8 +58,9 @@ struct remotes_server {
 	struct session *session; /* in whose cell the program runs */
 	struct value *carried;   /* the environment of the program */
 	struct hosted program;
-	struct timer restart, goodbye;
-	struct buf line; /* an incomplete one */
+	struct timer restart, goodbye, again;
+	int64_t again_ms; /* the time until a silent server is asked again */
+	struct buf line;  /* an incomplete one */
 	unsigned restarts_left;
 	size_t made; /* how many tools it has had */
 	bool settled, down;
@@ -345,6 +346,9 @@ enum {
 	 */
 	GOODBYE_MS = 500,
 	BRIDGE_END_MS = 1000, /* for the end of a session at a server over HTTP */
+	/* A server that has not answered is asked again after this time, … */
+	AGAIN_MS = 30 * 1000,
+	AGAIN_MAX_MS = 600 * 1000, /* … which doubles up to this */
 };
 
 static void close_program(struct remotes_server *server)
@@ -502,11 +506,34 @@ static void remotes_server_start(struct remotes_server *server)
 	hosted_start(&server->program, server->session, arguments);
 }
 
+/* Is SERVER about to list its tools? */
+static bool is_late(const struct remotes_server *server)
+{
+	return !server->down && !remote_is_ready(server->remote);
+}
+
+/* SERVER, which has never listed a tool, has not answered: ask it again later. */
+static void ask_later(struct remotes_server *server)
+{
+	const int64_t next_ms = server->again_ms * 2;
+
+	if (server->made > 0 || server->again.loop)
+		return;
+	server->again.due_ms = clock_now_ms() + server->again_ms;
+	server->again_ms = next_ms < AGAIN_MAX_MS ? next_ms : AGAIN_MAX_MS;
+	loop_add_timer(server->remotes->loop, &server->again);
+}
+
 static void restart_due(struct timer *timer)
 {
 	struct remotes_server *server = timer->context;
 
 	loop_remove_timer(timer);
+	if (timer == &server->again) {
+		if (!server->down || server->restart.loop || server->remotes->ending)
+			return;
+		remote_reset(server->remote);
+	}
 	/* The cell of a bridge is closed after its call has ended. */
 	hosted_stop(&server->program);
 	remotes_server_start(server);
@@ -729,7 +756,7 @@ static void settled(void *context, const char *why)
 {
 	struct remotes_server *server = context;
 
-	bool first = !server->settled;
+	const bool first = !server->settled;
 
 	server->settled = true;
 	if (!why) {
@@ -739,6 +766,8 @@ static void settled(void *context, const char *why)
 	if (first)
 		remotes_note(server->remotes, why);
 	lost(server, "cannot be used");
+	if (remote_was_silent(server->remote))
+		ask_later(server);
 	if (first)
 		(void)remotes_tell(server->remotes);
 }
@@ -808,6 +837,9 @@ static struct remotes_server *remotes_server_new(struct remotes *remotes, const 
 		(struct timer){.due_ms = CLOCK_NEVER, .due = restart_due, .context = server};
 	server->goodbye =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = goodbye_due, .context = server};
+	server->again =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = restart_due, .context = server};
+	server->again_ms = AGAIN_MS;
 	buf_init(&server->line, MESSAGE_LINE_MAX);
 	return server;
 }
@@ -816,6 +848,7 @@ static void remotes_server_free(struct remotes_server *server)
 {
 	loop_remove_timer(&server->restart);
 	loop_remove_timer(&server->goodbye);
+	loop_remove_timer(&server->again);
 	server->down = true;
 	hosted_fini(&server->program);
 	bridged_free(server->bridged);
@@ -1079,23 +1112,20 @@ static bool remotes_tell(struct remotes *remotes)
 	       remotes->changed(remotes->context);
 }
 
-/* SERVER has listed its tools, for the first time or again. */
-static void remotes_take_tools(struct remotes_server *server)
+static bool are_equal(const struct tool *const *a, const struct tool *const *b)
 {
-	struct remotes *remotes = server->remotes;
-	const struct value *tools = remote_tools(server->remote);
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+/* Offer the user a new table, or, when the user refuses it, keep the old one. */
+static void offer(struct remotes *remotes, bool same_too)
+{
 	const struct tool **before = remotes->table;
 
-	for (struct remotes_tool *at = remotes->tools; at; at = at->next) {
-		if (at->server == server)
-			at->listed = false;
-	}
-	for (size_t i = 0; i < value_count(tools); i++)
-		take_tool(server, value_item(tools, i));
-	if (!remotes->started)
-		return;
 	make_table(remotes);
-	if (!remotes_tell(remotes)) {
+	if ((!same_too && are_equal(before, remotes->table)) || !remotes_tell(remotes)) {
 		const struct tool **refused = remotes->table;
 
 		remotes->table = before;
@@ -1103,6 +1133,27 @@ static void remotes_take_tools(struct remotes_server *server)
 	}
 	if (before != remotes->first_table)
 		free(before);
+}
+
+void remotes_offer(struct remotes *remotes)
+{
+	offer(remotes, false);
+}
+
+/* SERVER has listed its tools, for the first time or again. */
+static void remotes_take_tools(struct remotes_server *server)
+{
+	struct remotes *remotes = server->remotes;
+	const struct value *tools = remote_tools(server->remote);
+
+	for (struct remotes_tool *at = remotes->tools; at; at = at->next) {
+		if (at->server == server)
+			at->listed = false;
+	}
+	for (size_t i = 0; i < value_count(tools); i++)
+		take_tool(server, value_item(tools, i));
+	if (remotes->started)
+		offer(remotes, true);
 }
 
 static bool all_settled(const struct remotes *remotes)
@@ -1154,12 +1205,26 @@ struct remotes *remotes_start(const struct remotes_options *options)
 	start_all(remotes, options->wait_ms);
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
 		if (!at->settled)
-			note(at, "has not listed its tools yet; they join when it has.");
+			note(at, "does not answer; going on without its tools, which join when "
+				 "it has listed them.");
 	}
 	make_table(remotes);
 	remotes->first_table = remotes->table;
 	remotes->started = true;
 	return remotes;
+}
+
+void remotes_hear(struct remotes *remotes, int64_t most_ms)
+{
+	const int64_t deadline_ms = clock_now_ms() + most_ms;
+	const struct remotes_server *at;
+
+	do {
+		for (at = remotes->first; at && !is_late(at);)
+			at = at->next;
+		if (at)
+			loop_turn(remotes->loop, deadline_ms);
+	} while (at && clock_now_ms() < deadline_ms);
 }
 
 /* A bridge may have a session to end at its server: its input ends first. */

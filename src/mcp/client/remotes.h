@@ -2,7 +2,8 @@
  * remotes: the MCP servers of a configuration (`mcpServers`), each a program in the cell of one
  * session, and their tools as ours, named SERVER_tool. A server over HTTP is a program as well:
  * our own bridge (bridge/bridge.h), in a cell of its own (client/bridged.h). A server that ends is started once more by
- * the next call, and again after each call that it has answered.
+ * the next call, and again after each call that it has answered. A server that did not answer at
+ * its start is asked again later, after 30 s and then after twice as long each time, up to 10 min.
  *
  * hosted.c of session/ runs a server. remote.c is the conversation without a transport; this module
  * has the server's lines, its restart and the table of tools. The tools are
@@ -40,7 +41,7 @@ struct remotes_options {
 	const struct tool *const *tools; /* the tools that exist already; NULL-ended */
 	/*
 	 * The longest wait at the start; 0: until each server has listed its tools or has
-	 * failed, within its own start_s.
+	 * failed, within its own start_s. The problems name a server that was not waited for.
 	 */
 	int64_t wait_ms;
 	/* the questions that the user of these tools answers (enum remote_asks) */
@@ -65,6 +66,16 @@ struct remotes_options {
  * and has no tools. The tools of a late server join when it has listed them.
  */
 struct remotes *remotes_start(const struct remotes_options *options);
+/*
+ * For a user who has not heard `changed` so far: call it when there are other tools than those of
+ * the table.
+ */
+void remotes_offer(struct remotes *remotes);
+/*
+ * Turn the loop of the session until no server is about to list its tools, at most MOST_MS. For a
+ * user who does not turn the loop between calls.
+ */
+void remotes_hear(struct remotes *remotes, int64_t most_ms);
 /* Call it before the session is closed, and after the users of these tools have ended. */
 void remotes_free(struct remotes *remotes);
 
