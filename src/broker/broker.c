@@ -24,7 +24,7 @@
 #include "broker/scrub.h"
 #include "broker/service.h"
 #include "broker/tls.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "policy/network.h"
 #include "process/loop.h"
 #include "proxy/dial.h"

@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "policy/network.h"
 
 #include <stdbool.h>

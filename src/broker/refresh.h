@@ -25,7 +25,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "proxy/http.h"
 
 #include <stdbool.h>

@@ -8,8 +8,8 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "broker/scrub.h"
-#include "policy/credential.h"
-#include "policy/forge.h"
+#include "policy/credentials/credential.h"
+#include "policy/credentials/forge.h"
 #include "policy/network.h"
 #include "proxy/http.h"
 

@@ -49,8 +49,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "broker/scrub.h"
-#include "policy/credential.h"
-#include "policy/forge.h"
+#include "policy/credentials/credential.h"
+#include "policy/credentials/forge.h"
 #include "policy/network.h"
 #include "proxy/http.h"
 

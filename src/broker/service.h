@@ -13,7 +13,7 @@
 #include "broker/refresh.h"
 #include "broker/request.h"
 #include "broker/scrub.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "policy/network.h"
 
 #include <stdbool.h>

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "process/loop.h"
 #include "view/spec.h"
 

@@ -33,7 +33,7 @@
 #include "model/model.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "sandbox/sandbox.h"

@@ -9,7 +9,7 @@
 #include "base/value.h"
 #include "policy/commands.h"
 #include "policy/config.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -15,7 +15,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "policy/commands.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 

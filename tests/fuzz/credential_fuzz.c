@@ -4,7 +4,7 @@
  */
 #include "base/memory.h"
 #include "policy/config.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 
 #include <assert.h>
 #include <string.h>

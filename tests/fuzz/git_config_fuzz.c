@@ -4,7 +4,7 @@
  * that comes of it is in one spelling only, and no way out of its service.
  */
 #include "guard/readers.h"
-#include "policy/forge.h"
+#include "policy/credentials/forge.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -26,7 +26,7 @@
 #include "guard/guard.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "process/loop.h"

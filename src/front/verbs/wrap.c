@@ -30,7 +30,7 @@
 #include "front/wrap/wrapping.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 #include "policy/policy.h"
 #include "store/database.h"
 #include "tui/paint.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "policy/config.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 
 enum { TEXT_MAX = 64 << 10 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "policy/forge.h"
+#include "policy/credentials/forge.h"
 
 static void addresses_name_repositories(void **state)
 {

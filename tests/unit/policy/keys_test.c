@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "policy/config.h"
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 
 #include "front/setup.h"
 

@@ -1,6 +1,6 @@
 /* forge: names of repositories, in addresses of remotes and in paths of requests. */
 
-#include "policy/forge.h"
+#include "policy/credentials/forge.h"
 
 #include "base/str.h"
 #include "policy/network.h"

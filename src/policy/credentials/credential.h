@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "base/text/rows.h"
 #include "base/value.h"
-#include "policy/forge.h"
+#include "policy/credentials/forge.h"
 #include "policy/network.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* credential: the table of keys, their grammars, and the struct made from an entry. */
 
-#include "policy/credential.h"
+#include "policy/credentials/credential.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -9,7 +9,7 @@
 #include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "policy/forge.h"
+#include "policy/credentials/forge.h"
 #include "policy/network.h"
 #include "policy/policy.h"
 
