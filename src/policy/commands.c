@@ -1852,7 +1852,7 @@ static bool judge_tool(const struct judged *judged)
 }
 
 /*
- * Where only listed commands run: is REQUEST allowed, and which commands run in its
+ * Only listed commands may run: is REQUEST allowed, and which commands run in its
  * place?
  */
 static bool decide_listed(const struct policy *policy,

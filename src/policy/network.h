@@ -110,7 +110,7 @@ bool network_covers(const struct network_entry *entry, const struct network_entr
  */
 const char *network_hands_over(const struct network_entry *entry);
 
-/* Where the front listens for a published port. */
+/* The address at which the front listens for a published port. */
 enum network_listens {
 	LISTENS_LOOPBACK = 1, /* 127.0.0.1 */
 	LISTENS_OWN,          /* an address of the loopback that belongs to the project */

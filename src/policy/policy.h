@@ -174,7 +174,7 @@ struct policy {
 	 */
 	struct policy_names publish;
 	size_t publish_said;
-	struct policy_names credentials; /* names, as in credential.h */
+	struct policy_names credentials; /* names, as in credentials/credential.h */
 	/*
 	 * "commands", "network", "read", "write": instead of a refusal a person is
 	 * asked. When no person is there, call policy_ask_nobody.

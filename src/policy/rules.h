@@ -56,7 +56,7 @@ bool rules_print(const struct rules *rules, struct buf *out);
 
 /* Add a copy of RULE, unless it is there. False: there are RULES_MAX already. */
 bool rules_add(struct rules *rules, const struct rule *rule);
-/* The number of the rule equal to RULE, but for its day; rules->count: there is none. */
+/* The number of the rule equal to RULE, except for its day; rules->count: there is none. */
 size_t rules_find(const struct rules *rules, const struct rule *rule);
 void rules_remove(struct rules *rules, size_t at);
 

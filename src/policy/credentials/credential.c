@@ -44,7 +44,7 @@ static const char *name_is_wrong(const char *name)
 		       : "the name of a credential has 1 to 32 of a-z, 0-9, - and _";
 }
 
-/* Where a text of `from` is divided. */
+/* The parts of a text of `from`. */
 struct source_text {
 	enum credential_from from;
 	const char *text;
@@ -52,7 +52,7 @@ struct source_text {
 	const char *more; /* or NULL */
 };
 
-/* Where PATH ends: before "#/", "#=" or "#["; NULL: it has no part. */
+/* The end of the file's name in PATH: "#/", "#=" or "#["; NULL: PATH names no part. */
 static const char *part_of_file(const char *path)
 {
 	const char *mark = strchr(path, '#');

@@ -47,7 +47,7 @@ enum {
 /* Seconds unless given: a password manager is not asked each time. */
 #define CREDENTIAL_KEEP_S 900.0
 
-/* Where a value comes from. */
+/* The origin of a value. */
 enum credential_from {
 	FROM_ENV = 1, /* env:NAME: the variable `text` of the caller */
 	/*
@@ -135,7 +135,7 @@ struct credential {
 	struct value *root; /* the whole entry, merged and checked */
 	struct credential_source *sources;
 	size_t source_count;
-	/* Never a suffix, never tcp://; the first is the one of the plain door. */
+	/* None is a suffix or has tcp://. The plain door leads to the first one. */
 	struct network_entry *hosts;
 	size_t host_count;
 	struct credential_place places[CREDENTIAL_PLACES_MAX];
@@ -145,7 +145,7 @@ struct credential {
 	size_t base_count;
 	const char *shape;              /* has one "*", or is "jwt" */
 	struct credential_texts claims; /* of "jwt": what the phantom keeps beside `exp` */
-	/* Where `allow` was given, a request must fit one of its rules. */
+	/* When `allow` was given, a request must fit one of its rules. */
 	struct credential_rules allow, foreign;
 	struct credential_rules keyless; /* requests that need no key */
 	/*

@@ -132,7 +132,7 @@ bool forge_read_address(struct str address, char repository[FORGE_NAME_MAX])
 
 struct form {
 	const char *name;
-	const char *api;     /* what the paths of the API begin with, at a host of git */
+	const char *api;     /* the beginning of the API's paths, at a host of git */
 	bool at_api_host;    /* the API is at api.HOST too, without `api` */
 	const char *project; /* in the API, before the name of a repository */
 	const char *divider; /* between the parts of that name */
@@ -186,7 +186,7 @@ struct str forge_escaped_part(enum forge form, struct str path)
 	return rest;
 }
 
-/* PATH is of the API, without what it begins with. */
+/* PATH is of the API, and its beginning (`api`) is cut off. */
 static void read_api(const struct form *form, const char *host, struct str path,
 		     struct forge_request *request)
 {
