@@ -143,6 +143,16 @@ void mcp_message_fini(struct mcp_message *message)
 	memset(message, 0, sizeof(*message));
 }
 
+struct str mcp_message_name(const struct mcp_message *message)
+{
+	if (strcmp(message->method, "tools/call") == 0 ||
+	    strcmp(message->method, "prompts/get") == 0)
+		return value_str(value_member(message->params, "name"));
+	if (strcmp(message->method, "resources/read") == 0)
+		return value_str(value_member(message->params, "uri"));
+	return STR("");
+}
+
 /* The size of the place {{name}} at AT in TEXT; 0: there is none. */
 static size_t place_at(struct str text, size_t at, struct str *name)
 {

@@ -53,17 +53,6 @@ void headers_add(struct value *list, const char *name, struct str value)
 	buf_fini(&line);
 }
 
-/* The part of MESSAGE that the header Mcp-Name repeats; empty: there is none. */
-static struct str name_of(const struct mcp_message *message)
-{
-	if (strcmp(message->method, "tools/call") == 0 ||
-	    strcmp(message->method, "prompts/get") == 0)
-		return value_str(value_member(message->params, "name"));
-	if (strcmp(message->method, "resources/read") == 0)
-		return value_str(value_member(message->params, "uri"));
-	return STR("");
-}
-
 /* Marks. */
 
 static const char *mark_of(const struct value *property)
@@ -114,7 +103,7 @@ static void repeat_arguments(const struct value *schema, const struct value *arg
 void headers_repeat(const struct mcp_message *message, const char *version,
 		    const struct value *schema, struct value *list)
 {
-	const struct str name = name_of(message);
+	const struct str name = mcp_message_name(message);
 
 	headers_add(list, "MCP-Protocol-Version", str_of(version));
 	headers_add(list, "Mcp-Method", str_of(message->method));

@@ -860,19 +860,6 @@ static bool header_says(const char *header, struct str value)
 	return same;
 }
 
-/*
- * The value that the header Mcp-Name must repeat; empty: the method needs no such header.
- */
-static struct str name_of(const struct mcp_message *message)
-{
-	if (strcmp(message->method, "tools/call") == 0 ||
-	    strcmp(message->method, "prompts/get") == 0)
-		return value_str(value_member(message->params, "name"));
-	if (strcmp(message->method, "resources/read") == 0)
-		return value_str(value_member(message->params, "uri"));
-	return STR("");
-}
-
 static bool fail_header(const char *name, const char *said, struct err *err)
 {
 	if (said == NULL)
@@ -896,7 +883,7 @@ bool http_repeats(const struct http_repeated *headers, const struct mcp_message 
 		return fail_header("MCP-Protocol-Version", headers->version, err);
 	if (version == NULL || message->kind != MCP_REQUEST)
 		return true;
-	name = name_of(message);
+	name = mcp_message_name(message);
 	if (headers->method == NULL ||
 	    !header_says(headers->method, str_of(message->method)))
 		return fail_header("Mcp-Method", headers->method, err);
