@@ -25,13 +25,6 @@ static const struct {
 	[BROUGHT_SERVER] = {"server", "servers"},
 };
 
-/* The places that read_brought looks at. */
-static const char *const places[] = {
-	".glovebox/agents",     ".agents/skills",        ".glovebox/skills",
-	".claude/skills",       ".glovebox/commands",    ".claude/commands",
-	".glovebox/hooks.json", ".claude/settings.json", ".mcp.json",
-};
-
 const char *brought_kind_name(enum brought_kind kind)
 {
 	return kinds[kind].name;
@@ -51,9 +44,10 @@ bool brought_kind_read(const char *name, enum brought_kind *kind)
 bool brought_is_any(const char *workspace)
 {
 	char path[PATH_MAX];
+	const char *place;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", workspace, places[i]);
+	for (size_t i = 0; (place = read_brought_place(i)) != NULL; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", workspace, place);
 		if (access(path, F_OK) == 0)
 			return true;
 	}
@@ -158,6 +152,16 @@ void brought_fini(struct brought_list *list)
 	}
 	free(list->items);
 	*list = (struct brought_list){0};
+}
+
+void brought_refuse(char **problem, const char *why, const char *what)
+{
+	struct buf text;
+
+	buf_init(&text, 2 * PATH_MAX);
+	(void)buf_addf(&text, "%s%s", why, what);
+	free(*problem);
+	*problem = buf_take(&text);
 }
 
 const struct brought *brought_find(const struct brought_list *list,

@@ -59,6 +59,9 @@ bool brought_read(const struct policy *bounds, enum brought_kind kind, const cha
 		  int minimum_level, struct brought_list *list, struct err *err);
 void brought_fini(struct brought_list *list);
 
+/* Note in *PROBLEM why an item, or what is made of it, is left out: WHY, and WHAT behind it. */
+void brought_refuse(char **problem, const char *why, const char *what);
+
 /* The first item of KIND and NAME; NULL: there is none. */
 const struct brought *brought_find(const struct brought_list *list,
 				   enum brought_kind kind, const char *name);

@@ -15,7 +15,6 @@
 enum {
 	NAME_MAX_BYTES = 128,
 	WORDS_MAX = 9,
-	PROBLEM_MAX = 2 * PATH_MAX,
 	COMMAND_MAX = 4096, /* of one !`command` */
 };
 
@@ -27,17 +26,6 @@ static bool name_is_fine(const char *name)
 	return size > 0 && size <= NAME_MAX_BYTES &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 			    "-_.:") == size;
-}
-
-static void refuse(struct command *command, const char *why, const char *what)
-{
-	struct buf problem;
-
-	buf_init(&problem, PROBLEM_MAX);
-	(void)buf_addf(&problem, "%s%s", why, what);
-	free(command->problem);
-	command->problem = memory_copy(problem.data);
-	buf_fini(&problem);
 }
 
 static char *text_of(const struct value *matter, const char *name)
@@ -68,7 +56,7 @@ static void take_text(struct command *command, const char *text)
 		return;
 	}
 	if (!front_matter_parse(str_of(text), &command->matter, &err)) {
-		refuse(command, err.text, "");
+		brought_refuse(&command->problem, err.text, "");
 		return;
 	}
 	command->body = text_of(command->matter, "prompt");
@@ -89,11 +77,12 @@ void commands_add(struct commands *commands, const struct brought *item, bool ow
 	};
 
 	if (item->problem != NULL) {
-		refuse(&command, item->problem, "");
+		brought_refuse(&command.problem, item->problem, "");
 	} else if (!name_is_fine(item->name)) {
-		refuse(&command, "the name is made of letters, digits, - and _", "");
+		brought_refuse(&command.problem,
+			       "the name is made of letters, digits, - and _", "");
 	} else if (first != NULL) {
-		refuse(&command, "the name is taken by ", first->file);
+		brought_refuse(&command.problem, "the name is taken by ", first->file);
 		command.shadowed = first->own && !own;
 	} else {
 		take_text(&command, item->text);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "tools/tools.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -21,7 +22,6 @@ enum {
 	TEXT_MAX = 256 << 10,
 	COMMANDS_DEPTH = 4,
 	FILES_DEPTH = 4,
-	FILES_MAX = 200, /* names of one skill that a model is told */
 };
 
 static int open_folder(int folder, const char *name)
@@ -85,7 +85,8 @@ static void note_files(struct value *files, int folder, const char *prefix, unsi
 	struct fd_names names;
 
 	fd_names_read(&names, folder, NAMES_MAX, false);
-	for (size_t i = 0; i < names.count && value_count(files) < FILES_MAX; i++) {
+	for (size_t i = 0; i < names.count && value_count(files) < READ_BROUGHT_FILES_MAX;
+	     i++) {
 		auto_close int below = open_folder(folder, names.items[i]);
 		struct buf name;
 

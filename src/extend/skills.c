@@ -19,8 +19,7 @@ enum {
 	PROMPTED_MAX = 100,     /* skills that the prompt names */
 	PROMPT_MAX = 8 << 10,   /* descriptions; the names of further ones follow */
 	BODY_MAX = 32 << 10,
-	FILES_MAX = 100,
-	PROBLEM_MAX = 2 * PATH_MAX,
+	FILES_TOLD = 100,
 };
 
 /* Words of lower-case letters and digits, with one hyphen between them (agentskills.io). */
@@ -39,17 +38,6 @@ static bool name_is_fine(const char *name)
 	return size > 0 && size <= NAME_MAX_BYTES;
 }
 
-static void refuse(struct skill *skill, const char *why, const char *what)
-{
-	struct buf problem;
-
-	buf_init(&problem, PROBLEM_MAX);
-	(void)buf_addf(&problem, "%s%s", why, what);
-	free(skill->problem);
-	skill->problem = memory_copy(problem.data);
-	buf_fini(&problem);
-}
-
 /* Take what the front matter of SKILL says. */
 static void take_matter(struct skill *skill)
 {
@@ -58,16 +46,17 @@ static void take_matter(struct skill *skill)
 	const char *body = value_text(value_member(skill->matter, "prompt"));
 
 	if (!name_is_fine(skill->name))
-		refuse(skill,
-		       "the name of a skill is made of lower-case letters, digits and single "
-		       "hyphens, at most 64",
-		       "");
+		brought_refuse(&skill->problem,
+			       "the name of a skill is made of lower-case letters, digits and single "
+			       "hyphens, at most 64",
+			       "");
 	else if (value_member(skill->matter, "name") != NULL &&
 		 (name == NULL || strcmp(name, skill->name) != 0))
-		refuse(skill, "the name in SKILL.md is not that of its folder: ",
-		       name != NULL ? name : "it is no text");
+		brought_refuse(&skill->problem,
+			       "the name in SKILL.md is not that of its folder: ",
+			       name != NULL ? name : "it is no text");
 	else if (description == NULL || str_trim(str_of(description)).size == 0)
-		refuse(skill, "the key \"description\" is missing", "");
+		brought_refuse(&skill->problem, "the key \"description\" is missing", "");
 	if (skill->problem != NULL)
 		return;
 	skill->description = memory_copy_str(
@@ -85,9 +74,9 @@ static void take_item(struct skill *skill, const struct brought *item)
 	skill->name = memory_copy(item->name);
 	skill->files = value_ref(item->files);
 	if (item->problem != NULL)
-		refuse(skill, item->problem, "");
+		brought_refuse(&skill->problem, item->problem, "");
 	else if (!front_matter_parse(str_of(item->body), &skill->matter, &err))
-		refuse(skill, err.text, "");
+		brought_refuse(&skill->problem, err.text, "");
 	else
 		take_matter(skill);
 }
@@ -105,7 +94,7 @@ void skills_add(struct skills *skills, const struct brought *item, const char *w
 	buf_fini(&folder);
 	take_item(&skill, item);
 	if (first != NULL && skill.problem == NULL) {
-		refuse(&skill, "the name is taken by ", first->folder);
+		brought_refuse(&skill.problem, "the name is taken by ", first->folder);
 		skill.shadowed = first->own && !skill.own;
 	}
 	skills->items =
@@ -195,7 +184,7 @@ void skill_print(const struct skill *skill, struct buf *out)
 							  : "It has no other file.\n");
 	for (size_t i = 0; value_count(skill->files) > 1 && i < value_count(skill->files);
 	     i++) {
-		if (i == FILES_MAX) {
+		if (i == FILES_TOLD) {
 			(void)buf_addf(out, "… and %zu more\n",
 				       value_count(skill->files) - i);
 			break;

@@ -33,7 +33,6 @@ enum {
 	COMMANDS_DEPTH = 4,
 	TEXT_MAX = 256 << 10, /* of one item: far more than any prompt */
 	TEXTS_MAX = 4 << 20,  /* of all items */
-	SKILL_FILES_MAX = 1000,
 	SKILL_BYTES_MAX = 16 << 20,
 	SKILL_DEPTH = 8,
 	SHOWN_MAX = 64 << 10, /* a longer file of a skill is shown by its hash */
@@ -53,6 +52,13 @@ struct reading {
 	struct value *folders; /* the real paths of the folders that were read */
 	size_t total;          /* bytes of all texts */
 	size_t left_out;       /* items over ITEMS_MAX */
+};
+
+/* A file or folder of the workspace in which items may be. */
+struct place {
+	const char *kind, *path;
+	void (*read)(struct reading *reading, const struct place *place);
+	unsigned depth; /* of its folders */
 };
 
 /* Makes the items. */
@@ -230,14 +236,13 @@ static void take_markdown(struct reading *reading, const char *kind, int folder_
 	fd_names_fini(&names);
 }
 
-static void read_markdown(struct reading *reading, const char *kind, const char *path,
-			  unsigned depth)
+static void read_markdown(struct reading *reading, const struct place *place)
 {
 	struct file folder;
 
-	if (!reach_folder(reading, path, &folder))
+	if (!reach_folder(reading, place->path, &folder))
 		return;
-	take_markdown(reading, kind, folder.fd, path, "", depth);
+	take_markdown(reading, place->kind, folder.fd, place->path, "", place->depth);
 	file_fini(&folder);
 }
 
@@ -316,7 +321,7 @@ static void skill_add_folder(struct skill *skill, struct call *call, int folder_
 		buf_init(&name, PATH_MAX);
 		(void)buf_addf(&name, "%s%s", prefix, file);
 		auto_close int fd = files_open_below(folder_fd, file, FILES_FOLDER);
-		if (call_stopped(call) || value_count(skill->files) >= SKILL_FILES_MAX)
+		if (call_stopped(call) || value_count(skill->files) >= READ_BROUGHT_FILES_MAX)
 			skill_refuse(skill, "it", "has more than 1,000 files");
 		else if (name.overflowed || !is_text(buf_str(&name)))
 			skill_refuse(skill, "a name in it", "is too long, or not UTF-8");
@@ -366,13 +371,13 @@ static void read_skill(struct reading *reading, struct value *row, int folder_fd
 	buf_fini(&skill.text);
 }
 
-/* Take the folders of PATH as skills. */
-static void read_skills(struct reading *reading, const char *path)
+/* Take the folders of PLACE as skills. */
+static void read_skills(struct reading *reading, const struct place *place)
 {
 	struct file folder, below;
 	struct fd_names names;
 
-	if (!reach_folder(reading, path, &folder))
+	if (!reach_folder(reading, place->path, &folder))
 		return;
 	fd_names_read(&names, folder.fd, NAMES_MAX, false);
 	for (size_t i = 0; i < names.count && !call_stopped(reading->call); i++) {
@@ -380,7 +385,7 @@ static void read_skills(struct reading *reading, const char *path)
 		struct buf name;
 
 		buf_init(&name, PATH_MAX);
-		(void)buf_addf(&name, "%s/%s", path, names.items[i]);
+		(void)buf_addf(&name, "%s/%s", place->path, names.items[i]);
 		/* A file beside the skills, such as a README, is none. */
 		if (reach_folder(reading, name.data, &below)) {
 			/* A link may lead to it; its own path is where it is shown. */
@@ -388,7 +393,7 @@ static void read_skills(struct reading *reading, const char *path)
 				path_relative(below.path.data,
 					      files_workspace(reading->call->files));
 
-			row = add_item(reading, "skill", names.items[i], real);
+			row = add_item(reading, place->kind, names.items[i], real);
 			if (row != NULL && real[0] == '/')
 				set_problem(row, "it leads out of the workspace");
 			else if (row != NULL)
@@ -434,8 +439,8 @@ static size_t count_hooks(const struct value *hooks)
 	return count;
 }
 
-/* The file of hooks PATH. A settings.json without hooks brings nothing. */
-static void read_hooks(struct reading *reading, const char *path)
+/* The file of hooks PLACE. A settings.json without hooks brings nothing. */
+static void read_hooks(struct reading *reading, const struct place *place)
 {
 	auto_value struct value *read = NULL;
 	const char *problem = NULL;
@@ -443,9 +448,9 @@ static void read_hooks(struct reading *reading, const char *path)
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	if (read_json(reading, path, &text, &read, &problem) &&
+	if (read_json(reading, place->path, &text, &read, &problem) &&
 	    (problem != NULL || value_count(value_member(read, "hooks")) > 0)) {
-		row = add_item(reading, "hook", path, path);
+		row = add_item(reading, place->kind, place->path, place->path);
 		if (row != NULL && problem != NULL)
 			set_problem(row, problem);
 		else if (row != NULL)
@@ -457,8 +462,8 @@ static void read_hooks(struct reading *reading, const char *path)
 	buf_fini(&text);
 }
 
-/* Each server of PATH is an item, whose text is its entry. */
-static void read_servers(struct reading *reading, const char *path)
+/* Each server of PLACE is an item, whose text is its entry. */
+static void read_servers(struct reading *reading, const struct place *place)
 {
 	auto_value struct value *read = NULL;
 	const char *problem = NULL;
@@ -466,15 +471,17 @@ static void read_servers(struct reading *reading, const char *path)
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	if (read_json(reading, path, &text, &read, &problem) && problem != NULL) {
-		struct value *row = add_item(reading, "server", path, path);
+	if (read_json(reading, place->path, &text, &read, &problem) && problem != NULL) {
+		struct value *row =
+			add_item(reading, place->kind, place->path, place->path);
 
 		if (row != NULL)
 			set_problem(row, problem);
 	}
 	servers = value_member(read, "mcpServers");
 	for (void *at = value_first(servers); at != NULL; at = value_next(servers, at)) {
-		struct value *row = add_item(reading, "server", value_key(at), path);
+		struct value *row =
+			add_item(reading, place->kind, value_key(at), place->path);
 
 		buf_clear(&text);
 		if (row != NULL &&
@@ -484,31 +491,31 @@ static void read_servers(struct reading *reading, const char *path)
 	buf_fini(&text);
 }
 
-static bool wants(const struct reading *reading, const char *kind)
+/* Of two items of one name the first one counts. */
+static const struct place places[] = {
+	{"agent", ".glovebox/agents", read_markdown, 0},
+	{"skill", ".agents/skills", read_skills, 0},
+	{"skill", ".glovebox/skills", read_skills, 0},
+	{"skill", ".claude/skills", read_skills, 0},
+	{"command", ".glovebox/commands", read_markdown, COMMANDS_DEPTH},
+	{"command", ".claude/commands", read_markdown, COMMANDS_DEPTH},
+	{"hook", ".glovebox/hooks.json", read_hooks, 0},
+	{"hook", ".claude/settings.json", read_hooks, 0},
+	{"server", ".mcp.json", read_servers, 0},
+};
+
+const char *read_brought_place(size_t index)
 {
-	return reading->kind == NULL || strcmp(reading->kind, kind) == 0;
+	return index < sizeof(places) / sizeof(places[0]) ? places[index].path : NULL;
 }
 
-/* Read all that is wanted. Of two items of one name the first one counts. */
+/* Read all that is wanted. */
 static void read_all(struct reading *reading)
 {
-	if (wants(reading, "agent"))
-		read_markdown(reading, "agent", ".glovebox/agents", 0);
-	if (wants(reading, "skill")) {
-		read_skills(reading, ".agents/skills");
-		read_skills(reading, ".glovebox/skills");
-		read_skills(reading, ".claude/skills");
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (reading->kind == NULL || strcmp(reading->kind, places[i].kind) == 0)
+			places[i].read(reading, &places[i]);
 	}
-	if (wants(reading, "command")) {
-		read_markdown(reading, "command", ".glovebox/commands", COMMANDS_DEPTH);
-		read_markdown(reading, "command", ".claude/commands", COMMANDS_DEPTH);
-	}
-	if (wants(reading, "hook")) {
-		read_hooks(reading, ".glovebox/hooks.json");
-		read_hooks(reading, ".claude/settings.json");
-	}
-	if (wants(reading, "server"))
-		read_servers(reading, ".mcp.json");
 }
 
 static enum result_status read_brought_execute(struct call *call, struct tool_result *result)

@@ -7,9 +7,16 @@
 #pragma once
 #include "tool/tool.h"
 
+#include <stddef.h>
+
 /* Each tool of the table by its name: read_file_tool. */
 #define TOOL(name, file) extern const struct tool name##_tool;
 #include "tools/tools.def"
 #undef TOOL
 
 extern const struct tool *const builtin_tools[]; /* NULL-ended */
+
+/* The place in a workspace, after INDEX others, that the tool read_brought looks at; NULL: there is none. */
+const char *read_brought_place(size_t index);
+/* Most files of a skill. */
+enum { READ_BROUGHT_FILES_MAX = 1000 };
