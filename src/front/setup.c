@@ -738,6 +738,13 @@ bool setup_take_ceiling(void)
 
 /* Finds the configuration, checks its owner and mode, and reads it. */
 
+const char *setup_variable(const char *name)
+{
+	const char *value = name != NULL ? getenv(name) : NULL;
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
 bool setup_config_beside(const char *name, struct buf *path)
 {
 	char inside[NAME_MAX + 1];

@@ -385,6 +385,9 @@ bool setup_credential_is_there(const struct credential *credential, struct buf *
 /* Read the whole of PATH into TEXT. The same rules of owner and mode hold. */
 bool setup_config_read(const char *path, struct buf *text, struct err *err);
 
+/* The value of the variable NAME of the environment. NULL: it is not set, or empty; so is a NULL NAME. */
+const char *setup_variable(const char *name);
+
 /*
  * Append the path of NAME in the folder of the person's configuration to PATH: of
  * "config.json", the configuration itself, or of another file or folder. False: there is

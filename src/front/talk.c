@@ -736,14 +736,6 @@ struct talk {
 	double money;              /* of the turns that are over; below 0: not known */
 };
 
-/* The value of the variable NAME. NULL: it is not set, or empty. */
-static const char *variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
 /* Refuse MODEL: its service needs a key, and there is none. */
 static bool refuse_keyless(const char *model, const char *key_variable, struct err *err)
 {
@@ -772,7 +764,7 @@ static bool refuse_nameless(struct err *err)
 {
 	for (size_t i = 0; providers[i] != NULL; i++) {
 		const char *name = providers[i]->key_name;
-		const bool is_set = name != NULL && variable(name) != NULL;
+		const bool is_set = setup_variable(name) != NULL;
 
 		if (!is_set && !logins_have(providers[i]->base_url))
 			continue;
@@ -794,7 +786,7 @@ bool talk_model(const char *name, const struct config_role *role,
 
 	*model = (struct model_options){
 		.name = name,
-		.base_url = variable("GLOVEBOX_BASE_URL"),
+		.base_url = setup_variable("GLOVEBOX_BASE_URL"),
 		.embedded = setup_embedded_text(default_replay),
 		.temperature = role->temperature,
 		.thinking_budget = role->thinking_budget,
@@ -802,7 +794,7 @@ bool talk_model(const char *name, const struct config_role *role,
 		.retries = MODEL_RETRIES,
 	};
 	if (model->name == NULL)
-		model->name = variable("GLOVEBOX_MODEL");
+		model->name = setup_variable("GLOVEBOX_MODEL");
 	if (model->name == NULL)
 		model->name = role->model;
 	if (model->name == NULL && model->base_url != NULL)
@@ -812,8 +804,7 @@ bool talk_model(const char *name, const struct config_role *role,
 	if (model->name == NULL && !refuse_nameless(err))
 		return false;
 	key_variable = model_key_variable(model->name);
-	if (key_variable != NULL)
-		model->key = variable(key_variable);
+	model->key = setup_variable(key_variable);
 	url = model->base_url != NULL ? model->base_url : model_home(model->name);
 	kept = model->key == NULL && url != NULL && logins_have(url);
 	if (model->key == NULL && !kept && model->base_url == NULL &&

@@ -11,6 +11,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "model/http.h"
+#include "model/provider.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,6 +107,11 @@ static struct value *logins_now(void)
 	if (!read_logins(&logins, &err))
 		(void)verb_complain(CODE_FAILED, "%s", err.text);
 	return logins;
+}
+
+bool logins_wants(const struct provider *provider)
+{
+	return provider->key_name != NULL && !http_is_here(provider->base_url);
 }
 
 bool logins_have(const char *base_url)

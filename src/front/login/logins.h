@@ -21,12 +21,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct provider;
+
 /* Most keys, and the bytes of the file: more than a person has services. */
 enum { LOGINS_MAX = 64, LOGINS_FILE_MAX = 1 << 20 };
 
 /* Where they are kept. False: there is no home. */
 bool logins_path(struct buf *path);
 
+/* Does the service of PROVIDER, at its own address, want a key? A server on this machine does not. */
+bool logins_wants(const struct provider *provider);
 /* Is a key kept for the service at BASE_URL? NULL: for any service. */
 bool logins_have(const char *base_url);
 /* For model_options: append the key for ORIGIN, or nothing. The caller wipes KEY. */

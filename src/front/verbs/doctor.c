@@ -798,14 +798,12 @@ static struct value *report_workspaces(void)
 static struct value *report_model(void)
 {
 	struct value *rows = value_new_array();
-	const char *url = getenv("GLOVEBOX_BASE_URL");
-	const char *name = getenv("GLOVEBOX_MODEL");
+	const char *url = setup_variable("GLOVEBOX_BASE_URL");
+	const char *name = setup_variable("GLOVEBOX_MODEL");
 	bool any = false;
 
 	for (size_t i = 0; i < sizeof(model_variables) / sizeof(model_variables[0]); i++) {
-		const char *value = getenv(model_variables[i]);
-
-		const bool set = value != NULL && value[0] != '\0';
+		const bool set = setup_variable(model_variables[i]) != NULL;
 
 		any = any || (set && str_ends(str_of(model_variables[i]), STR("_KEY")));
 		value_append(rows, row_new(model_variables[i], true,
@@ -815,9 +813,9 @@ static struct value *report_model(void)
 		any = true;
 		value_append(rows, row_new("glovebox login", true, "keeps a key", NULL));
 	}
-	if (name != NULL && name[0] != '\0')
+	if (name != NULL)
 		return rows;
-	if (url != NULL && url[0] != '\0')
+	if (url != NULL)
 		value_append(rows, row_new("model", false, "not named",
 					   "export GLOVEBOX_MODEL=NAME"));
 	else if (any)

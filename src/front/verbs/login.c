@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -53,28 +52,15 @@ struct service {
 	const char *url;
 };
 
-/* The value of the variable NAME. NULL: it is not set, or empty. */
-static const char *variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
-static bool is_kept_for(const struct provider *provider)
-{
-	return provider->key_name != NULL && !http_is_here(provider->base_url);
-}
-
 /* The names of the providers whose own services want a key, "a, b or c". */
 static void name_providers(struct buf *out)
 {
 	size_t count = 0, at = 0;
 
 	for (size_t i = 0; providers[i] != NULL; i++)
-		count += is_kept_for(providers[i]);
+		count += logins_wants(providers[i]);
 	for (size_t i = 0; providers[i] != NULL; i++) {
-		if (!is_kept_for(providers[i]))
+		if (!logins_wants(providers[i]))
 			continue;
 		at++;
 		(void)buf_addf(out, "%s%s",
@@ -94,9 +80,9 @@ static bool find_service(const char *name, struct service *service, struct err *
 	for (size_t i = 0; name != NULL && providers[i] != NULL; i++)
 		if (strcmp(providers[i]->name, name) == 0)
 			service->provider = providers[i];
-	service->url = variable("GLOVEBOX_BASE_URL");
+	service->url = setup_variable("GLOVEBOX_BASE_URL");
 	if (service->provider != NULL && service->url == NULL &&
-	    is_kept_for(service->provider))
+	    logins_wants(service->provider))
 		service->url = service->provider->base_url;
 	if (service->provider != NULL && service->url != NULL)
 		return true;
@@ -209,7 +195,7 @@ static bool choose_service(const struct interrupt *interrupt, const char *given,
 	struct buf question;
 	bool fine;
 
-	if (given != NULL || variable("GLOVEBOX_BASE_URL") != NULL)
+	if (given != NULL || setup_variable("GLOVEBOX_BASE_URL") != NULL)
 		return find_service(given, service, err);
 	buf_init(&question, NAME_MAX_BYTES);
 	(void)buf_adds(&question, "Service (");
@@ -249,7 +235,7 @@ static void tell_kept(const struct service *service, const char *model, FILE *ou
 	(void)fprintf(out, "The key for %s is kept in %s, and sent to no other server.\n",
 		      service->url, path.data);
 	buf_fini(&path);
-	if (variable(service->provider->key_name) != NULL)
+	if (setup_variable(service->provider->key_name) != NULL)
 		(void)fprintf(out,
 			      "%s is set in the environment, and holds: the kept key is used "
 			      "where it is not set.\n",
@@ -319,7 +305,7 @@ static void tell_set(const struct service *service, FILE *out)
 	for (size_t i = 0; providers[i] != NULL; i++) {
 		const char *name = providers[i]->key_name;
 
-		if (name == NULL || variable(name) == NULL || strcmp(name, last) == 0 ||
+		if (setup_variable(name) == NULL || strcmp(name, last) == 0 ||
 		    (service->provider != NULL && service->provider != providers[i]))
 			continue;
 		(void)fprintf(out, "%s is still set in the environment.\n", name);

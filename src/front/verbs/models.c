@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,33 +39,25 @@ struct look {
 	const struct provider *provider; /* the provider whose models are being listed */
 };
 
-/* Does PROVIDER need a key? A server on this machine does not. */
-static bool wants_key(const struct provider *provider)
-{
-	return provider->key_name && !http_is_here(provider->base_url);
-}
-
 static bool is_set(const struct provider *provider)
 {
-	const char *key = getenv(provider->key_name);
-
-	return key != NULL && key[0] != '\0';
+	return setup_variable(provider->key_name) != NULL;
 }
 
 static bool is_kept(const struct provider *provider)
 {
-	return wants_key(provider) && logins_have(provider->base_url);
+	return logins_wants(provider) && logins_have(provider->base_url);
 }
 
 static bool has_key(const struct provider *provider)
 {
-	return wants_key(provider) && (is_set(provider) || is_kept(provider));
+	return logins_wants(provider) && (is_set(provider) || is_kept(provider));
 }
 
 /* Is PROVIDER the first one with its key? Each key is listed only once. */
 static bool is_first_of_its_key(const struct provider *provider)
 {
-	if (!wants_key(provider))
+	if (!logins_wants(provider))
 		return false;
 	for (size_t i = 0; providers[i] != provider; i++)
 		if (providers[i]->key_name &&

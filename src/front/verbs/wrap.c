@@ -427,7 +427,7 @@ static int check_key(struct wrapping *wrapping)
 	for (size_t i = 0; i < keys->count; i++) {
 		if (wrapping_is_passed(wrapping, keys->items[i]))
 			return CODE_DONE;
-		if (set == NULL && wrapping_has_variable(keys->items[i]))
+		if (set == NULL && setup_variable(keys->items[i]) != NULL)
 			set = keys->items[i];
 	}
 	if (options_given(wrapping->options, "no-credential") ||
@@ -582,7 +582,7 @@ static void add_variables(struct wrapping *wrapping)
 			       names->items[i], wrapping_expand(wrapping, value));
 		value_append(list, value_new_text(entry.data));
 	}
-	if (variable != NULL && wrapping_has_variable(variable)) {
+	if (setup_variable(variable) != NULL) {
 		buf_clear(&entry);
 		(void)buf_addf(&entry, "%s=%s", variable, wrapping->places.root);
 		value_append(list, value_new_text(entry.data));
@@ -1093,7 +1093,7 @@ static const char *key_place(struct wrapping *wrapping)
 		return outside->source;
 	for (char *const *key = wrapping->profile.keys.items; key != NULL && *key != NULL;
 	     key++)
-		if (wrapping_has_variable(*key))
+		if (setup_variable(*key) != NULL)
 			return *key;
 	return first_there(wrapping, NULL) != NULL ? "login" : "none";
 }

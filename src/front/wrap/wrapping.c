@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "front/setup.h"
 #include "tool/denial.h"
 
 #include <errno.h>
@@ -44,13 +45,6 @@ bool wrapping_is_passed(const struct wrapping *wrapping, const char *name)
 	return false;
 }
 
-bool wrapping_has_variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && value[0] != '\0';
-}
-
 const char *wrapping_expand(struct wrapping *wrapping, const char *text)
 {
 	struct buf out;
@@ -81,9 +75,7 @@ static bool find_root(struct wrapping *wrapping, struct err *err)
 {
 	const struct wrap_profile *profile = &wrapping->profile;
 	const char *variable = profile->root_variable;
-	const char *given = variable != NULL && wrapping_has_variable(variable)
-				    ? getenv(variable)
-				    : NULL;
+	const char *given = setup_variable(variable);
 	struct buf normal;
 
 	if (profile->root_folder == NULL)

@@ -100,7 +100,5 @@ const char *wrapping_keep(struct wrapping *wrapping, struct buf *text);
 const char *wrapping_expand(struct wrapping *wrapping, const char *text);
 /* PATH as the person writes it: "~/…" below the home. */
 const char *wrapping_shortened(struct wrapping *wrapping, const char *path);
-/* Is the variable NAME set here, to more than nothing? */
-bool wrapping_has_variable(const char *name);
 /* Does --env pass the variable NAME, or set it? */
 bool wrapping_is_passed(const struct wrapping *wrapping, const char *name);
