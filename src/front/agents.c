@@ -102,6 +102,23 @@ bool agents_workspace_check(const struct brought *item, struct value **entry, st
 		       : agents_role_read(item->file, str_of(item->text), entry, err);
 }
 
+void agents_workspace_mark(struct brought_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct brought *item = &list->items[i];
+		auto_value struct value *entry = NULL;
+		struct err err = {0};
+
+		if (item->kind != BROUGHT_AGENT || item->problem != NULL ||
+		    agents_workspace_check(item, &entry, &err))
+			continue;
+		/* The sentence begins with the file, which is told beside each problem. */
+		const char *behind = strstr(err.text, ": ");
+
+		brought_refuse(&item->problem, behind != NULL ? behind + 2 : err.text, "");
+	}
+}
+
 static bool is_trusted(const struct policy *bounds, const struct brought *item,
 		       struct err *err)
 {
@@ -116,7 +133,7 @@ static bool is_trusted(const struct policy *bounds, const struct brought *item,
 	       (state == TRUST_GIVEN ||
 		err_set(err, EPERM,
 			"%s is a role of this workspace that %s; look at it, and let it in "
-			"with: glovebox agents trust %s",
+			"with: glovebox trust add agent/%s",
 			item->file,
 			state == TRUST_CHANGED ? "has changed since you let it in"
 					       : "you have not let in",

@@ -89,6 +89,8 @@ void agents_files_names_free(char **names);
  * its content, and then has only rights that the user's default agent has too.
  */
 
+/* Give each role of LIST that is not valid its problem: nobody would learn of it before the role is used. */
+void agents_workspace_mark(struct brought_list *list);
 /*
  * Is ITEM (extend/brought.h) a valid role? ENTRY becomes its checked entry, which the caller
  * frees.

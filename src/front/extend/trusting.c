@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "extend/extension.h"
+#include "front/agents.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "mcp/client/remotes.h"
@@ -235,6 +236,7 @@ bool trusting_decide(const struct setup *setup, const struct policy *policy,
 	size_t count = 0;
 
 	*let_in = false;
+	agents_workspace_mark(&list);
 	if (read) {
 		const struct brought **items = find_open(&list, &trust, true, &count);
 

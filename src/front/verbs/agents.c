@@ -1,17 +1,14 @@
 /*
- * glovebox agents list and trust: lists the roles, and lets in a role of the workspace.
+ * glovebox agents list and new: lists the roles, and begins one of the person.
  */
 
 #include "front/agents.h"
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/memory.h"
 #include "base/value.h"
 #include "extend/brought.h"
 #include "extend/trust.h"
-#include "front/extend/trusting.h"
 #include "front/setup.h"
-#include "front/talk.h"
 #include "front/verb.h"
 #include "policy/commands.h"
 #include "policy/config.h"
@@ -24,21 +21,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { NAME_COLUMN = 16, FROM_COLUMN = 24, LINE_MAX_BYTES = 16 << 10 };
 
 static const struct option_row list_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print it as JSON"},
-	OPTION_ROW_WORKSPACE,
-	OPTION_ROW_CONFIG,
-	OPTION_ROW_LEVEL,
-	OPTION_ROW_HELP,
-	{0},
-};
-
-static const struct option_row trust_options[] = {
-	{"yes", 'y', OPTION_FLAG, NULL, "do not ask: it was read already"},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_LEVEL,
@@ -216,106 +203,6 @@ const struct verb verb_agents_list = {
 	.options = list_options,
 	.folds = true,
 	.run = list_run,
-};
-
-/* Ask for consent on a terminal; elsewhere an option has to give it (SAID). */
-static int is_meant(bool said, struct err *err, FILE *out)
-{
-	if (said)
-		return CODE_DONE;
-	if (!isatty(STDIN_FILENO)) {
-		(void)err_set(err, EINVAL,
-			      "agents trust: nobody can be asked here, and nothing was let in. Read "
-			      "what is shown, then give --yes");
-		return CODE_USAGE;
-	}
-	if (talk_confirm(out, "Let it in as it stands above?"))
-		return CODE_DONE;
-	(void)err_set(err, ECANCELED, "not let in");
-	return CODE_FAILED;
-}
-
-static int trust_item(const struct setup *setup, const struct brought *item, bool said,
-		      struct err *err, FILE *out)
-{
-	auto_value struct value *entry = NULL;
-	int code;
-
-	/*
-	 * Do not let in a faulty role: nobody would learn of the fault before the role is
-	 * used.
-	 */
-	if (!agents_workspace_check(item, &entry, err))
-		return CODE_FAILED;
-	trusting_show(NULL, item, out);
-	(void)fprintf(out, " It gets no right that your default agent has not.\n");
-	code = is_meant(said, err, out);
-	if (code == CODE_DONE && !trust_record(setup->workspace, &item, 1, false, err))
-		code = CODE_FAILED;
-	if (code == CODE_DONE)
-		(void)fprintf(out, "Let in: --agent %s uses it until it changes.\n",
-			      item->name);
-	return code;
-}
-
-static int trust_with(const struct setup *setup, const char *name, bool said,
-		      struct err *err, FILE *out)
-{
-	struct brought_list list = {0};
-	int code = CODE_FAILED;
-
-	if (brought_read(setup->policy, BROUGHT_AGENT, name, setup_least_level(setup),
-			 &list, err)) {
-		if (list.count == 0)
-			(void)err_set(err, 0, "there is no .glovebox/agents/%s.md in %s",
-				      name, setup->workspace);
-		else
-			code = trust_item(setup, &list.items[0], said, err, out);
-	}
-	brought_fini(&list);
-	return code;
-}
-
-static int trust_run(const struct options *options, FILE *out)
-{
-	const struct setup_flags flags = {.agent = POLICY_NAME_DEFAULT,
-					  .quiet_plugins = true};
-	const char *name = options->words[0];
-	struct setup setup = {0};
-	struct err err = {0};
-	int code;
-
-	if (!config_check_name(name, &err))
-		return verb_complain(CODE_USAGE, "agents trust: %s", err.text);
-	code = setup_open(&setup, options, &flags);
-	if (code == CODE_DONE) {
-		code = trust_with(&setup, name, options_given(options, "yes"), &err, out);
-		if (code != CODE_DONE)
-			(void)verb_complain(code, "%s", err.text);
-	}
-	setup_fini(&setup);
-	return code;
-}
-
-static const char trust_help[] =
-	"Let in the role .glovebox/agents/NAME.md of this workspace as it is now: its\n"
-	"hash is recorded, and --agent NAME uses it until it changes. It is shown first,\n"
-	"and you are asked; where there is no terminal, --yes says that you have read it:\n"
-	"its prompt tells an agent what to do. Whatever it asks for, it gets no\n"
-	"tool, path, host, variable or limit beyond those of your default agent, and no\n"
-	"plugin or MCP server.";
-
-const struct verb verb_agents_trust = {
-	.name = "agents trust",
-	.summary = "let in a role of this workspace as it is now",
-	.arguments = "NAME",
-	.help = trust_help,
-	.example = "  glovebox agents trust release-notes\n"
-		   "  glovebox agents trust release-notes --yes",
-	.options = trust_options,
-	.words_least = 1,
-	.words_most = 1,
-	.run = trust_run,
 };
 
 /* `glovebox agents new` writes the shipped template of a role under a new name. */

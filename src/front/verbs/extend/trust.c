@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "extend/brought.h"
+#include "front/agents.h"
 #include "front/extend/trusting.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -68,6 +69,7 @@ static int looked_open(struct looked *looked, const struct options *options)
 			    setup_least_level(&looked->setup), &looked->list, &err)) &&
 	      trust_read(looked->setup.workspace, &looked->trust, &err)))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	agents_workspace_mark(&looked->list);
 	return code;
 }
 
@@ -348,6 +350,11 @@ static int add(const struct looked *looked, const struct options *options, FILE 
 	}
 	if (code == CODE_DONE) {
 		show_all(looked, items, count, out);
+		for (size_t i = 0, told = 0; i < count && told == 0; i++) {
+			if (items[i]->kind == BROUGHT_AGENT)
+				told = (size_t)fprintf(out, "A role gets no right that your "
+							    "default agent has not.\n");
+		}
 		code = is_meant(options, items, count, &err, out);
 	}
 	if (code == CODE_DONE &&
@@ -447,7 +454,9 @@ static const char add_help[] =
 	"Let in what this workspace brings along, as it is now: all that you have not let\n"
 	"in, or what the words name (skill, or skill/NAME). It is shown first, and you are\n"
 	"asked; where there is no terminal, --yes says that you have read it, and --hash\n"
-	"that nothing has changed since then. When a byte changes, it counts no more.";
+	"that nothing has changed since then. When a byte changes, it counts no more. A\n"
+	"role gets no tool, path, host, variable or limit beyond those of your default\n"
+	"agent, and no plugin or MCP server, whatever it asks for.";
 
 const struct verb verb_trust_add = {
 	.name = "trust add",
