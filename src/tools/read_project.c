@@ -1,8 +1,8 @@
 /*
  * read_project: the front's own tools that read files of a project: its texts for agents,
  * and spill files. The texts for agents are AGENTS.md, else CLAUDE.md, of each
- * folder from the workspace down to the agent's base, with the files that their lines `@path`
- * name. Only texts within bounds are read;
+ * folder from the workspace down to the agent's base, with the files of the workspace that their
+ * lines `@path` name. Only texts within bounds are read;
  * anything else under such a name is skipped and reported.
  */
 
@@ -112,8 +112,14 @@ static bool include(struct instructions *instructions, const char *path, struct 
 	if (slash != NULL)
 		(void)buf_add(&place, path, (size_t)(slash - path) + 1);
 	(void)buf_addstr(&place, name);
-	fine = files_reach(instructions->call->files, place.data, FILES_READ, &file, &err) &&
-	       read_text(instructions, &file, &content, &why, &err);
+	fine = files_reach(instructions->call->files, place.data, FILES_READ, &file, &err);
+	/* The project chooses the name: it must not show what lies beside the project. */
+	if (fine &&
+	    !path_within(file.path.data, files_workspace(instructions->call->files))) {
+		fine = false;
+		why = "it is outside of the workspace";
+	}
+	fine = fine && read_text(instructions, &file, &content, &why, &err);
 	if (fine) {
 		buf_truncate(&content,
 			     text_character_border(buf_str(&content), instructions->room));
