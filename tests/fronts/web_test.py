@@ -121,8 +121,8 @@ class Pages(http.server.BaseHTTPRequestHandler):
 
 def begin():
     """The servers, and a configuration that lists some of their names."""
-    os.mkdir(f"{ROOT.name}/work")
-    os.chdir(f"{ROOT.name}/work")
+    os.mkdir(f"{ROOT.name}/project")
+    os.chdir(f"{ROOT.name}/project")
     net.certificate()
     server = net.Server(("127.0.0.1", 0), Pages)
     server.silent = threading.Event()
@@ -139,7 +139,7 @@ CONFIG = f"{ROOT.name}/config.json"
 
 def configure(search=None, memory=False, **more):
     agent = {"network": [f"a.test:{PORT}", f"private.test:{PORT}", f"127.0.0.1:{PORT}"],
-             "env": [f"SSL_CERT_FILE={ROOT.name}/work/ca.pem"], **more}
+             "env": [f"SSL_CERT_FILE={ROOT.name}/project/ca.pem"], **more}
     with open(os.open(CONFIG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump({"agents": {"default": agent}, "resolver": f"127.0.0.1:{DNS}",
                    **({"search": search} if search else {}), **({"memory": True} if memory else {})}, file)
@@ -161,7 +161,7 @@ def fetch(path, host="a.test", **arguments):
 
 def search(query, provider=None, path="", env=(), **arguments):
     configure({"url": f"https://a.test:{PORT}/{path}", **({"provider": provider} if provider else {})},
-              env=[f"SSL_CERT_FILE={ROOT.name}/work/ca.pem", *env])
+              env=[f"SSL_CERT_FILE={ROOT.name}/project/ca.pem", *env])
     del HEARD[:]
     done = run("tool", "call", "--json", "--config", CONFIG, "web_search", json.dumps({"query": query, **arguments}))
     configure()
@@ -398,7 +398,7 @@ def nothing_is_remembered_after_a_page():
 
 @tap.case
 def nothing_is_remembered_after_a_delegate_has_read_a_page():
-    network = {"network": [f"a.test:{PORT}", f"127.0.0.1:{PORT}"], "env": [f"SSL_CERT_FILE={ROOT.name}/work/ca.pem"]}
+    network = {"network": [f"a.test:{PORT}", f"127.0.0.1:{PORT}"], "env": [f"SSL_CERT_FILE={ROOT.name}/project/ca.pem"]}
     agents = {"boss": {"tools": ["delegate_agent", "remember", "web_fetch"], "model": "replay:boss.json", **network},
               "reader": {"tools": ["web_fetch"], "model": "replay:reader.json", **network}}
     turns = {"boss": [{"calls": [{"tool": "delegate_agent", "arguments": {"agent": "reader", "task": "Read it."}}]},
