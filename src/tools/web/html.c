@@ -3,6 +3,7 @@
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "tools/web/nesting.h"
 
 #include <errno.h>
 #include <gumbo.h>
@@ -1164,22 +1165,43 @@ static void find_base(const GumboNode *root, const struct html_options *options)
 	}
 }
 
+/* The notes at the end of a page. */
+static void add_notes(bool flattened, struct buf *out)
+{
+	if (flattened)
+		(void)buf_addf(out,
+			       "%s[Elements that are nested more than %d deep are shown without "
+			       "their structure.]\n",
+			       out->size > 0 ? "\n" : "", NESTING_MAX);
+}
+
 bool html_read(struct str page, const struct html_options *options, struct buf *out,
 	       struct buf *title, struct err *err)
 {
 	struct gumbo_functions gumbo;
 	GumboOutput *parsed;
+	struct buf flat;
+	bool flattened;
 
 	if (!load_gumbo(&gumbo, err))
 		return false;
+	/* A "<br>" may stand for "<p>", which is shorter. */
+	buf_init(&flat, 2 * page.size);
+	flattened = nesting_limit(page, &flat);
+	if (flattened)
+		page = buf_str(&flat);
 	parsed = gumbo.parse(gumbo.defaults, page.data, page.size);
-	if (parsed == NULL)
+	if (parsed == NULL) {
+		buf_fini(&flat);
 		return err_set(err, EINVAL, "gumbo cannot read the page");
+	}
 	find_title(parsed->document, title);
 	if (options->rebase != NULL)
 		find_base(parsed->document, options);
 	write_page(parsed->root, options, out);
+	add_notes(flattened, out);
 	gumbo.destroy(gumbo.defaults, parsed);
+	buf_fini(&flat);
 	return !out->overflowed || err_set(err, EFBIG, "the page says more than fits");
 }
 
