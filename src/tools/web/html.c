@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "tools/web/nesting.h"
+#include "tools/web/style.h"
 
 #include <errno.h>
 #include <gumbo.h>
@@ -129,53 +130,10 @@ static bool attribute_is(const GumboElement *element, const char *name, const ch
 	return is != NULL && strcasecmp(is, value) == 0;
 }
 
-/* The value of PROPERTY in STYLE, or NULL. Blanks do not count. */
-static const char *style_value(const char *style, const char *property)
-{
-	static const char blanks[] = " \t\r\n";
-	const char *at = style;
-
-	while ((at = strcasestr(at, property)) != NULL) {
-		const bool is_whole = at == style || strchr(" \t\r\n;", at[-1]) != NULL;
-
-		at += strlen(property);
-		at += strspn(at, blanks);
-		if (is_whole && *at == ':')
-			return at + 1 + strspn(at + 1, blanks);
-	}
-	return NULL;
-}
-
-static bool has_style(const char *style, const char *property, const char *value)
-{
-	const char *is = style_value(style, property);
-
-	return is != NULL && strncasecmp(is, value, strlen(value)) == 0;
-}
-
-/* "0", "0.0", "0px": nothing can be seen. */
-static bool is_zero(const char *style, const char *property)
-{
-	const char *is = style_value(style, property);
-
-	return is != NULL && *is == '0' && strtod(is, NULL) == 0;
-}
-
+/* Was ELEMENT hidden by hide_unseen? */
 static bool is_hidden(const GumboElement *element)
 {
-	const char *style = attribute(element, "style");
-
-	if (attribute(element, "hidden") != NULL ||
-	    attribute_is(element, "aria-hidden", "true"))
-		return true;
-	/* An element that gumbo does not know is known by its text. */
-	if (element->tag == GUMBO_TAG_UNKNOWN && attribute(element, "open") == NULL &&
-	    element->original_tag.length > sizeof("<dialog") - 1 &&
-	    strncasecmp(element->original_tag.data, "<dialog", sizeof("<dialog") - 1) == 0)
-		return true;
-	return style != NULL && (has_style(style, "display", "none") ||
-				 has_style(style, "visibility", "hidden") ||
-				 is_zero(style, "font-size") || is_zero(style, "opacity"));
+	return element->tag == GUMBO_TAG_TEMPLATE;
 }
 
 static enum kind kind_of(const GumboNode *node)
@@ -185,7 +143,7 @@ static enum kind kind_of(const GumboNode *node)
 		element->tag < GUMBO_TAG_LAST ? kinds[element->tag] : KIND_INLINE;
 
 	/* The tag of an element of a picture or a formula has another meaning there. */
-	if (element->tag_namespace != GUMBO_NAMESPACE_HTML || is_hidden(element))
+	if (element->tag_namespace != GUMBO_NAMESPACE_HTML)
 		return KIND_SKIPPED;
 	if (kind == KIND_BLOCK || kind == KIND_INLINE || kind == KIND_LIST) {
 		const char *role = attribute(element, "role");
@@ -879,6 +837,8 @@ static void open_element(struct writer *writer, struct open *open)
 	case KIND_ROW:
 	case KIND_TABLE:
 		want_block(writer);
+		if (element->tag == GUMBO_TAG_DETAILS && attribute(element, "open") == NULL)
+			wait_for_text(writer, "[folded] ");
 		break;
 	default:
 		break;
@@ -935,12 +895,12 @@ static void close_element(struct writer *writer, const struct open *open)
 		want_ends(writer, 1);
 		break;
 	case KIND_HEADING:
+	case KIND_BLOCK:
 		if (open->began == writer->texts)
 			buf_truncate(&writer->waiting, open->waits_at);
 		want_block(writer);
 		break;
 	case KIND_QUOTE:
-	case KIND_BLOCK:
 	case KIND_BESIDE:
 	case KIND_ROW:
 	case KIND_TABLE:
@@ -1057,6 +1017,160 @@ static void write_below(struct writer *writer, const GumboNode *root)
 	}
 }
 
+/*
+ * What is not seen. A hidden element becomes a <template>, which nobody shows, and a hidden text a
+ * comment, so that everything behind this asks only once.
+ */
+
+struct hiding {
+	struct styles *styles;
+	size_t parts; /* that a style sheet hides, and that have text */
+	bool is_full;
+};
+
+/* An element on the way to the one that is looked at. */
+struct around {
+	struct style_element element;
+	bool visibility, size, colour; /* texts are not seen because of it */
+};
+
+static bool has_text(const GumboNode *root)
+{
+	for (const GumboNode *at = root; at != NULL; at = next_node(root, at)) {
+		if (is_text(at) && str_trim(str_of(at->v.text.text)).size > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The name of ELEMENT as the page has it; empty where gumbo has made the element. */
+static struct str name_of(const GumboElement *element)
+{
+	const struct str text = {element->original_tag.data, element->original_tag.length};
+	size_t end = 1;
+
+	while (end < text.size && !is_blank(text.data[end]) && text.data[end] != '/' &&
+	       text.data[end] != '>')
+		end++;
+	return str_part(text, 1, text.size > 0 ? end - 1 : 0);
+}
+
+static bool hides_itself(const GumboElement *element)
+{
+	if (attribute(element, "hidden") != NULL ||
+	    attribute_is(element, "aria-hidden", "true"))
+		return true;
+	/* An element that gumbo does not know is known by its text. */
+	return element->tag == GUMBO_TAG_UNKNOWN && attribute(element, "open") == NULL &&
+	       str_is(name_of(element), "dialog");
+}
+
+static bool is_unseen(enum style_sight sight, bool around)
+{
+	return sight == STYLE_INHERITED ? around : sight == STYLE_UNSEEN;
+}
+
+/* Hide NODE, an element within AROUND, if it is not seen; HERE becomes what is around its own. */
+static void hide_element(struct hiding *hiding, GumboNode *node,
+			 const struct around *around, struct around *here)
+{
+	GumboElement *element = &node->v.element;
+	/* Scripts of honest pages show the whole page once they run; here none runs. */
+	const bool is_page =
+		element->tag == GUMBO_TAG_HTML || element->tag == GUMBO_TAG_BODY;
+	struct style_look look = {0};
+
+	style_name(&here->element, name_of(element), str_of(attribute(element, "id")),
+		   str_of(attribute(element, "class")),
+		   around != NULL ? &around->element : NULL);
+	here->visibility = here->size = here->colour = false;
+	if (is_page)
+		return;
+	look = style_look(hiding->styles, &here->element,
+			  str_of(attribute(element, "style")));
+	if (around != NULL) {
+		here->visibility = is_unseen(look.visibility, around->visibility);
+		here->size = is_unseen(look.size, around->size);
+		here->colour = is_unseen(look.colour, around->colour);
+	}
+	if (look.by_rule && has_text(node))
+		hiding->parts++;
+	if (look.hidden || hides_itself(element) ||
+	    ((here->visibility || here->size) &&
+	     (kind_of(node) == KIND_PICTURE || kind_of(node) == KIND_FRAME)))
+		element->tag = GUMBO_TAG_TEMPLATE;
+}
+
+static void read_sheets(const GumboNode *root, struct styles *styles)
+{
+	for (const GumboNode *at = root; at != NULL; at = next_node(root, at)) {
+		const char *media;
+		struct buf text;
+
+		if (!is_element(at) || at->v.element.tag != GUMBO_TAG_STYLE)
+			continue;
+		media = attribute(&at->v.element, "media");
+		if (media != NULL && media[0] != '\0' &&
+		    !str_among("all screen", str_trim(str_of(media))))
+			continue;
+		buf_init(&text, STYLE_BYTES);
+		for (size_t i = 0; i < at->v.element.children.length; i++) {
+			const GumboNode *child = at->v.element.children.data[i];
+
+			if (is_text(child))
+				(void)buf_adds(&text, child->v.text.text);
+		}
+		style_add(styles, buf_str(&text));
+		buf_fini(&text);
+	}
+}
+
+/* Hide in the tree below ROOT everything that a reader of the page would not see. */
+static void hide_unseen(GumboNode *root, struct hiding *hiding)
+{
+	struct around *way = memory_array(NESTING_MAX, sizeof(*way));
+	GumboNode *at = root;
+	size_t depth = 0; /* elements around AT */
+
+	hiding->styles = style_new();
+	read_sheets(root, hiding->styles);
+	for (;;) {
+		const size_t last = depth < NESTING_MAX ? depth : NESTING_MAX - 1;
+		const struct around *around =
+			depth > 0 ? &way[depth - 1 < last ? depth - 1 : last] : NULL;
+		bool below = false;
+
+		if (is_element(at)) {
+			struct around here;
+
+			hide_element(hiding, at, around, &here);
+			if (depth < NESTING_MAX)
+				way[depth] = here;
+			below = !is_hidden(&at->v.element) &&
+				at->v.element.children.length > 0;
+		} else if (is_text(at) && around != NULL &&
+			   (around->visibility || around->size || around->colour)) {
+			at->type = GUMBO_NODE_COMMENT;
+		}
+		if (below) {
+			at = at->v.element.children.data[0];
+			depth++;
+			continue;
+		}
+		while (at != root && at->index_within_parent + 1 >=
+					     at->parent->v.element.children.length) {
+			at = at->parent;
+			depth--;
+		}
+		if (at == root)
+			break;
+		at = at->parent->v.element.children.data[at->index_within_parent + 1];
+	}
+	hiding->is_full = style_is_full(hiding->styles);
+	style_free(hiding->styles);
+	free(way);
+}
+
 /* The main content. */
 
 static bool is_main(const GumboNode *node)
@@ -1166,19 +1280,33 @@ static void find_base(const GumboNode *root, const struct html_options *options)
 }
 
 /* The notes at the end of a page. */
-static void add_notes(bool flattened, struct buf *out)
+static void add_notes(const struct hiding *hiding, bool flattened, struct buf *out)
 {
+	if (hiding->parts > 0 || hiding->is_full || flattened)
+		(void)buf_adds(out, out->size > 0 ? "\n" : "");
+	if (hiding->parts > 0) {
+		(void)buf_addc(out, '[');
+		(void)text_add_count(out, hiding->parts, "part");
+		(void)buf_addf(out,
+			       " of the page that its style sheets hide %s left out; format "
+			       "\"raw\" shows the source.]\n",
+			       hiding->parts == 1 ? "is" : "are");
+	}
+	if (hiding->is_full)
+		(void)buf_adds(out, "[The page has more rules of style than are read: text that "
+				    "it hides may be shown here.]\n");
 	if (flattened)
 		(void)buf_addf(out,
-			       "%s[Elements that are nested more than %d deep are shown without "
+			       "[Elements that are nested more than %d deep are shown without "
 			       "their structure.]\n",
-			       out->size > 0 ? "\n" : "", NESTING_MAX);
+			       NESTING_MAX);
 }
 
 bool html_read(struct str page, const struct html_options *options, struct buf *out,
 	       struct buf *title, struct err *err)
 {
 	struct gumbo_functions gumbo;
+	struct hiding hiding = {0};
 	GumboOutput *parsed;
 	struct buf flat;
 	bool flattened;
@@ -1198,8 +1326,9 @@ bool html_read(struct str page, const struct html_options *options, struct buf *
 	find_title(parsed->document, title);
 	if (options->rebase != NULL)
 		find_base(parsed->document, options);
+	hide_unseen(parsed->root, &hiding);
 	write_page(parsed->root, options, out);
-	add_notes(flattened, out);
+	add_notes(&hiding, flattened, out);
 	gumbo.destroy(gumbo.defaults, parsed);
 	buf_fini(&flat);
 	return !out->overflowed || err_set(err, EFBIG, "the page says more than fits");

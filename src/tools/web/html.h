@@ -1,8 +1,10 @@
 /*
  * html: a page as a person reads it, in Markdown or as plain text: its main content with headings,
  * lists, tables, code and absolute links. Left out are scripts, styles, navigation, forms,
- * comments, everything that a browser would not show, and characters that nobody sees (of zero
- * width, of direction, tags), by which a page speaks to a model behind a reader's back.
+ * comments, everything that a browser would not show (style.h), and characters that nobody sees
+ * (of zero width, of direction, tags), by which a page speaks to a model behind a reader's back.
+ * Closed <details> are shown behind the mark "[folded]". Notes in brackets at the end of the page
+ * say that a style sheet hides parts, or that elements are nested too deep.
  *
  * The parser is gumbo (HTML5), loaded when the first page comes. A page is a stranger's: call
  * this in a process of its own behind walls (tools/walled.h). The tree is walked without
