@@ -113,7 +113,7 @@ enum question_kind {
 	QUESTION_PERMISSION = 1,
 	QUESTION_PLAN,
 	QUESTION_BUFFER,
-	QUESTION_ELICITATION, /* of a tool, by a form or an address */
+	QUESTION_ELICITATION, /* of a tool (elicitation.h) */
 };
 
 /* A request of ours that the client has not answered. */
@@ -359,11 +359,12 @@ static void end_permission(struct acp_session *session, const struct value *even
 static void go_on_eliciting(struct acp_session *session,
 			    struct acp_elicitation *take_elicitation)
 {
-	struct value *params = acp_elicitation_next(take_elicitation);
+	const char *method = NULL;
+	struct value *params = acp_elicitation_next(take_elicitation, &method);
 	struct question *question = NULL;
 
 	if (params != NULL && session->life == LIFE_OPEN)
-		question = ask(session, QUESTION_ELICITATION, "elicitation/create", params);
+		question = ask(session, QUESTION_ELICITATION, method, params);
 	else
 		value_free(params);
 	if (question != NULL) {

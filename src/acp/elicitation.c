@@ -309,13 +309,70 @@ static struct value *params_of(const struct acp_elicitation *elicitation,
 	return params;
 }
 
-struct value *acp_elicitation_next(struct acp_elicitation *elicitation)
+static bool is_sampling(const struct value *question)
+{
+	return str_is(value_str(value_member(question, "kind")), "sampling");
+}
+
+static void add_option(struct value *options, const char *id, const char *kind,
+		       const char *name)
+{
+	struct value *option = value_new_object();
+
+	value_set_text(option, "optionId", id);
+	value_set_text(option, "kind", kind);
+	value_set_text(option, "name", name);
+	value_append(options, option);
+}
+
+/* The option that is a yes. */
+static const char yes[] = "once";
+
+/* The params of a permission to ask the model QUESTION; NULL: it does not say what. */
+static struct value *permission_of(const struct acp_elicitation *elicitation,
+				   const struct value *question)
+{
+	const struct value *message = value_member(question, "message");
+	const struct value *text = value_member(question, "text");
+	struct value *params, *about, *content, *block, *inner, *options;
+
+	if (value_str(message).size == 0 || value_str(text).size == 0)
+		return NULL;
+	params = value_new_object();
+	about = value_new_object();
+	content = value_new_array();
+	block = value_new_object();
+	inner = value_new_object();
+	options = value_new_array();
+	value_set_text(inner, "type", "text");
+	value_set(inner, "text", value_copy(text));
+	value_set_text(block, "type", "content");
+	value_set(block, "content", inner);
+	value_append(content, block);
+	value_set_text(about, "toolCallId", elicitation->call);
+	value_set(about, "title", value_copy(message));
+	value_set_text(about, "kind", "other");
+	value_set(about, "rawInput", value_new_object());
+	value_set(about, "content", content);
+	add_option(options, yes, "allow_once", "Ask the model this, once");
+	add_option(options, "no", "reject_once", "Refuse");
+	value_set(params, "toolCall", about);
+	value_set(params, "options", options);
+	return params;
+}
+
+struct value *acp_elicitation_next(struct acp_elicitation *elicitation, const char **method)
 {
 	const struct value *question;
 	const char *key = NULL;
 
 	while ((question = question_at(elicitation, &key)) != NULL) {
-		struct value *params = params_of(elicitation, question);
+		struct value *params = is_sampling(question)
+					       ? permission_of(elicitation, question)
+					       : params_of(elicitation, question);
+
+		*method = is_sampling(question) ? "session/request_permission"
+						: "elicitation/create";
 
 		if (params != NULL)
 			return params;
@@ -368,8 +425,13 @@ static struct value *answer_of(const struct value *question, const struct value 
 {
 	const struct value *schema = value_member(question, "schema");
 	const struct str word = value_str(value_member(result, "action"));
+	const struct value *outcome = value_member(result, "outcome");
 	struct value *content, *answer;
 
+	if (is_sampling(question))
+		return action(str_is(value_str(value_member(outcome, "optionId")), yes)
+				      ? "accept"
+				      : "decline");
 	if (result == NULL || !str_among("accept decline cancel", word)) {
 		(void)err_set(why, EPROTO,
 			      "The editor could not put a question of a tool to you, or "

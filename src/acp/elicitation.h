@@ -3,13 +3,16 @@
  * requests `elicitation/create` of the protocol, and the client's answers to these. Pure.
  *
  *	elicitation = acp_elicitation_new(event, kinds);
- *	while ((params = acp_elicitation_next(elicitation)) != NULL) {
+ *	while ((params = acp_elicitation_next(elicitation, &method)) != NULL) {
  *		… ask the client …
  *		if (!acp_elicitation_take(elicitation, result, &why))
  *			… tell the person why the answer was declined …
  *	}
  *	line = acp_elicitation_answer(elicitation);
  *	acp_elicitation_free(elicitation);
+ *
+ * A server's wish that the model be asked (kind "sampling", mcp/client/sampling.h) is a
+ * permission (`session/request_permission`), because it is a yes for this once or a no.
  *
  * A question of several is asked one by one. A question that the client does not take, or
  * that the protocol cannot say, is declined and not asked. The protocol knows fields of texts,
@@ -40,10 +43,10 @@ void acp_elicitation_free(struct acp_elicitation *elicitation); /* NULL is fine 
 const char *acp_elicitation_call(const struct acp_elicitation *elicitation);
 
 /*
- * The params of the next request, without the session; the caller frees them. NULL: all was
- * asked, and acp_elicitation_answer has the answer.
+ * The params of the next request, without the session, and its *METHOD; the caller frees them.
+ * NULL: all was asked, and acp_elicitation_answer has the answer.
  */
-struct value *acp_elicitation_next(struct acp_elicitation *elicitation);
+struct value *acp_elicitation_next(struct acp_elicitation *elicitation, const char **method);
 
 /*
  * RESULT is the client's result of the request; NULL: the client has answered with an error.

@@ -228,6 +228,17 @@ void agent_used(const struct agent *agent, struct model_usage *usage);
 void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t answers);
 
 /*
+ * Answer the question QUESTION of CALL, which the front has put to the person: session_answer.
+ * Where the person agrees that the model is asked for a server (kind "sampling", as
+ * mcp/client/sampling.h has it), ask it now, without tools, within the limits of the turn, for
+ * AGENT_SAMPLE_TOKENS at most; ANSWER gets the result as its content. A model that fails, and
+ * a limit that is reached, are a no.
+ */
+enum { AGENT_SAMPLE_TOKENS = 4000 };
+bool agent_answer(struct agent *agent, const char *call, int64_t question,
+		  const struct value *answer, struct err *err);
+
+/*
  * The structures that the files of the loop share: the agent and the turn under way.
  * agent.c calls the other files: calls.c asks the model and runs its calls, history.c keeps
  * the conversation, and checks.c checks the work. Not for fronts.

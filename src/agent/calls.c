@@ -764,3 +764,164 @@ bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err)
 	conversation_fini(&answer);
 	return recorded;
 }
+
+/* What servers want the model to be asked. */
+
+/* The conversation of REQUEST, as mcp/client/sampling.h has it. */
+static void sample_prepare(const struct value *request, struct conversation *conversation)
+{
+	const struct value *messages = value_member(request, "messages");
+	const char *prompt = value_text(value_member(request, "system"));
+
+	if (prompt != NULL)
+		conversation_set_system(conversation, prompt);
+	for (size_t i = 0; i < value_count(messages); i++) {
+		const struct value *one = value_item(messages, i);
+		const char *text = value_text(value_member(one, "text"));
+		const bool by_model = value_is_true(value_member(one, "model"));
+
+		message_add_text(conversation_add(conversation, by_model ? SPEAKER_MODEL
+									 : SPEAKER_USER),
+				 text != NULL ? text : "");
+	}
+}
+
+/* The most tokens that an answer to REQUEST may have; 0: the limits of the turn are reached. */
+static uint64_t sample_tokens(const struct agent *agent, const struct value *request)
+{
+	const int64_t wanted = value_integer(value_member(request, "tokens"));
+	const struct limits *limits = &agent->turn->limits;
+	struct agent_budget left;
+	uint64_t most = AGENT_SAMPLE_TOKENS;
+
+	agent_left(agent, &left);
+	if (left.used_up || (limits->iterations_max > 0 && left.answers == 0))
+		return 0;
+	if (wanted > 0 && (uint64_t)wanted < most)
+		most = (uint64_t)wanted;
+	return left.tokens > 0 && left.tokens < most ? left.tokens : most;
+}
+
+/* Record what was asked for CALL, and answered with TEXT. */
+static void sample_record(const struct agent *agent, const char *call,
+			  const struct value *request, struct str text,
+			  enum model_finish finish, const struct model_usage *usage)
+{
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = EVENT_SAMPLED, .call = call, .text = text, .data = data};
+
+	value_set_text(data, "model", model_name(agent->options.model));
+	value_set(data, "asked", value_copy(value_member(request, "text")));
+	value_set_text(data, "finish", finish == MODEL_FINISH_LENGTH ? "length" : "stop");
+	value_set(data, "usage", turn_usage_value(usage));
+	/* A failure to record shows at the next event. */
+	(void)recorder_event(agent->options.recorder, &event, NULL);
+}
+
+/* The result of the protocol: TEXT of the model. */
+static struct value *sample_result(const struct agent *agent, struct str text,
+				   enum model_finish finish)
+{
+	struct value *made = value_new_object(), *content = value_new_object();
+
+	value_set_text(content, "type", "text");
+	value_set_str(content, "text", text);
+	value_set_text(made, "role", "assistant");
+	value_set(made, "content", content);
+	value_set_text(made, "model", model_name(agent->options.model));
+	value_set_text(made, "stopReason",
+		       finish == MODEL_FINISH_LENGTH ? "maxTokens" : "endTurn");
+	return made;
+}
+
+static void sample_refuse(struct value *answer, const char *why)
+{
+	struct value *content = value_new_object();
+
+	value_set_text(content, "why", why);
+	value_set_text(answer, "action", "decline");
+	value_set(answer, "content", content);
+}
+
+/* Ask the model what REQUEST of CALL wants, for TOKENS at most, and put the result in ANSWER. */
+static void sample_ask(struct agent *agent, const char *call, const struct value *request,
+		       uint64_t tokens, struct value *answer)
+{
+	const struct model_sink sink = {.context = agent, .retry = turn_retry};
+	struct conversation question, said;
+	const struct model_request asked = {
+		.conversation = &question,
+		.stop_fd = agent->stop_fd,
+		.answer_max = tokens,
+	};
+	enum model_finish finish = MODEL_FINISH_STOP;
+	struct model_usage usage = {0};
+	struct err why = {0};
+	struct buf text;
+
+	conversation_init(&question);
+	conversation_init(&said);
+	buf_init(&text, MODEL_ANSWER_MAX);
+	sample_prepare(request, &question);
+	if (model_ask(agent->options.model, &asked, &sink, &said, &finish, &usage, &why)) {
+		const struct message *message = &said.messages[0];
+
+		for (size_t i = 0; i < message->part_count; i++) {
+			if (message->parts[i].kind == PART_TEXT)
+				(void)buf_adds(&text, message->parts[i].text);
+		}
+		agent_spent(agent, &usage, 1);
+		sample_record(agent, call, request, buf_str(&text), finish, &usage);
+		value_set(answer, "content", sample_result(agent, buf_str(&text), finish));
+	} else {
+		/* What the service says is for the person, and not for the server. */
+		(void)err_while(&why, "asking the model for an MCP server");
+		(void)agent_notice(agent, why.text, false, NULL);
+		sample_refuse(answer, "The model could not be asked.");
+	}
+	buf_fini(&text);
+	conversation_fini(&said);
+	conversation_fini(&question);
+}
+
+/* The person has given ANSWER to REQUEST of CALL: ask the model, if that was a yes. */
+static void sample(struct agent *agent, const char *call, const struct value *request,
+		   struct value *answer)
+{
+	uint64_t tokens;
+
+	if (!str_is(value_str(value_member(answer, "action")), "accept"))
+		return;
+	tokens = agent->turn != NULL ? sample_tokens(agent, request) : 0;
+	if (tokens == 0)
+		sample_refuse(answer, "The limits of this turn are reached.");
+	else
+		sample_ask(agent, call, request, tokens, answer);
+}
+
+bool agent_answer(struct agent *agent, const char *call, int64_t question,
+		  const struct value *answer, struct err *err)
+{
+	static const char samples[] = "sampling";
+	struct session *session = agent->options.session;
+	auto_value struct value *whole = value_copy(answer);
+	auto_value struct value *held = NULL;
+	const struct value *request = NULL, *several;
+	const char *kind = session_question(session, call, question, &request);
+
+	if (kind == NULL)
+		return session_answer(session, call, question, answer, err);
+	held = value_copy(request);
+	several = value_member(held, "requests");
+	if (strcmp(kind, samples) == 0)
+		sample(agent, call, held, whole);
+	for (void *at = value_first(several); at != NULL; at = value_next(several, at)) {
+		struct value *one =
+			value_member(value_member(whole, "content"), value_key(at));
+
+		if (value_kind(one) == VALUE_OBJECT &&
+		    str_is(value_str(value_member(value_at(at), "kind")), samples))
+			sample(agent, call, value_at(at), one);
+	}
+	return session_answer(session, call, question, whole, err);
+}

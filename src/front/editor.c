@@ -401,12 +401,13 @@ static void tell_model(struct editor *editor, const char *format, const char *na
 	buf_fini(&sentence);
 }
 
-/* The questions of servers that the editor takes. */
+/* The questions of servers that the editor takes. Every editor can permit something. */
 static unsigned elicits(const struct editor *editor)
 {
 	const struct value *request = editor->request;
 
-	return (value_is_true(value_member(request, "forms")) ? REMOTE_ASKS_FORMS : 0U) |
+	return REMOTE_ASKS_MODEL |
+	       (value_is_true(value_member(request, "forms")) ? REMOTE_ASKS_FORMS : 0U) |
 	       (value_is_true(value_member(request, "addresses")) ? REMOTE_ASKS_ADDRESSES
 								  : 0U);
 }
@@ -797,7 +798,7 @@ static int open_talk(struct editor *editor)
 	struct talk_options options = {
 		.json = true,
 		.answers = true,
-		.answers_forms = elicits(editor) != 0,
+		.answers_forms = true,
 		.kept = true,
 		.resume = value_text(value_member(editor->request, "resume")),
 		.heard = heard,

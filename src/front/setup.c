@@ -976,7 +976,8 @@ static bool read_servers(struct setup *setup, struct config *config,
 		return false;
 	servers->asks = flags->asks;
 	if (flags->answers && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
-		servers->asks |= REMOTE_ASKS_FORMS | REMOTE_ASKS_ADDRESSES;
+		servers->asks |=
+			REMOTE_ASKS_FORMS | REMOTE_ASKS_ADDRESSES | REMOTE_ASKS_MODEL;
 	if (servers->settings == NULL)
 		return true;
 	value_set_text(entry, "commands", "box");

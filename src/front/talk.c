@@ -86,7 +86,8 @@ struct asking {
 	struct screen *screen;
 	struct event_sink view; /* the screen's */
 	struct session *session;
-	asking_preview *preview; /* or NULL */
+	struct agent *const *agent; /* it points to NULL until the agent is there */
+	asking_preview *preview;    /* or NULL */
 	void *preview_context;
 	struct screen_call *calls; /* under way */
 	size_t asked, of;          /* of the questions that were open at the same time */
@@ -427,6 +428,14 @@ static void choose_mode(const struct asking *asking, enum policy_mode *mode,
 	*mode = chosen < MODES ? (enum policy_mode)chosen : MODE_PLAN;
 }
 
+/* Answer a question of a call; by AGENT, whose model may have to be asked, if there is one. */
+static bool give_answer(struct agent *agent, struct session *session, const char *call,
+			int64_t question, const struct value *answer, struct err *err)
+{
+	return agent != NULL ? agent_answer(agent, call, question, answer, err)
+			     : session_answer(session, call, question, answer, err);
+}
+
 /* A question of a server or a plugin. */
 static void ask_form(const struct asking *asking, const struct event *event)
 {
@@ -436,8 +445,8 @@ static void ask_form(const struct asking *asking, const struct event *event)
 	answer = form_ask(asking->console, asking->woken,
 			  value_text(value_member(event->data, "kind")),
 			  value_member(event->data, "request"));
-	(void)session_answer(asking->session, event->call,
-			     value_integer(value_member(event->data, "id")), answer, NULL);
+	(void)give_answer(*asking->agent, asking->session, event->call,
+			  value_integer(value_member(event->data, "id")), answer, NULL);
 }
 
 static void ask_plan(const struct asking *asking, const struct event *event)
@@ -534,6 +543,7 @@ static struct event_sink asking_sink(struct asking *asking)
 
 struct answers {
 	struct session *session;
+	struct agent *const *agent; /* as in struct asking */
 	struct watch watch;
 	struct buf line; /* the part of a line that has come so far */
 	/* as in talk_options */
@@ -563,8 +573,8 @@ static void take_line(struct answers *answers, struct str line)
 	call = value_text(value_member(answer, "call"));
 	if (call == NULL || value_kind(value_member(answer, "id")) != VALUE_INTEGER)
 		complain("it needs \"call\" and \"id\", as the question had them");
-	else if (!session_answer(answers->session, call,
-				 value_integer(value_member(answer, "id")), answer, &err))
+	else if (!give_answer(*answers->agent, answers->session, call,
+			      value_integer(value_member(answer, "id")), answer, &err))
 		complain(err.text);
 }
 
@@ -603,11 +613,13 @@ static void input_ready(struct watch *watch, short events)
  * are refused, and nobody is asked any more.
  */
 static struct answers *answers_open(int fd, struct session *session,
+				    struct agent *const *agent,
 				    const struct talk_options *options)
 {
 	struct answers *answers = memory_alloc(sizeof(*answers));
 
 	answers->session = session;
+	answers->agent = agent;
 	answers->heard = options->heard;
 	answers->context = options->context;
 	buf_init(&answers->line, options->heard != NULL ? HEARD_LINE_MAX : ANSWERS_LINE_MAX);
@@ -835,6 +847,8 @@ static struct event_sink open_view(struct talk *talk, const struct talk_options 
 	talk->asking = asking_open(options->console, talk->screen,
 				   interrupt_fd(talk->interrupt), NULL);
 	asking_set_preview(talk->asking, preview, &talk->setup->plugins);
+	if (talk->asking != NULL)
+		talk->asking->agent = &talk->self->agent;
 	/* Without an `asking` no question is put to anybody. */
 	return talk->asking != NULL ? asking_sink(talk->asking) : screen_sink(talk->screen);
 }
@@ -1157,7 +1171,8 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	if (code == CODE_DONE && opening.failed)
 		code = verb_complain(CODE_FAILED, "%s", opening.err.text);
 	if (code == CODE_DONE && options->answers)
-		talk->answers = answers_open(STDIN_FILENO, talk->session, options);
+		talk->answers = answers_open(STDIN_FILENO, talk->session,
+					     &talk->self->agent, options);
 	asking_set_session(talk->asking, talk->session);
 	if (code == CODE_DONE && !interrupt_start(talk->interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);

@@ -90,6 +90,11 @@ struct model_request {
 	const struct model_tool *tools;
 	size_t tool_count;
 	int stop_fd; /* readable: the person cancelled; -1: none */
+	/*
+	 * The most tokens of this answer, which then has no budget for thinking; 0: as the
+	 * model was opened. A replay has no such limit.
+	 */
+	uint64_t answer_max;
 };
 
 /* Functions that the requests of all APIs share. */

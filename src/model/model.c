@@ -140,13 +140,12 @@ static bool fills(uint64_t tokens, uint64_t room)
 
 /*
  * The service called an answer of this USAGE complete. Did the answer end because the
- * context, or the number of tokens that was asked for, was used up? Only for providers
+ * context, or MOST, the number of tokens that was asked for, was used up? Only for providers
  * that may hide this.
  */
-static bool model_ran_out(struct model *model, const struct model_usage *usage)
+static bool model_ran_out(struct model *model, uint64_t most, const struct model_usage *usage)
 {
 	uint64_t tokens = usage->input + usage->output;
-	uint64_t most = model->settings.max_output;
 
 	if (!model->provider->may_hide_cut || tokens == 0)
 		return false;
@@ -711,10 +710,27 @@ static bool ask_replay(struct model *model, const struct model_request *request,
 	return true;
 }
 
+/* The settings of MODEL for REQUEST, which may want a shorter answer. */
+static struct provider_settings settings_of(const struct model *model,
+					    const struct model_request *request)
+{
+	struct provider_settings settings = model->settings;
+	const uint64_t most = request->answer_max;
+
+	if (most == 0)
+		return settings;
+	settings.answer_max = most;
+	settings.thinking_budget = 0;
+	if (settings.max_output == 0 || settings.max_output > most)
+		settings.max_output = most;
+	return settings;
+}
+
 bool model_ask(struct model *model, const struct model_request *request,
 	       const struct model_sink *sink, struct conversation *into,
 	       enum model_finish *finish, struct model_usage *usage, struct err *err)
 {
+	struct provider_settings settings;
 	struct answer *answer = NULL;
 	struct err own = {0};
 	struct buf body;
@@ -728,14 +744,15 @@ bool model_ask(struct model *model, const struct model_request *request,
 		model_ready(model, &unsaid);
 		buf_fini(&unsaid);
 	}
+	settings = settings_of(model, request);
 	if (model->replay)
 		ok = ask_replay(model, request, sink, &answer, &own);
 	else
 		ok = wait_or_stop(request->stop_fd, 0, &own) &&
-		     model->provider->request(&model->settings, request, &body, &own) &&
+		     model->provider->request(&settings, request, &body, &own) &&
 		     ask_service(model, request, sink, buf_str(&body), &answer, &own);
 	if (ok && !model->replay && answer_is_stopped(answer) &&
-	    model_ran_out(model, answer_usage(answer)))
+	    model_ran_out(model, settings.max_output, answer_usage(answer)))
 		answer_set_finish(answer, MODEL_FINISH_LENGTH);
 	ok = ok && answer_finish(answer, into, finish, usage, &own);
 	if (ok && usage)

@@ -734,7 +734,7 @@ void running_finish(struct running *running)
 	loop_remove_timer(&running->batch.recall);
 	loop_remove_timer(&running->times.kill_timer);
 	loop_remove_timer(&running->times.patience);
-	running->asking.question = 0;
+	running_question_end(running);
 	approval_drop_all(running);
 	extra_tell(running);
 	if (!is_job) {
@@ -1172,6 +1172,7 @@ void running_free(struct running *running)
 	if (running->asking.leave != NULL)
 		free(running->asking.leave->subject);
 	free(running->asking.leave);
+	running_question_end(running);
 	tool_result_fini(&running->result);
 	tool_result_fini(&running->caller.answer);
 	free(running->id);
@@ -1349,8 +1350,7 @@ static bool batch_go_on(struct running *running, struct worker_end *worker)
  * worker may have been taken over.
  */
 
-/* A worker accepts the largest answer in far less time. */
-enum { ANSWER_MS = 10000, NAME_MAX_BYTES = 128 };
+enum { NAME_MAX_BYTES = 128 };
 
 /* The levels of syslog (RFC 5424), as MCP has them. */
 static const char *level_of(struct str text)
@@ -1451,105 +1451,6 @@ static void worker_told(struct running *running, struct str payload)
 	(void)fields_read(told, tell_progress_fields, &report, NULL, NULL);
 	(void)fields_read(told, tell_line_fields, &report, NULL, NULL);
 	report_emit(running, report);
-}
-
-static bool reply_send(const struct running *running, int64_t id,
-		       const struct value *answer, struct err *err)
-{
-	struct buf text;
-
-	buf_init(&text, TELL_QUESTION_MAX);
-	bool ok = call_tell_print_reply(id, answer, &text) ||
-		  err_set(err, E2BIG, "the answer is over %d bytes", TELL_QUESTION_MAX);
-	ok = ok && frame_send(running->busy.worker->socket, FRAME_REPLY, buf_str(&text),
-			      NULL, 0, clock_now_ms() + ANSWER_MS, err);
-	buf_fini(&text);
-	return ok;
-}
-
-static void decline(const struct running *running, int64_t id)
-{
-	auto_value struct value *answer = value_new_object();
-
-	value_set_text(answer, "action", "decline");
-	/*
-	 * When the reply cannot be sent the worker is gone, and its loss is reported
-	 * separately.
-	 */
-	(void)reply_send(running, id, answer, NULL);
-}
-
-static bool may_ask(const struct running *running)
-{
-	const struct session *session = running->session;
-
-	return (running->tool->plans ? session->answers_plans : session->answers_questions) &&
-	       session->sink.event != NULL && !running->told.quiet &&
-	       !approval_is_open(running) && running->job == NULL && !running->cancelled;
-}
-
-/* False: nobody has received the question. */
-static bool open_question(struct running *running, int64_t id, const char *kind,
-			  const struct value *request)
-{
-	auto_value struct value *data = value_new_object();
-
-	value_set_integer(data, "id", id);
-	value_set_text(data, "kind", kind);
-	value_set(data, "request", value_ref(request));
-	running->asking.question = id;
-	/* The question may be answered before emit returns. */
-	if (emit(running, EVENT_QUESTION, (struct str){0}, data) ||
-	    running->asking.question != id)
-		return true;
-	running->asking.question = 0;
-	return false;
-}
-
-/* RUNNING's worker asks something (call.h). PAYLOAD is not trusted. */
-static void worker_asked(struct running *running, struct str payload)
-{
-	auto_value struct value *object = NULL;
-	struct tell_question question;
-
-	/*
-	 * Our code in a worker asks one question at a time; a worker that asks more is
-	 * not heard.
-	 */
-	if (running->asking.question != 0 ||
-	    !call_tell_parse_question(payload, &question, &object, NULL))
-		return;
-	if (!may_ask(running) ||
-	    !open_question(running, question.id, question.kind, question.request))
-		decline(running, question.id);
-}
-
-bool running_ask(struct running *running, const char *kind, const struct value *request)
-{
-	if (running->asking.question != 0 || running->tool->answered == NULL ||
-	    !may_ask(running))
-		return false;
-	return open_question(running, ++running->asking.questions, kind, request);
-}
-
-bool running_answer(struct running *running, int64_t question, const struct value *answer,
-		    struct err *err)
-{
-	if (question < 0)
-		return approval_answer(running, question, answer, err);
-	if (running->asking.question == 0 || running->asking.question != question ||
-	    (running->busy.worker == NULL && running->tool->answered == NULL))
-		return err_set(err, ESRCH, "question %lld is not open", (long long)question);
-	if (!call_tell_is_answer(answer))
-		return err_set(
-			err, EINVAL,
-			"an answer is an object with an action: accept, decline or cancel");
-	running->asking.question = 0;
-	approval_show(running);
-	if (running->busy.worker != NULL)
-		return reply_send(running, question, answer, err);
-	running->tool->answered(running->tool->keeper, running, answer);
-	return true;
 }
 
 /* The end of a call that had a worker, and the audit of the files that the call left. */
@@ -1983,7 +1884,7 @@ static bool frame_arrived(void *context, const struct frame *frame)
 	} else if (frame->kind == FRAME_TELL) {
 		worker_told(running, frame->payload);
 	} else if (frame->kind == FRAME_QUESTION) {
-		worker_asked(running, frame->payload);
+		running_question_take(running, frame->payload);
 	} else if (frame->kind == FRAME_WAITS) {
 		if (running->job != NULL)
 			session_jobs_waits(running->job);

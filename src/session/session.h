@@ -368,6 +368,13 @@ bool session_stop_call(struct session *session, const char *call, const char *wh
 bool session_answer(struct session *session, const char *call, int64_t question,
 		    const struct value *answer, struct err *err);
 /*
+ * The open question QUESTION of CALL, whose tool is carried out ELSEWHERE: its REQUEST, as
+ * EVENT_QUESTION has it, and its kind; both are borrowed until it is answered. NULL: no such
+ * question is open.
+ */
+const char *session_question(const struct session *session, const char *call,
+			     int64_t question, const struct value **request);
+/*
  * For the code that carries out a tool ELSEWHERE: the arguments and the id of RUNNING,
  * valid until it ends.
  */
@@ -376,7 +383,7 @@ const char *running_id(const struct running *running);
 const struct value *running_trace(const struct running *running); /* or NULL */
 /*
  * Put a question to the caller of RUNNING. KIND and REQUEST are those of a plugin's
- * question ("form", "url", "several"). The tool's `answered` is called later, perhaps
+ * question ("form", "url", "sampling", "several"). The tool's `answered` is called later, perhaps
  * before running_ask returns; it is not called when the call ends first. While a question
  * is open the call's deadline waits. False: nobody can be asked, or a question is open
  * already.
@@ -752,6 +759,9 @@ struct running_asking {
 	struct approval *first; /* in the order of asking */
 	/* the id of the question of its tool that waits for an answer; 0: none */
 	int64_t question;
+	/* of that question: its kind, and its request as the event of it has it; or NULL */
+	char *kind;
+	struct value *request;
 	int64_t questions; /* how often its tool has asked, ELSEWHERE */
 };
 
@@ -920,6 +930,11 @@ void running_dispatch(struct session *session);
  * was read.
  */
 void running_finish(struct running *running);
+
+/* RUNNING's worker asks something (call.h). PAYLOAD is not trusted. */
+void running_question_take(struct running *running, struct str payload);
+/* The question of RUNNING, if there is one, is not open any more. */
+void running_question_end(struct running *running);
 /* RUNNING goes on as JOB, which holds up no other call. Its caller is not answered yet. */
 void running_set_job(struct running *running, struct job *job);
 /* The answer for the caller of RUNNING, which goes on as a job, stands: tell it. */

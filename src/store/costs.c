@@ -36,7 +36,7 @@ static const char query[] =
 	" SELECT event.session FROM family JOIN session ON session.key = family.key"
 	" JOIN event ON event.number = 1 AND json_valid(json)"
 	" AND json_extract(json, '$.parent') = session.id"
-	") SELECT id, workspace, agent, model, kind IN ('message', 'compacted'), wall_ms,"
+	") SELECT id, workspace, agent, model, kind IN ('message', 'compacted', 'sampled'), wall_ms,"
 	" coalesce(json_extract(j, '$.agent'), ''), coalesce(json_extract(j, '$.model'), ''),"
 	" json_extract(j, '$.usage.input'), json_extract(j, '$.usage.output'),"
 	" json_extract(j, '$.usage.cached'), json_extract(j, '$.usage.cache_writes'),"
@@ -46,7 +46,7 @@ static const char query[] =
 	" FROM (SELECT session, number, kind, wall_ms,"
 	" CASE WHEN json_valid(json) THEN json ELSE '{}' END AS j FROM event"
 	" WHERE kind IN ('session_began', 'session_resumed', 'turn_began')"
-	" OR (kind IN ('message', 'compacted') AND wall_ms >= ?1)) AS event"
+	" OR (kind IN ('message', 'compacted', 'sampled') AND wall_ms >= ?1)) AS event"
 	" JOIN session ON session.key = event.session"
 	" WHERE ?2 = '' OR session.key IN family"
 	" ORDER BY session.key, number";

@@ -1,7 +1,8 @@
 /*
  * costs: what the recorded answers of models have used: tokens, and money where a price was
  * known when the answer came. Each answer is counted once, in the session that asked for
- * it: a delegate's in the delegate's own session. Summaries count as answers.
+ * it: a delegate's in the delegate's own session. Summaries count as answers,
+ * and so does what a server had the model asked.
  */
 #pragma once
 

@@ -44,6 +44,7 @@ static const struct kind_row kinds[] = {
 	{EVENT_CHECK_ENDED, "check_ended", true},
 	{EVENT_SHORTENED, "shortened", true},
 	{EVENT_COMPACTED, "compacted", true},
+	{EVENT_SAMPLED, "sampled", true},
 	{EVENT_REWOUND, "rewound", true},
 	{EVENT_NAMED, "named", true},
 	{EVENT_STYLED, "styled", true},

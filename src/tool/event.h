@@ -113,6 +113,12 @@ enum event_kind {
 	 */
 	EVENT_COMPACTED,
 	/*
+	 * call, tool; text: the answer of the agent's model to what the server of the call
+	 * wanted it to be asked; data: model, asked (the question, as the person read it),
+	 * finish, usage
+	 */
+	EVENT_SAMPLED,
+	/*
 	 * the conversation goes on from before event `from`, a turn_began; text: its prompt;
 	 * data: from
 	 */

@@ -1334,6 +1334,7 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_INSTRUCTIONS:
 	case EVENT_SHORTENED:
 	case EVENT_COMPACTED:
+	case EVENT_SAMPLED: /* the person has agreed to the question, and the call goes on */
 	case EVENT_REWOUND: /* the command says so */
 	case EVENT_NAMED:
 	case EVENT_STYLED:

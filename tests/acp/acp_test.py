@@ -22,6 +22,8 @@ import zlib
 sys.dont_write_bytecode = True
 sys.path[1:1] = [sys.argv[1], sys.argv[2]]
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "fake"))
+import http_server  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 from place import outside as folder_outside  # noqa: E402, pylint: disable=wrong-import-position
 from client import LATER, SCHEMA, Client, Failure, Refused, results, said, text_of  # noqa: E402, pylint: disable=wrong-import-position
@@ -1148,7 +1150,7 @@ import json, sys
 OLD = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
 NEW = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
 ANY = {"name": "ask", "description": "Ask", "inputSchema": {"type": "object"}}
-modern, can = "modern" in sys.argv, {}
+modern, can, left = "modern" in sys.argv, {}, {}
 
 def send(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
@@ -1166,19 +1168,23 @@ for line in sys.stdin:
         send(id=number, result={"tools": [ANY], **({"resultType": "complete"} if modern else {})})
     elif method == "tools/call" and modern and "inputResponses" not in params:
         send(id=number, result={"resultType": "input_required", "inputRequests": {
-            key: {"method": "elicitation/create", "params": asked} for key, asked in params["arguments"]["ask"].items()}})
+            key: asked if "method" in asked else {"method": "elicitation/create", "params": asked}
+            for key, asked in params["arguments"]["ask"].items()}})
     elif method == "tools/call" and modern:
         send(id=number, result={"resultType": "complete", "content": [
             {"type": "text", "text": json.dumps({"answer": params["inputResponses"], "can": can})}]})
     elif method == "tools/call":
-        calling, number = number, "q1"
-        for asked in params["arguments"]["ask"].values():
-            send(id=number, method="elicitation/create", params=asked)
+        calling, left, heard = number, dict(params["arguments"]["ask"]), {}
+        for key, asked in left.items():
+            send(id=key, **(asked if "method" in asked else {"method": "elicitation/create", "params": asked}))
             if params["arguments"].get("leave"):
                 send(id=calling, result={"content": [{"type": "text", "text": "never mind"}]})
-    elif number == "q1" and "method" not in message:
-        send(id=calling, result={"content": [{"type": "text", "text": json.dumps(
-            {"answer": message.get("result", message.get("error")), "can": can})}]})
+    elif number in left and "method" not in message:
+        del left[number]
+        heard[number] = message.get("result", message.get("error"))
+        if not left:
+            send(id=calling, result={"content": [{"type": "text", "text": json.dumps(
+                {"answer": heard["a"] if list(heard) == ["a"] else heard, "can": can})}]})
     elif number is not None and method:
         send(id=number, error={"code": -32601, "message": "no"})
 """
@@ -1359,6 +1365,134 @@ def a_form_of_a_call_that_has_ended_is_withdrawn(place):
     withdrawn, = [m for m in client.messages if m.get("method") == "$/cancel_request"]
     assert withdrawn["params"] == {"requestId": asked["id"]}, withdrawn
     client.close()
+
+
+# What a server wants the model to be asked.
+
+
+def sampling(text="What is 6 times 7?", **more):
+    return {"method": "sampling/createMessage", "params": {
+        "messages": [{"role": "user", "content": {"type": "text", "text": text}}],
+        "systemPrompt": "Be short.", "maxTokens": 100000, **more}}
+
+
+def sampled(place, asked, *answers, turns=(turn("42."),), words=(), server=None, limits=None):
+    """What the server hears when ANSWERS are chosen, the questions, and how the turn ended."""
+    left, place.scripts = list(answers), place.scripts + 1
+    place.write("elicitor.py", ELICITOR)
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if python is None:
+        raise tap.Skip("no python3 in /usr/bin")
+    server = server or {"command": python, "args": [place.path("elicitor.py"), *words], "sampling": True}
+    name = f"../config{place.scripts}.json"
+    place.write(name, json.dumps({"mcpServers": {"own": server},
+                                  "agents": {"default": {"limits": limits or {}}}}))
+    os.chmod(place.path(name), 0o600)
+    client, session = place.open(
+        turn("", call("own_ask", ask=asked)), *turns, turn("Done."), answers={QUESTION: lambda _params: left.pop(0)},
+        options=["--config", os.path.realpath(place.path(name))])
+    reason, updates = client.prompt(session, "ask")
+    client.close()
+    questions = [m["params"] for m in client.messages if m.get("method") == QUESTION]
+    text = text_of(list(results(updates).values())[0]).strip("`\n")
+    return json.loads(text) if text.startswith("{") else text, questions, reason
+
+
+@at_desk
+def a_server_has_the_model_asked_when_the_person_agrees(place):
+    heard, questions, reason = sampled(place, {"a": sampling()}, chosen("once"))
+    assert heard["answer"] == {"role": "assistant", "content": {"type": "text", "text": "42."},
+                               "model": heard["answer"]["model"], "stopReason": "endTurn"}, heard
+    assert heard["can"] == {"sampling": {}} and reason == "end_turn", heard
+    about, = [question["toolCall"] for question in questions]
+    assert "The MCP server own wants your model to be asked" in about["title"] and "4000" in about["title"], about
+    assert "Be short." in text_of(about) and "What is 6 times 7?" in text_of(about), about
+    stored = sqlite3.connect(os.path.join(place.home, ".local", "state", "glovebox", "sessions.db"))
+    kept, = [json.loads(row[0]) for row in stored.execute("SELECT json FROM event WHERE kind = 'sampled'")]
+    stored.close()
+    assert kept["text"] == "42." and "6 times 7" in kept["asked"] and kept["usage"]["money_known"], kept
+
+
+@at_desk
+def without_a_yes_the_model_is_not_asked(place):
+    for answer in chosen("no"), chosen("session"), {"outcome": {"outcome": "cancelled"}}:
+        heard, questions, _ = sampled(place, {"a": sampling()}, answer, turns=())
+        assert heard["answer"] == {"code": -1, "message": "The person did not agree to ask a model."}, heard
+        assert len(questions) == 1
+
+
+@at_desk
+def without_the_key_sampling_is_not_offered(place):
+    place.write("elicitor.py", ELICITOR)
+    plain = {"command": "/usr/bin/python3", "args": [place.path("elicitor.py")]}
+    for server in plain, {**plain, "sampling": False}:
+        heard, questions, _ = sampled(place, {"a": sampling()}, turns=(), server=server)
+        assert heard["can"] == {} and heard["answer"]["code"] == -32601 and not questions, heard
+
+
+@at_desk
+def of_a_hundred_wishes_at_once_one_is_asked(place):
+    heard, questions, _ = sampled(place, {f"q{i}": sampling() for i in range(100)}, chosen("once"))
+    fine = [answer for answer in heard["answer"].values() if "content" in answer]
+    refused = {json.dumps(answer) for answer in heard["answer"].values() if "code" in answer}
+    assert len(fine) == 1 and len(questions) == 1 and len(heard["answer"]) == 100, (len(fine), len(questions))
+    assert refused == {json.dumps({"code": -1, "message": "Only calls may ask, one question at a time, and 16 in all."})}
+
+
+@at_desk
+def what_a_person_cannot_judge_is_refused(place):
+    picture = {"role": "user", "content": {"type": "image", "data": PNG, "mimeType": "image/png"}}
+    for asked, word in ((sampling("x" * (1 << 20)), "24576 bytes"),
+                        (sampling(messages=[picture]), "Only texts"),
+                        (sampling(messages=[{"role": "user", "content": [{"type": "text", "text": "a"}, picture["content"]]}]),
+                         "Only texts"),
+                        (sampling(messages=[]), "messages"), (sampling(messages=[{"role": "king"}]), "role"),
+                        (sampling(tools=[{"name": "bash", "inputSchema": {"type": "object"}}]), "No tools")):
+        heard, questions, _ = sampled(place, {"a": asked}, turns=())
+        assert heard["answer"]["code"] == -32602 and word in heard["answer"]["message"] and not questions, heard
+
+
+@at_desk
+def what_is_asked_for_a_server_counts_for_the_turn(place):
+    heard, _, reason = sampled(place, {"a": sampling()}, chosen("once"), limits={"iterations": 2})
+    assert "content" in heard["answer"] and reason == "max_turn_requests", (heard, reason)
+    heard, _, reason = sampled(place, {"a": sampling()}, chosen("once"), limits={"iterations": 1}, turns=())
+    assert heard["answer"] == {"code": -1, "message": "The limits of this turn are reached."}, heard
+
+
+@at_desk
+def newer_servers_have_the_model_asked_in_between(place):
+    heard, questions, _ = sampled(place, {"a": sampling(), "b": sampling("And 8 times 8?")}, chosen("once"), chosen("once"),
+                                  turns=(turn("42."), turn("64.")), words=["modern"])
+    assert [heard["answer"][key]["content"]["text"] for key in "ab"] == ["42.", "64."] and len(questions) == 2, heard
+    heard, questions, _ = sampled(place, {"a": sampling()}, chosen("no"), turns=(), words=["modern"])
+    assert heard.endswith("wanted a model to be asked for this call: The person did not agree to ask a model."), heard
+    heard, questions, _ = sampled(place, {"a": sampling(tools=[{}])}, turns=(), words=["modern"])
+    assert heard.endswith("No tools are offered here.") and not questions, heard
+
+
+@at_desk
+def a_server_over_http_has_the_model_asked(place):
+    for modern in False, True:
+        server = http_server.Server("modern" if modern else "legacy")
+        server.samples = sampling()["params"]
+        with server:
+            heard, questions, _ = sampled(place, {}, chosen("once"), server={
+                "type": "http", "url": server.url, "sampling": True})
+        assert heard["content"]["text"] == "42." and len(questions) == 1, (modern, heard)
+
+
+@at_desk
+def without_a_person_the_model_is_not_asked(place):
+    place.write("elicitor.py", ELICITOR)
+    place.write("../alone.json", json.dumps({"mcpServers": {"own": {
+        "command": "/usr/bin/python3", "args": [place.path("elicitor.py")], "sampling": True}}}))
+    os.chmod(place.path("../alone.json"), 0o600)
+    done = tap.run([PROGRAM, "run", "--json", "--config", os.path.join(place.folder, "alone.json"), "-C", place.work, "--model",
+                    place.script(turn("", call("own_ask", ask={"a": sampling()})), turn("Done.")), "ask"],
+                   env=place.environment, cwd=place.folder)
+    ended, = [event for event in map(json.loads, done.stdout.splitlines()) if event["event"] == "tool_ended"]
+    assert json.loads(ended["text"])["can"] == {}, ended
 
 
 # A stop at every point.

@@ -23,6 +23,7 @@ BETWEEN = {"available_commands_update", "config_option_update", "current_mode_up
            "usage_update", "notice"}
 OVER = ("completed", "failed")
 KINDS = ["allow_once", "allow_always", "reject_once"]
+ONCE = ["allow_once", "reject_once"]  # what a server wants the model to be asked
 
 
 class Refused(Exception):
@@ -88,7 +89,7 @@ class Order:
             self.fault(f"a question about a call that is not there: {call['toolCallId']}")
         if not call.get("title") or not call.get("content") or not call.get("kind") or "rawInput" not in call:
             self.fault(f"a question that shows nothing: {call}")
-        if sorted(option["kind"] for option in params["options"]) != sorted(KINDS):
+        if sorted(option["kind"] for option in params["options"]) not in (sorted(KINDS), ONCE):
             self.fault(f"other options: {params['options']}")
 
     def elicitation(self, params):

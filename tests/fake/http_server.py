@@ -62,6 +62,7 @@ class Server:
         self.log = []
         self.streams_open = []
         self.asked = {}
+        self.samples = None        # the tool ask wants a model to be asked this, and not a form
         self.closed = threading.Event()
         self.auth = None           # an Authority that protects it
         self.scope = None          # calls need this scope
@@ -342,25 +343,31 @@ class Server:
         """The name that a person gives; None: the answer to the call is out already."""
         form = {"message": "Who are you?", "requestedSchema": {
             "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
-        params = message["params"]
+        params, method = message["params"], "elicitation/create"
+        if self.samples:
+            form, method = self.samples, "sampling/createMessage"
         if modern:
             answers = params.get("inputResponses")
             if answers is None:
                 self.finish(handler, message, {
                     "resultType": "input_required", "requestState": "a state",
-                    "inputRequests": {"who": {"method": "elicitation/create", "params": form}}},
+                    "inputRequests": {"who": {"method": method, "params": form}}},
                     self.streams)
                 return None
             if params.get("requestState") != "a state":
                 return "the state was lost"
+            if self.samples:
+                return json.dumps(answers["who"])
             return answers["who"].get("content", {}).get("name", answers["who"]["action"])
         self.begin_stream(handler)
-        self.event(handler, {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create",
+        self.event(handler, {"jsonrpc": "2.0", "id": "q", "method": method,
                              "params": form})
         while "q" not in self.asked:
             if self.closed.wait(0.02):
                 return None
         answer = self.asked.pop("q")
+        if self.samples:
+            return json.dumps(answer)
         return answer.get("content", {}).get("name", answer["action"])
 
 

@@ -6,7 +6,7 @@ deep (JSON nested too deep), ids (answers to nothing), huge (a line over every b
 (pages without an end), deaf (never reads), stderr (says much there, then dies), late (answers
 when there is a file "go" in its folder), many (twice a hundred tools more), rich (resources and
 prompts), modern-rich, poor (prompts that it does not list), forms (a longer one), modern-forms,
-address (asks to open one).
+address (asks to open one), samples (wants a model to be asked).
 """
 import json
 import os
@@ -18,6 +18,8 @@ MODE = sys.argv[1] if len(sys.argv) > 1 else "good"
 RICH = {"resources": {}, "prompts": {}} if MODE in ("rich", "modern-rich", "poor") else {}
 POOR = MODE == "poor"
 FORMS, ADDRESS = MODE.endswith("forms"), MODE == "address"
+SAMPLING = {"messages": [{"role": "user", "content": {"type": "text", "text": f"Line {line} of what is asked."}}
+                         for line in range(40)], "maxTokens": 100}
 MODE = "modern" if MODE.startswith("modern-") else MODE
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 NONE = {"type": "object"}
@@ -99,7 +101,10 @@ def ask(params):
                     "inputRequests": {"who": {"method": "elicitation/create", "params": FORM}}}
         assert params["requestState"] == "kept"
         return text(json.dumps(answers["who"], sort_keys=True))
-    send({"id": "q1", "method": "elicitation/create", "params": FORM})
+    if MODE == "samples":
+        send({"id": "q1", "method": "sampling/createMessage", "params": SAMPLING})
+    else:
+        send({"id": "q1", "method": "elicitation/create", "params": FORM})
     for line in sys.stdin:
         message = json.loads(line)
         if message.get("id") == "q1":

@@ -53,14 +53,14 @@ def a_plan_that_is_not_agreed_to_ends_the_turn():
 class AskedByServer(Chat):
     """A conversation whose model calls a tool of an MCP server that asks something back."""
 
-    def __init__(self, mode, **more):
+    def __init__(self, mode, between=(), keys=None, **more):
         fake = os.path.join(os.path.dirname(sys.argv[3]), "mcp_server.py")
         with open(fake, encoding="utf-8") as file:
             server = file.read()
         super().__init__({"name": "asks", "turns": [
-            {"calls": [{"tool": "fake_ask", "arguments": {}}]}, {"text": "Asked."}]},
+            {"calls": [{"tool": "fake_ask", "arguments": {}}]}, *between, {"text": "Asked."}]},
                          config={"mcpServers": {"fake": {"command": "python3",
-                                                         "args": ["server.py", mode]}}},
+                                                         "args": ["server.py", mode], **(keys or {})}}},
                          files={"server.py": server}, **more)
         self.type(b"go\r")
 
@@ -138,6 +138,22 @@ def a_server_that_does_not_answer_holds_no_change_of_the_mode_up():
                 break
         assert "slow: echo" in tty.latest("> /mcp\n"), tty.screen.text()
         tty.leave()
+
+
+@tap.case
+def the_person_reads_what_a_server_wants_the_model_to_be_asked():
+    for key, between in ((b"y", [{"text": "Some words."}]), (b"\r", [])):
+        with AskedByServer("samples", between, {"sampling": True}) as tty:
+            tty.field("The MCP server fake wants your model to be asked", b"\x1b[B")
+            tty.field("rows 2 to", key)
+            heard = tty.answer()
+            if between:
+                assert heard["content"]["text"] == "Some words." and heard["stopReason"] == "endTurn", heard
+                sampled, = told(tty, "sampled")
+                assert "Line 0 of" in sampled["asked"] and "Line 39 of" in sampled["asked"], sampled
+            else:
+                assert heard["code"] == -1 and not told(tty, "sampled"), heard
+            tty.leave()
 
 
 @tap.case

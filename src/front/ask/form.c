@@ -240,6 +240,32 @@ static struct value *ask_address(const struct put *form, const struct value *req
 	return answer_of(fine ? "accept" : "decline");
 }
 
+/* A server wants the model to be asked: the person reads all of it. */
+static struct value *ask_sampling(const struct put *form, const struct value *request)
+{
+	const struct str asked = value_str(value_member(request, "text"));
+	struct put put = *form;
+	struct buf text, words;
+	bool agreed = false;
+
+	if (asked.size == 0)
+		return answer_of("decline");
+	buf_init(&text, TEXT_MAX + asked.size);
+	buf_init(&words, LINE_BYTES_MAX);
+	(void)buf_addf(&text, "%s\n\n",
+		       value_text(value_member(request, "message")) != NULL
+			       ? value_text(value_member(request, "message"))
+			       : "");
+	if (buf_addstr(&text, asked)) {
+		add_option(&put, "yes", "ask the model this, once", CHOICE_AT_ONCE);
+		add_option(&put, "decline", NULL, CHOICE_AT_ONCE);
+		agreed = decide(&put, buf_str(&text), &words)[0] == 'y';
+	}
+	buf_fini(&text);
+	buf_fini(&words);
+	return answer_of(agreed ? "accept" : "decline");
+}
+
 static struct value *ask_one(const struct put *form, const char *kind,
 			     const struct value *request)
 {
@@ -247,6 +273,8 @@ static struct value *ask_one(const struct put *form, const char *kind,
 		return ask_form(form, request);
 	if (kind != NULL && strcmp(kind, "url") == 0)
 		return ask_address(form, request);
+	if (kind != NULL && strcmp(kind, "sampling") == 0)
+		return ask_sampling(form, request);
 	return answer_of("decline");
 }
 

@@ -11,10 +11,12 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "mcp/client/sampling.h"
 #include "mcp/message.h"
 #include "process/loop.h"
 #include "session/session.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,6 +64,7 @@ struct remote_call {
 	size_t questions; /* that the server has asked during the call */
 	/* the id of the server's open question (older era); or NULL */
 	struct value *asked_id;
+	bool samples;        /* that question wants a model to be asked */
 	struct value *asked; /* the open questions, key -> request (newer era); or NULL */
 	/* the server's requestState, which must be sent back; or NULL */
 	struct value *token;
@@ -786,14 +789,17 @@ static void send_value(struct remote *remote, struct value *take_value)
 }
 
 /*
- * Our only capability is to show the server's questions, when there is a person to
- * answer.
+ * Our only capabilities are to show the server's questions, and to ask a model, when there is
+ * a person to answer.
  */
 static struct value *what_we_can(const struct remote *remote)
 {
+	const unsigned shown = REMOTE_ASKS_FORMS | REMOTE_ASKS_ADDRESSES;
 	struct value *all = value_new_object(), *kinds;
 
-	if (!remote->options.asks)
+	if ((remote->options.asks & REMOTE_ASKS_MODEL) != 0)
+		value_set(all, "sampling", value_new_object());
+	if ((remote->options.asks & shown) == 0)
 		return all;
 	kinds = value_new_object();
 	if ((remote->options.asks & REMOTE_ASKS_FORMS) != 0)
@@ -1310,6 +1316,8 @@ enum {
 };
 
 #define ELICIT "elicitation/create"
+/* The code that the protocol has for a person's no to sampling. */
+enum { SAMPLING_REFUSED = -1 };
 
 /* Free the questions that CALL holds. */
 static void remote_ask_fini(struct remote_call *call)
@@ -1375,6 +1383,15 @@ static struct value *question_of(const struct remote *remote, const struct value
 	return NULL;
 }
 
+/* The question of METHOD with PARAMS; NULL: it cannot be asked. */
+static struct value *asked_of(const struct remote *remote, const char *method,
+			      const struct value *params, struct err *why)
+{
+	return strcmp(method, SAMPLING_METHOD) == 0
+		       ? sampling_question(remote->name, params, why)
+		       : question_of(remote, params);
+}
+
 static const char *kind_of(const struct value *question)
 {
 	return value_text(value_member(question, "kind"));
@@ -1417,24 +1434,62 @@ static void decline(struct remote *remote, const struct value *id)
 	remote_reply(remote, id, result, NULL);
 }
 
-/* The server asks something (elicitation/create). True: an answer will be sent. */
+static void refuse_sampling(struct remote *remote, const struct value *id,
+			    const struct err *why)
+{
+	struct value *error = value_new_object();
+
+	value_set_integer(error, "code",
+			  why->code == ECANCELED ? SAMPLING_REFUSED : MCP_CODE_PARAMS);
+	value_set_text(error, "message", why->text);
+	remote_reply(remote, id, NULL, error);
+}
+
+/* Refuse the question MESSAGE of a server, which cannot be asked: WHY, if it is sampling. */
+static void refuse_question(struct remote *remote, const struct mcp_message *message,
+			    struct err *why)
+{
+	if (strcmp(message->method, ELICIT) == 0) {
+		decline(remote, message->id);
+	} else {
+		if (why->text[0] == '\0')
+			(void)err_set(why, ECANCELED,
+				      "Only calls may ask, one question at a time, and %d in all.",
+				      QUESTIONS_MAX);
+		refuse_sampling(remote, message->id, why);
+	}
+	remote_fault(remote);
+}
+
+/* Is METHOD a question that was offered to the server? */
+static bool was_offered(const struct remote *remote, const char *method)
+{
+	const unsigned shown = REMOTE_ASKS_FORMS | REMOTE_ASKS_ADDRESSES;
+
+	if (strcmp(method, SAMPLING_METHOD) == 0)
+		return (remote->options.asks & REMOTE_ASKS_MODEL) != 0;
+	return strcmp(method, ELICIT) == 0 && (remote->options.asks & shown) != 0;
+}
+
+/* The server asks something, by a request of its own. True: an answer will be sent. */
 static bool remote_asked(struct remote *remote, const struct mcp_message *message)
 {
 	auto_value struct value *question = NULL;
 	struct remote_call *call;
 	struct running *running;
+	struct err why = {0};
 
-	if (remote->modern || !remote->options.asks || strcmp(message->method, ELICIT) != 0)
+	if (remote->modern || !was_offered(remote, message->method))
 		return false;
-	question = question_of(remote, message->params);
+	question = asked_of(remote, message->method, message->params, &why);
 	call = question ? find_asking(remote) : NULL;
 	if (!call) {
-		decline(remote, message->id);
-		remote_fault(remote);
+		refuse_question(remote, message, &why);
 		return true;
 	}
 	call->questions++;
 	call->asked_id = value_ref(message->id);
+	call->samples = strcmp(message->method, SAMPLING_METHOD) == 0;
 	/*
 	 * The question may be answered, and the call may end, before running_ask returns.
 	 */
@@ -1462,6 +1517,57 @@ static void send_again(struct remote *remote, struct remote_call *call,
 	remote_call_send(remote, call, more);
 }
 
+/* Answer the server's request ID for a model by ANSWER. */
+static void reply_sampled(struct remote *remote, const struct value *id,
+			  const struct value *answer)
+{
+	struct err why = {0};
+	struct value *result = sampling_result(answer, &why);
+
+	if (result)
+		remote_reply(remote, id, value_ref(result), NULL);
+	else
+		refuse_sampling(remote, id, &why);
+}
+
+/*
+ * Add to RESPONSES what CONTENT answers to the questions of ASKED. False: a model was not
+ * asked, for which newer servers have no answer.
+ */
+static bool add_responses(const struct value *asked, const struct value *content,
+			  struct value *responses, struct err *why)
+{
+	for (void *at = value_first(asked); at; at = value_next(asked, at)) {
+		const struct value *answer = value_member(content, value_key(at));
+		struct value *result;
+
+		if (strcmp(kind_of(value_at(at)), SAMPLING_KIND) != 0) {
+			value_set(responses, value_key(at), result_of(answer));
+			continue;
+		}
+		result = sampling_result(answer, why);
+		if (!result)
+			return false;
+		value_set(responses, value_key(at), value_ref(result));
+	}
+	return true;
+}
+
+/* CALL ends, because its server wanted a model to be asked, which was not: WHY. */
+static void end_unsampled(struct remote *remote, struct remote_call *call,
+			  const struct err *why)
+{
+	struct tool_result result;
+
+	(void)take_call(remote, call->running, 0);
+	tool_result_init(&result);
+	(void)tool_fail(&result,
+			"The MCP server %s wanted a model to be asked for this call: %s",
+			remote->name, why->text);
+	running_end(call->running, &result);
+	call_free(call);
+}
+
 void remote_answer(struct remote *remote, const struct running *running,
 		   const struct value *answer)
 {
@@ -1472,15 +1578,18 @@ void remote_answer(struct remote *remote, const struct running *running,
 		auto_value struct value *id = call->asked_id;
 
 		call->asked_id = NULL;
-		remote_reply(remote, id, result_of(answer), NULL);
+		if (call->samples)
+			reply_sampled(remote, id, answer);
+		else
+			remote_reply(remote, id, result_of(answer), NULL);
 	} else if (call && call->asked) {
-		struct value *responses = value_new_object();
+		auto_value struct value *responses = value_new_object();
+		struct err why = {0};
 
-		for (void *at = value_first(call->asked); at;
-		     at = value_next(call->asked, at))
-			value_set(responses, value_key(at),
-				  result_of(value_member(content, value_key(at))));
-		send_again(remote, call, responses);
+		if (add_responses(call->asked, content, responses, &why))
+			send_again(remote, call, value_ref(responses));
+		else
+			end_unsampled(remote, call, &why);
 	}
 }
 
@@ -1488,17 +1597,18 @@ void remote_answer(struct remote *remote, const struct running *running,
  * The questions of ASKED as one question of several; NULL: one of them is of a kind that
  * was not offered.
  */
-static struct value *several_of(const struct remote *remote, const struct value *asked)
+static struct value *several_of(const struct remote *remote, const struct value *asked,
+				struct err *why)
 {
 	struct value *several = value_new_object();
 	size_t count = 0;
 
 	for (void *at = value_first(asked); at; at = value_next(asked, at)) {
 		const struct value *one = value_at(at);
+		const char *method = value_text(value_member(one, "method"));
 		struct value *question =
-			str_is(value_str(value_member(one, "method")), ELICIT) &&
-					++count <= AT_ONCE_MAX
-				? question_of(remote, value_member(one, "params"))
+			method && was_offered(remote, method) && ++count <= AT_ONCE_MAX
+				? asked_of(remote, method, value_member(one, "params"), why)
 				: NULL;
 
 		if (!question) {
@@ -1528,11 +1638,16 @@ static bool remote_call_asks(struct remote *remote, struct remote_call *call,
 	auto_value struct value *several = NULL;
 	auto_value struct value *question = NULL;
 	struct running *running = call->running;
+	struct err why = {0};
 
 	if (!str_is(value_str(value_member(result, "resultType")), "input_required") ||
 	    !remote->options.asks || !token_fits(token) || ++call->questions > QUESTIONS_MAX)
 		return false;
-	several = several_of(remote, asked);
+	several = several_of(remote, asked, &why);
+	if (!several && why.text[0] != '\0') {
+		end_unsampled(remote, call, &why);
+		return true;
+	}
 	if (!several)
 		return false;
 	remote_ask_fini(call);

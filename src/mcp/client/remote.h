@@ -27,6 +27,7 @@ enum remote_kind {
 enum remote_asks {
 	REMOTE_ASKS_FORMS = 1,     /* a person, who fills in a form */
 	REMOTE_ASKS_ADDRESSES = 2, /* a person, who opens an address */
+	REMOTE_ASKS_MODEL = 4, /* the agent's model, when a person agrees (sampling.h) */
 };
 
 struct remote_options {

@@ -230,6 +230,7 @@ static const struct row server_rows[] = {
 	{"disabled", ROW_FLAG, false, "must be true or false"},
 	{"defer", ROW_CHOICE, false, "must be \"auto\", \"always\" or \"never\"",
 	 .choices = "auto always never"},
+	{"sampling", ROW_FLAG, false, "must be true or false"},
 	{0},
 };
 
@@ -789,6 +790,14 @@ static struct value *environment_of(const struct value *settings)
 	return list;
 }
 
+/* A server may have the model asked only where its settings say so. */
+static unsigned asks_of(const struct remotes *remotes, const struct value *settings)
+{
+	return value_is_true(value_member(settings, "sampling"))
+		       ? remotes->asks
+		       : remotes->asks & ~(unsigned)REMOTE_ASKS_MODEL;
+}
+
 /* Make the server NAME with its SETTINGS; it starts later. */
 static struct remotes_server *remotes_server_new(struct remotes *remotes, const char *name,
 						 const struct value *settings)
@@ -803,7 +812,7 @@ static struct remotes_server *remotes_server_new(struct remotes *remotes, const 
 					       .context = server,
 					       .start_s = start ? value_number(start) : 0,
 					       .answers = is_over_http(settings),
-					       .asks = remotes->asks};
+					       .asks = asks_of(remotes, settings)};
 	const struct bridged_options bridge = {.loop = remotes->loop,
 					       .name = name,
 					       .settings = settings,

@@ -169,7 +169,11 @@ static bool ollama_write(const struct provider_settings *settings,
 
 		(void)buf_addf(body, "%s\"temperature\":", separator);
 		(void)value_print(number, 0, body);
+		separator = ",";
 	}
+	if (settings->answer_max > 0)
+		(void)buf_addf(body, "%s\"num_predict\":%" PRIu64, separator,
+			       settings->answer_max);
 	(void)buf_adds(body, "}}");
 	return conversation_fits(body, err);
 }

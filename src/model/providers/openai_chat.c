@@ -16,6 +16,7 @@
 #include "model/provider.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -653,6 +654,13 @@ static bool openai_chat_write(const struct provider_settings *settings,
 		(void)buf_adds(body, ",\"temperature\":");
 		(void)value_print(number, 0, body);
 	}
+	/* Models that reason refuse the older name, and other servers do not know the newer. */
+	if (settings->answer_max > 0)
+		(void)buf_addf(body, ",\"%s\":%" PRIu64,
+			       openai_family_of(settings->model) == OPENAI_REASONS
+				       ? "max_completion_tokens"
+				       : "max_tokens",
+			       settings->answer_max);
 	(void)buf_adds(body,
 		       ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
 	return conversation_fits(body, err);

@@ -27,6 +27,7 @@ struct ask {
 	struct buf text;
 	int waits, retries, stop_fd,
 		stop_by_sink; /* the last: written to at the first text or retry */
+	uint64_t answer_max;
 	char why[ERR_TEXT_MAX];
 	double wait_s; /* as the last retry told it */
 	enum model_finish finish;
@@ -100,6 +101,7 @@ static bool ask_once(struct ask *ask)
 	struct model_request request = {
 		.conversation = &ask->conversation,
 		.stop_fd = ask->stop_fd,
+		.answer_max = ask->answer_max,
 	};
 	struct model_sink sink = {.context = ask,
 				  .text = on_text,
@@ -363,6 +365,41 @@ static void the_key_goes_as_a_bearer_token(void **state)
 	assert_string_equal(value_text(value_member(value_member(request, "body"), "model")),
 			    "fake");
 	ask_end(&ask);
+}
+
+static void one_answer_may_be_shorter_than_others(void **state)
+{
+	static const struct {
+		const char *model, *limit;
+	} cases[] = {
+		{"anthropic:fake", "/max_tokens"},
+		{"openai:fake", "/max_output_tokens"},
+		{"openai-chat:fake", "/max_tokens"},
+		{"openai-chat:gpt-5", "/max_completion_tokens"},
+		{"ollama:fake", "/options/num_predict"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_value struct value *requests = NULL;
+		struct value *body;
+		struct ask ask;
+
+		ask_begin(&ask, state);
+		ask.options.name = cases[i].model;
+		ask.options.thinking_budget = 2000;
+		ask.options.max_output = 9000;
+		ask.answer_max = 4000;
+		ask_open(&ask, "echo");
+		if (!ask_once(&ask))
+			fail_msg("%s: %s", cases[i].model, ask.err.text);
+		requests = server_requests(ask.server, "echo");
+		body = value_member(value_item(requests, value_count(requests) - 1), "body");
+		assert_int_equal(value_integer(value_at_pointer(body, cases[i].limit)),
+				 4000);
+		assert_null(value_member(body, "thinking"));
+		assert_null(value_member(body, "reasoning"));
+		ask_end(&ask);
+	}
 }
 
 static void messages_have_a_key_and_a_version_of_their_own(void **state)
@@ -831,6 +868,7 @@ int main(void)
 		cmocka_unit_test(the_last_try_s_failure_is_told),
 		cmocka_unit_test(lasting_faults_end_after_two_more_tries),
 		cmocka_unit_test(the_service_says_how_long_to_wait),
+		cmocka_unit_test(one_answer_may_be_shorter_than_others),
 		cmocka_unit_test(messages_have_a_key_and_a_version_of_their_own),
 		cmocka_unit_test(messages_fail_and_recover_like_the_others),
 		cmocka_unit_test(responses_fail_and_recover_like_the_others),

@@ -62,6 +62,9 @@ static void make(struct made *made)
 	       "\"money_known\":false}}");
 	append(journal, made->one, 6, "message", "no JSON");
 	append(journal, made->one, 7, "tool_ended", "{\"usage\":{\"input\":1000}}");
+	append(journal, made->one, 8, "sampled",
+	       "{\"text\":\"x\",\"usage\":{\"input\":5,\"output\":1,\"cached\":0,"
+	       "\"money\":0.5,\"money_known\":true}}");
 	assert_true(journal_new_session(journal, "/a", "helper", "big", made->child, NULL));
 	(void)snprintf(parent, sizeof(parent), "{\"parent\":\"%s\"}", made->one);
 	append(journal, made->child, 1, "session_began", parent);
@@ -89,6 +92,7 @@ static void each_answer_counts_for_its_turn(void **state)
 	assert_string_equal(made.text.data, "/a coder big 3000 10/2/4 0.2500\n"
 					    "/a tester small 5000 7/1/0 -1.0000\n"
 					    "/a tester small 6000 0/0/0 -1.0000\n"
+					    "/a tester small 8000 5/1/0 0.5000\n"
 					    "/a helper big 2000 3/3/0 0.0000\n"
 					    "/b coder big 1000 1/1/0 -1.0000\n");
 	buf_clear(&made.text);
@@ -121,7 +125,8 @@ static void answers_since_a_time_know_their_turn(void **state)
 	make(&made);
 	assert_true(costs_read(made.journal, 5000, NULL, note, &made.text, NULL));
 	assert_string_equal(made.text.data, "/a tester small 5000 7/1/0 -1.0000\n"
-					    "/a tester small 6000 0/0/0 -1.0000\n");
+					    "/a tester small 6000 0/0/0 -1.0000\n"
+					    "/a tester small 8000 5/1/0 0.5000\n");
 	unmake(&made);
 }
 
