@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
+#include "front/setup.h"
 #include "front/verb.h"
 #include "mcp/client/remotes.h"
 #include "plugins/plugin.h"
@@ -623,6 +624,7 @@ bool front_servers_start(struct front_servers *servers,
 		.version = GLOVEBOX_VERSION,
 		.tools = tools,
 		.wait_ms = servers->wait_ms,
+		.stop_fd = servers->interrupt != NULL ? interrupt_fd(servers->interrupt) : -1,
 		.asks = servers->asks,
 		.open_cell = front_servers_open_cell,
 		.cells = servers,

@@ -61,6 +61,8 @@ void front_plugins_fini(struct front_plugins *plugins);
  * with the rights of the agent, and run in its cell as long as the verb runs.
  */
 
+struct interrupt;
+
 struct front_servers {
 	struct value *settings; /* `mcpServers`, its placeholders filled in; NULL: none */
 	/*
@@ -89,6 +91,7 @@ struct front_servers {
 	int64_t wait_ms;
 	bool told_later;
 	unsigned asks;
+	const struct interrupt *interrupt; /* a signal ends the wait; or NULL */
 	bool (*changed)(void *context);
 	void *context;
 };

@@ -474,6 +474,10 @@ bool setup_serve(struct setup *setup, struct err *err)
 	if (!front_servers_start(&setup->servers, &options, setup->tools, err))
 		return false;
 	setup->tools = remotes_tools(setup->servers.remotes);
+	/* Nobody will call the tools, and some may be missing. */
+	if (setup->servers.interrupt != NULL &&
+	    interrupt_signal(setup->servers.interrupt) != 0)
+		return true;
 	return session_check_tools(setup->policy, setup->tools, err);
 }
 
@@ -978,6 +982,7 @@ static bool read_servers(struct setup *setup, struct config *config,
 	if (flags->answers && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		servers->asks |=
 			REMOTE_ASKS_FORMS | REMOTE_ASKS_ADDRESSES | REMOTE_ASKS_MODEL;
+	servers->interrupt = flags->interrupt;
 	if (servers->settings == NULL)
 		return true;
 	value_set_text(entry, "commands", "box");

@@ -78,6 +78,7 @@ struct setup_flags {
 	bool answers;  /* a person answers what they ask, where there is a terminal */
 	unsigned asks; /* what the caller answers in any case (enum remote_asks) */
 	const struct value *servers; /* more of them (front_servers_read); or NULL */
+	const struct interrupt *interrupt; /* a signal ends the wait for them; or NULL */
 };
 
 struct model_level;
@@ -337,7 +338,8 @@ int interrupt_fd(const struct interrupt *interrupt);
 
 /*
  * From now on signals make the descriptor readable. Before this call a signal simply ends
- * the process, which is right as long as nothing runs. Call it when the session is open.
+ * the process, which is right as long as nothing runs. Call it when the session is open, or
+ * earlier when a terminal has to be put back.
  */
 bool interrupt_start(struct interrupt *interrupt, struct err *err);
 

@@ -714,6 +714,7 @@ static const char default_replay[] = "examples/replays/default.json";
 struct talk {
 	struct talk *self; /* also in a copy that is not in use yet */
 	struct interrupt *interrupt;
+	bool interrupt_is_lent; /* by the options */
 	struct catalogue *catalogue;
 	struct model *model;
 	struct journal *journal;
@@ -1132,6 +1133,14 @@ static void open_meanwhile(void *context)
 	model_prepare(talk->model);
 }
 
+/* CODE_DONE, or that of the signal that ends the opening. */
+static int code_so_far(const struct talk *talk)
+{
+	const int number = interrupt_signal(talk->interrupt);
+
+	return number != 0 ? CODE_SIGNAL + number : CODE_DONE;
+}
+
 int talk_open(const struct talk_options *options, struct setup *setup, struct talk **opened)
 {
 	struct talk *talk = memory_alloc(sizeof(*talk));
@@ -1157,7 +1166,9 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->context = options->context;
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
-	if (!interrupt_open(&talk->interrupt, &err) ||
+	talk->interrupt = options->interrupt;
+	talk->interrupt_is_lent = options->interrupt != NULL;
+	if ((!talk->interrupt_is_lent && !interrupt_open(&talk->interrupt, &err)) ||
 	    !trusting_open(setup, options->console, interrupt_fd(talk->interrupt),
 			   options->request != NULL, &err) ||
 	    !open_orchestrate(talk, options->request, &err))
@@ -1167,15 +1178,20 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	if (!open_hooks(talk, setup, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	talk->recorder = recorder_new(NULL, open_view(talk, options));
-	code = open_session(talk, setup, open_meanwhile, &opening, &talk->session);
+	code = code_so_far(talk);
+	if (code == CODE_DONE)
+		code = open_session(talk, setup, open_meanwhile, &opening, &talk->session);
 	if (code == CODE_DONE && opening.failed)
 		code = verb_complain(CODE_FAILED, "%s", opening.err.text);
 	if (code == CODE_DONE && options->answers)
 		talk->answers = answers_open(STDIN_FILENO, talk->session,
 					     &talk->self->agent, options);
 	asking_set_session(talk->asking, talk->session);
-	if (code == CODE_DONE && !interrupt_start(talk->interrupt, &err))
+	if (code == CODE_DONE && !talk->interrupt_is_lent &&
+	    !interrupt_start(talk->interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	if (code == CODE_DONE)
+		code = code_so_far(talk);
 	if (code == CODE_DONE)
 		code = open_agent(talk, options->resume);
 	if (code == CODE_DONE)
@@ -1208,7 +1224,8 @@ void talk_close(struct talk *talk)
 	screen_free(talk->screen);
 	json_events_free(talk->json);
 	catalogue_close(talk->catalogue);
-	interrupt_close(talk->interrupt);
+	if (!talk->interrupt_is_lent)
+		interrupt_close(talk->interrupt);
 	free(talk);
 }
 

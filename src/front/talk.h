@@ -33,6 +33,7 @@
 struct allowed;
 struct console;
 struct formats;
+struct interrupt;
 struct stopping;
 struct talk;
 
@@ -44,7 +45,12 @@ struct talk_options {
 	bool answers;       /* with json: standard input has the answers to questions */
 	bool answers_forms; /* with answers: also to those of servers and plugins */
 	struct console *console; /* for questions to a person; NULL: there is none */
-	bool kept;               /* recorded in the journal of the user's sessions */
+	/*
+	 * Started by the caller, who closes it after talk_close: signals count from before the
+	 * set-up, which they end. NULL: the talk has its own, which counts from its end on.
+	 */
+	struct interrupt *interrupt;
+	bool kept;          /* recorded in the journal of the user's sessions */
 	const char *resume; /* id of the recorded session that goes on; NULL: a new one */
 	/*
 	 * The request by which another agent started this process (below);

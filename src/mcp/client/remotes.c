@@ -1174,8 +1174,22 @@ static bool all_settled(const struct remotes *remotes)
 	return !at;
 }
 
-static void start_all(struct remotes *remotes, int64_t wait_ms)
+static void stop_waiting(struct watch *watch, short events)
 {
+	bool *stopped = watch->context;
+
+	(void)events;
+	*stopped = true;
+}
+
+/* Start the servers and wait for them. False: STOP_FD has ended the wait. */
+static bool start_all(struct remotes *remotes, int64_t wait_ms, int stop_fd)
+{
+	bool stopped = false;
+	struct watch stop = {.fd = stop_fd,
+			     .events = POLLIN,
+			     .ready = stop_waiting,
+			     .context = &stopped};
 	struct remotes_server **end = &remotes->first;
 	int64_t deadline_ms = wait_ms > 0 ? clock_now_ms() + wait_ms : CLOCK_NEVER;
 
@@ -1189,8 +1203,12 @@ static void start_all(struct remotes *remotes, int64_t wait_ms)
 	for (struct remotes_server *at = remotes->first; at; at = at->next)
 		remotes_server_start(at);
 	/* Each server settles by itself, at the latest when its own time is over. */
-	while (!all_settled(remotes) && clock_now_ms() < deadline_ms)
+	if (stop_fd >= 0)
+		loop_add(remotes->loop, &stop);
+	while (!all_settled(remotes) && !stopped && clock_now_ms() < deadline_ms)
 		loop_turn(remotes->loop, deadline_ms);
+	loop_remove(&stop);
+	return !stopped;
 }
 
 struct remotes *remotes_start(const struct remotes_options *options)
@@ -1211,9 +1229,9 @@ struct remotes *remotes_start(const struct remotes_options *options)
 	remotes->changed = options->changed;
 	remotes->context = options->context;
 	make_tools(remotes);
-	start_all(remotes, options->wait_ms);
+	const bool waited = start_all(remotes, options->wait_ms, options->stop_fd);
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
-		if (!at->settled)
+		if (!at->settled && waited)
 			note(at, "does not answer; going on without its tools, which join when "
 				 "it has listed them.");
 	}

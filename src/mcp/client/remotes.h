@@ -44,6 +44,7 @@ struct remotes_options {
 	 * failed, within its own start_s. The problems name a server that was not waited for.
 	 */
 	int64_t wait_ms;
+	int stop_fd; /* readable: wait no longer at the start; -1: none */
 	/* the questions that the user of these tools answers (enum remote_asks) */
 	unsigned asks;
 	/* for servers over HTTP, as in bridged.h */
