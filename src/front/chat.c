@@ -1312,6 +1312,11 @@ bool chat_act(void *context, enum line_result action, bool runs)
 	const char *name = NULL, *argument = "";
 	size_t i = 0;
 
+	if (!atomic_load(&chat->is_there)) {
+		line_set_hint(&chat->line,
+			      "this key has an effect in a moment, when the cell is there");
+		return true;
+	}
 	if (runs)
 		return act_meanwhile(chat, action);
 	for (size_t at = 0; at < sizeof(key_commands) / sizeof(key_commands[0]); at++) {
@@ -1378,7 +1383,7 @@ bool chat_order(void *context, struct str text)
 	struct buf out, clean;
 	size_t end;
 
-	if (!chat_is_command(text))
+	if (!chat_is_command(text) || !atomic_load(&chat->is_there))
 		return false;
 	name = command_name(text, &end);
 	if (!str_is(name, "agents") && !str_is(name, "stop"))
@@ -1438,11 +1443,13 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 {
 	const struct chat *chat = context;
 	struct candidates candidates = {.prefix = "", .words = words};
+	const bool is_there = atomic_load(&chat->is_there);
 	struct str name;
 	size_t end;
 
 	if (!chat_is_command(before)) {
-		if (mentions_complete(chat->mentions, before, from, words) && chat->may_list)
+		if (is_there && mentions_complete(chat->mentions, before, from, words) &&
+		    chat->may_list)
 			mentions_refresh(chat->mentions);
 		return;
 	}
@@ -1453,9 +1460,12 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 		candidates.prefix = "/";
 		for (size_t i = 0; i < COMMANDS; i++)
 			add_described(&candidates, commands[i].name, commands[i].summary);
-		invoke_each(chat->setup, add_invoked, &candidates);
+		if (is_there)
+			invoke_each(chat->setup, add_invoked, &candidates);
 		return;
 	}
+	if (!is_there)
+		return;
 	while (end < before.size && before.data[end] == ' ')
 		end++;
 	*from = end;

@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+struct interrupt;
 struct mentions;
 struct stopping;
 
@@ -37,6 +38,9 @@ struct chat {
 	struct console *console;
 	struct screen *screen; /* of the talk */
 	struct stopping *stopping;
+	struct interrupt *interrupt; /* started before the set-up */
+	/* setup, talk, screen and mentions are there, also for the thread of the keys */
+	atomic_bool is_there;
 	struct mentions *mentions;
 	/*
 	 * Of enum policy_mode, for the thread of the keys: the present one, and the one that the person

@@ -31,6 +31,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -38,6 +39,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -110,7 +112,8 @@ struct console {
 	char *notify_words[NOTIFY_WORDS_MAX + 1];
 	bool follows_ground; /* dark or light, whatever was chosen */
 	struct console_actor actor;
-	int signals, news, end; /* descriptors; news: draw again; end: of the thread */
+	FILE *complaints, *errors; /* standard error meanwhile, and before; or NULL */
+	int signals, news, end;    /* descriptors; news: draw again; end: of the thread */
 	bool started;
 	/* While something runs, the thread lets the person edit `line` below it (NULL: no). */
 	struct line *line;
@@ -123,6 +126,7 @@ struct console {
 	pthread_t lender;
 	pthread_cond_t returned;
 	bool decides;     /* a question stands in the place of `line` */
+	bool starts;      /* there is no conversation yet (console_begin) */
 	bool quitting;    /* the conversation ends after what runs */
 	bool away;        /* a stop has taken the rows of `live` off the terminal */
 	int64_t drawn_ms; /* when the line was drawn last while something ran */
@@ -286,7 +290,8 @@ static void apply(struct console *console)
 		settings.c_cc[VMIN] = 1;
 		settings.c_cc[VTIME] = 0;
 	}
-	if (console->mode == MODE_TYPING)
+	if (console->mode == MODE_TYPING ||
+	    (console->mode == MODE_WATCHING && console->starts))
 		settings.c_lflag &= ~(tcflag_t)ISIG;
 	/* Keys are signals again from here on, and one of them may end us. */
 	if (console->mode == MODE_BEFORE) {
@@ -560,8 +565,8 @@ static bool send_line(struct console *console, bool steers)
 	 * A command is for us, and its time is between two turns. A picture goes with the prompt
 	 * of a turn.
 	 */
-	waiting->steers =
-		steers && pictures == NULL && !str_starts(str_trim(text), STR("/"));
+	waiting->steers = steers && !console->starts && pictures == NULL &&
+			  !str_starts(str_trim(text), STR("/"));
 	buf_init(&waiting->text, LINE_BYTES_MAX);
 	insets_init(&waiting->insets);
 	insets_move(&line->insets, text, &waiting->insets, &waiting->text);
@@ -594,6 +599,32 @@ static void interrupt_by_key(struct console *console)
 	show_meanwhile(console);
 }
 
+/* The conversation that has not begun is not to begin: its set-up ends as by a signal. */
+static void give_up(struct console *console, bool quits)
+{
+	console->quitting = quits;
+	/* A step of the set-up may have to be waited for. */
+	line_set_hint(console->line, "the start ends; Ctrl+C again ends it at once");
+	(void)kill(getpid(), SIGINT);
+}
+
+/*
+ * Ctrl+C or Escape before the conversation is there. The texts that wait come back first, as from
+ * a run. False: KEY is for the line.
+ */
+static bool take_back_start(struct console *console, enum typing_key key)
+{
+	if (console->waiting_count > 0) {
+		console->quitting = false;
+		take_back(console, 0);
+		return true;
+	}
+	if (key == TYPING_ESCAPE || console->line->text.size > 0)
+		return false;
+	give_up(console, false);
+	return true;
+}
+
 static const char no_effect[] = "this key has no effect here";
 
 /* Do what RESULT, the outcome of KEY while something runs, asks for. */
@@ -611,7 +642,10 @@ static void obey_meanwhile(struct console *console, enum typing_key key, size_t 
 		(void)send_line(console, key != TYPING_QUEUE);
 		break;
 	case LINE_QUIT:
-		console->quitting = !console->quitting;
+		if (console->starts && console->waiting_count == 0)
+			give_up(console, true);
+		else
+			console->quitting = !console->quitting;
 		break;
 	case LINE_CLEARED:
 		live_clear(console->live);
@@ -619,7 +653,10 @@ static void obey_meanwhile(struct console *console, enum typing_key key, size_t 
 	case LINE_SUSPENDED:
 		break;
 	case LINE_EDITOR:
-		console->wants_editor = true;
+		if (console->starts)
+			line_set_hint(line, "your editor can open the text in a moment");
+		else
+			console->wants_editor = true;
 		break;
 	case LINE_REWIND:
 	case LINE_VIEWER:
@@ -647,10 +684,13 @@ static bool take_run_key(struct console *console, enum typing_key key, struct st
 			  console->waiting_count > 0 ? console->waiting_count - 1 : 0);
 		return true;
 	case TYPING_ESCAPE:
-		interrupt_by_key(console);
-		return true;
 	case TYPING_INTERRUPT:
-		(void)kill(0, SIGINT);
+		if (console->starts)
+			return take_back_start(console, key);
+		if (key == TYPING_ESCAPE)
+			interrupt_by_key(console);
+		else
+			(void)kill(0, SIGINT);
 		return true;
 	case TYPING_SUSPEND:
 		(void)kill(0, SIGTSTP);
@@ -715,7 +755,8 @@ static void keep_keys(struct console *console)
 	if (console->mode == MODE_WATCHING && poll(&here, 1, 0) > 0)
 		got = read(STDIN_FILENO, bytes, sizeof(bytes));
 	size = got > 0 ? (size_t)got : 0;
-	const bool escaped = take_escape(bytes, &size);
+	/* At the start Escape is a key of the line. */
+	const bool escaped = !console->starts && take_escape(bytes, &size);
 
 	if (size > 0)
 		add_bytes(console, (struct str){bytes, size});
@@ -823,6 +864,45 @@ static void *console_run(void *argument)
 	}
 }
 
+/*
+ * While the console is open, complaints on standard error are printed as all else is: above the
+ * rows that change. Standard error that goes elsewhere than to this terminal stays as it is.
+ */
+
+/* For fopencookie. */
+static ssize_t complain(void *cookie, const char *bytes, size_t size)
+{
+	struct console *console = cookie;
+
+	return live_print(console->live, (struct str){bytes, size}) ? (ssize_t)size : 0;
+}
+
+static void take_complaints(struct console *console)
+{
+	const cookie_io_functions_t functions = {.write = complain};
+	struct stat output, errors;
+
+	if (!console->look.terminal || !isatty(STDERR_FILENO) ||
+	    fstat(STDOUT_FILENO, &output) < 0 || fstat(STDERR_FILENO, &errors) < 0 ||
+	    output.st_rdev != errors.st_rdev)
+		return;
+	console->complaints = fopencookie(console, "w", functions);
+	if (console->complaints == NULL)
+		return;
+	(void)setvbuf(console->complaints, NULL, _IONBF, 0);
+	console->errors = stderr;
+	stderr = console->complaints;
+}
+
+static void give_back_complaints(struct console *console)
+{
+	if (console->complaints == NULL)
+		return;
+	stderr = console->errors;
+	(void)fclose(console->complaints);
+	console->complaints = NULL;
+}
+
 static bool start_thread(struct console *console, struct err *err)
 {
 	sigset_t set, all, before;
@@ -871,6 +951,7 @@ bool console_open(struct console **opened, struct err *err)
 		   start_thread(console, err)) {
 		*opened = console;
 		console_set_mode(console, MODE_WATCHING);
+		take_complaints(console);
 		return true;
 	}
 	console_close(console);
@@ -885,11 +966,16 @@ bool console_open_if_any(struct console **opened, struct err *err)
 
 void console_ask(struct console *console)
 {
+	struct buf out;
+
 	if (!console->look.terminal || console->asked || !term_may_ask())
 		return;
 	console->asked = true;
-	console_write(term_questions);
-	console_write(focus_on);
+	buf_init(&out, PROMPT_MAX);
+	(void)buf_adds(&out, term_questions);
+	(void)buf_adds(&out, focus_on);
+	console_write(out.data);
+	buf_fini(&out);
 }
 
 void console_set_notify(struct console *console, enum notify_way way,
@@ -970,6 +1056,7 @@ void console_close(struct console *console)
 
 	if (console == NULL)
 		return;
+	give_back_complaints(console);
 	if (console->started) {
 		wait_for_answers(console);
 		console_set_mode(console, MODE_BEFORE);
@@ -1015,7 +1102,8 @@ void console_set_actor(struct console *console, const struct console_actor *acto
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
-void console_work(struct console *console, struct line *line, int wake_fd)
+/* Let the person edit LINE below what is printed, on the thread. */
+static void begin_line(struct console *console, struct line *line, int wake_fd, bool starts)
 {
 	if (!console->look.terminal)
 		return;
@@ -1023,7 +1111,11 @@ void console_work(struct console *console, struct line *line, int wake_fd)
 	console->interrupted = false;
 	console->line = line;
 	console->wake_fd = wake_fd;
-	set_keyboard(console);
+	console->starts = starts;
+	if (starts)
+		apply(console);
+	else
+		set_keyboard(console);
 	live_start(console->live);
 	show_waiting(console);
 	show_meanwhile(console);
@@ -1031,6 +1123,18 @@ void console_work(struct console *console, struct line *line, int wake_fd)
 	type_meanwhile(console);
 	(void)pthread_mutex_unlock(&console->lock);
 	wake_thread(console);
+}
+
+void console_begin(struct console *console, struct line *line)
+{
+	begin_line(console, line, -1, true);
+	/* The person sees it now, and not when another thread gets a processor. */
+	live_settle(console->live);
+}
+
+void console_work(struct console *console, struct line *line, int wake_fd)
+{
+	begin_line(console, line, wake_fd, false);
 }
 
 void console_rest(struct console *console)
@@ -1041,6 +1145,10 @@ void console_rest(struct console *console)
 		live_stop(console->live);
 	console->wants_editor = false;
 	console->line = NULL;
+	if (console->starts) {
+		console->starts = false;
+		apply(console);
+	}
 	set_keyboard(console);
 	(void)pthread_mutex_unlock(&console->lock);
 }
@@ -1056,6 +1164,16 @@ void console_hint(struct console *console, const char *sentence)
 		console_write("\n");
 	}
 	(void)pthread_mutex_unlock(&console->lock);
+}
+
+bool console_is_quitting(struct console *console)
+{
+	bool quitting;
+
+	(void)pthread_mutex_lock(&console->lock);
+	quitting = console->quitting;
+	(void)pthread_mutex_unlock(&console->lock);
+	return quitting;
 }
 
 void console_take_back(struct console *console)

@@ -4,7 +4,8 @@
  * signal, a stop (Ctrl+Z), a crash or a kill.
  *
  * On a terminal without cursor movement (TERM=dumb) lines are read as the kernel edits
- * them.
+ * them. On any other, text that this process prints to standard error while the console is open
+ * goes above the rows that change, when standard error is the same terminal.
  *
  * Only one thread may use a console. Open it before any other thread is started: from
  * then on the signals of window and job control go to the console's own thread.
@@ -114,6 +115,14 @@ void console_rest(struct console *console);
  * line is shown it is printed.
  */
 void console_hint(struct console *console, const char *sentence);
+/*
+ * The same before the conversation is there: LINE is shown when this returns, and each text that
+ * is sent waits. Ctrl+C and Escape take back what waits; where nothing waits they edit LINE, and
+ * Ctrl+C or Ctrl+D in an empty line sends SIGINT to this process. Until console_rest.
+ */
+void console_begin(struct console *console, struct line *line);
+/* The person wants the end by Ctrl+D, after what waits. */
+bool console_is_quitting(struct console *console);
 /* A run has ended badly: the texts that wait are in the line again, and are not sent unasked. */
 void console_take_back(struct console *console);
 /*

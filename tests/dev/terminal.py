@@ -17,6 +17,7 @@ import vt  # noqa: E402
 from place import Home, sanitizers  # noqa: E402
 
 PATIENCE_S = 180
+GREETING = b"Ctrl+D quits."
 DEAF_S = 0.6  # longer than the front throws keys away before a question
 # What a terminal is asked: to go to a place and tell the place, and to tell that it is there.
 ASKED = re.compile(rb"\033\[(\d+;\d+)H\033\[6n|\033\[5n|\033\[c")
@@ -49,6 +50,9 @@ class Terminal(Home):
 
     def run_again(self):
         """The same program once more, after its end."""
+        while self._read(time.monotonic()):
+            pass
+        self.printed, self.begun = b"", False
         self.process = subprocess.Popen(
             self.argv, stdin=self.slave if self.stdin is None else self.stdin,
             stdout=self.slave, stderr=self.slave, cwd=self.work, env=self.variables,
@@ -116,6 +120,11 @@ class Terminal(Home):
         while not holds():
             assert time.monotonic() < until, f"not {what}:\n{self.screen.text()}"
             self._read(time.monotonic() + 0.05)
+
+    def begins(self):
+        """Wait until a conversation has greeted: it takes keys before that, but what they ask for waits."""
+        self.wait_until(lambda: self.begun or GREETING in self.printed, "greeted")
+        self.begun = True
 
     def end(self):
         """The exit code; everything printed has been read."""

@@ -38,6 +38,7 @@ class Chat(terminal.Terminal):
 
     def prompt(self):
         """Wait for the prompt: an empty row with a mark, and the cursor behind it."""
+        self.begins()
         self.wait_until(lambda: self.row() == ">" and self.screen.column == 2, "at the prompt")
 
     def latest(self, text):

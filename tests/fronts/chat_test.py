@@ -1321,6 +1321,144 @@ def a_new_size_while_it_works_loses_nothing():
             tty.leave()
 
 
+def held(**more):
+    """A configuration whose set-up waits for a server, which ends badly when the file `go` is there."""
+    return {"mcpServers": {"slow": {"command": "sh", "args": ["-c", "until test -e go; do sleep 0.05; done"],
+                                    "start_s": 120}}, **more}
+
+
+def starts(tty):
+    """The line is there, and the set-up has come to the server."""
+    tty.wait_until(lambda: tty.row() == ">" and tty.screen.column == 2, "a line")
+    tty.wait_until(lambda: tty.children("sh"), "the server")
+    assert not tty.begun and terminal.GREETING not in tty.printed, tty.screen.text()
+
+
+def lets_go(tty):
+    with open(os.path.join(tty.work, "go"), "w", encoding="ascii"):
+        pass
+
+
+def nothing_is_left(tty):
+    """All is as before the start, and the next row is a shell's."""
+    assert tty.is_as_before()
+    tty.wait_until(lambda: not tty.screen.pastes_marked, "as before")
+    assert tty.row() == "" and tty.screen.column == 0, tty.screen.text()
+    assert ">" not in tty.screen.text(), tty.screen.text()
+    tty.wait_until(lambda: not tty.children("sh"), "gone")
+
+
+@tap.case
+def what_is_typed_during_the_set_up_is_edited_and_sent_after_it():
+    with Chat(config=held(), ready=False) as tty:
+        starts(tty)
+        tty.typed(b"helo\x1b[Dl", "> hello", 6)
+        # Keys for what is not there yet.
+        tty.type(b"\x0f")
+        tty.shows("when the cell is there")
+        tty.typed(b"\x14\x1b[Z\x07", "> hello", 6)
+        tty.type(b"\r")
+        tty.shows("then: hello")
+        tty.typed(b"/he\t", "> /help", 8)
+        tty.type(b"\x03")
+        tty.shows("> hello\n  /help")
+        tty.type(b"\x1b[1;5F\x15\x7f\r")
+        tty.shows("then: hello")
+        tty.resize(20, 80)
+        tty.typed(b"more", "> more", 6)
+        lets_go(tty)
+        tty.shows("You said: hello.")
+        tty.wait_until(lambda: tty.row() == "> more" and tty.screen.column == 6, "typed on")
+        text = tty.screen.text()
+        assert re.search(r"(?s)^glovebox: .*slow.*\nglovebox · agent default .*\n/help lists .*quits.\n\n> hello\n\nYou said",
+                         text), text
+        assert "then:" not in text, text
+        tty.typed(b" of it", "> more of it", 12)
+        tty.type(b"\r")
+        tty.says("more of it")
+        tty.leave()
+
+
+@tap.case
+def ctrl_d_during_the_set_up_ends_it_after_what_waits():
+    with Chat(config=held(), ready=False) as tty:
+        starts(tty)
+        tty.type(b"one\r")
+        tty.shows("then: one")
+        tty.type(b"/model\r")
+        tty.shows("then: one\nthen: /model")
+        tty.type(b"\x04")
+        tty.shows("then: the end")
+        lets_go(tty)
+        tty.shows("You said: one.")
+        tty.shows("The model is replay:r.json")
+        assert tty.end() == 0
+        assert tty.is_as_before()
+
+
+@tap.case
+def the_set_up_ends_at_once_by_keys_and_signals():
+    for keys, code in ((b"\x04", 0), (b"\x03", 130), (b"text\x03\x03", 130), (b"one\r\x03\x15\x04", 0),
+                       (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
+        with Chat(config=held(), ready=False) as tty:
+            starts(tty)
+            folders = set(glob.glob("/tmp/glovebox-bridge-*"))
+            for key in keys if isinstance(keys, bytes) else ():
+                tty.type(bytes((key,)))
+                tty.pause(0.15)
+            if not isinstance(keys, bytes):
+                tty.process.send_signal(keys)
+            assert tty.end() == code, (keys, tty.screen.text())
+            nothing_is_left(tty)
+            assert set(glob.glob("/tmp/glovebox-bridge-*")) <= folders
+            assert "slow" not in tty.screen.text(), tty.screen.text()
+
+
+@tap.case
+def a_set_up_that_fails_says_so_and_leaves_the_terminal():
+    config = held(agents={"default": {"tools": ["read_file", "slow__look"]}})
+    with Chat(config=config, ready=False) as tty:
+        starts(tty)
+        tty.type(b"sent\r")
+        tty.shows("then: sent")
+        tty.typed(b"half a li", "> half a li", 11)
+        lets_go(tty)
+        code = tty.end()
+        nothing_is_left(tty)
+        shown = tty.screen.text()
+        done = subprocess.run([GLOVEBOX, "run", "--model", "replay:r.json", "--config", "config.json", "sent"],
+                              cwd=tty.work, env=tty.variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == code != 0, (done, code, shown)
+        # The terminal breaks the lines between words.
+        assert shown.split() == done.stderr.split() and len(done.stderr) > 20, (shown, done.stderr)
+
+
+@tap.case
+def a_signal_is_no_answer_to_the_question_of_the_set_up():
+    files = {".glovebox/commands/fix.md": "Fix $1 first."}
+    with Chat(files=files, ready=False) as tty:
+        for _ in range(2):
+            tty.wait_for(b"This project brings 1 command. [v]iew")
+            tty.process.send_signal(signal.SIGTERM)
+            assert tty.end() == 143, tty.screen.text()
+            assert tty.is_as_before()
+            tty.run_again()
+        tty.process.kill()
+
+
+@tap.case
+def a_killed_front_puts_the_terminal_back_during_the_set_up():
+    with Chat(config=held(), ready=False) as tty:
+        starts(tty)
+        tty.type(b"half a li")
+        tty.process.kill()
+        assert tty.end() == -signal.SIGKILL
+        assert tty.is_as_before()
+        tty.wait_until(lambda: not tty.screen.pastes_marked, "as before")
+        tty.wait_until(lambda: not tty.children("sh"), "gone")
+
+
 @tap.case
 def every_end_puts_the_terminal_back():
     for number in (signal.SIGTERM, signal.SIGHUP):

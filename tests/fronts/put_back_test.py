@@ -36,6 +36,7 @@ class Chat(terminal.Terminal):
         return "".join(cell[0] for cell in self.screen.lines[self.screen.row]).rstrip()
 
     def prompt(self):
+        self.begins()
         self.wait_until(lambda: self.row().startswith(">") and self.screen.column >= 2, "at the prompt")
 
     def types(self, keys, row):

@@ -14,9 +14,11 @@
 #include "mcp/client/remotes.h"
 #include "policy/policy.h"
 #include "tui/console.h"
+#include "tui/live.h"
 #include "tui/paint.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,9 +103,12 @@ static bool ask(const char *workspace, const struct trust *trust,
 {
 	static const char *const first[] = {"view", "trust these", "not now", NULL};
 	static const char *const second[] = {"trust these", "not now", NULL};
+	struct pollfd interrupt = {.fd = wake_fd, .events = POLLIN};
 	struct buf question;
 	bool trusts;
 
+	/* All of it is printed past the rows that change. */
+	live_hide(console_live(console));
 	buf_init(&question, QUESTION_MAX);
 	(void)buf_adds(&question, "This project brings ");
 	brought_count(items, count, &question);
@@ -116,7 +121,11 @@ static bool ask(const char *workspace, const struct trust *trust,
 		trusts = choice == 1;
 	}
 	buf_fini(&question);
+	live_show(console_live(console));
 	*let_in = trusts;
+	/* A signal has ended the question, and is no answer. */
+	if (!trusts && poll(&interrupt, 1, 0) > 0)
+		return true;
 	return trust_record(workspace, items, count, !trusts, err);
 }
 

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COMMAND_SHOWN = 1000, LINE_BYTES = 4096 };
 
@@ -57,7 +58,8 @@ static void print_folded(const struct buf *text, FILE *out)
 
 	buf_init(&lines, 2 * LINE_BYTES);
 	(void)fflush(out);
-	paint_fold_for(fileno(out), buf_str(text), &lines);
+	/* A console takes the place of standard error, and has no number. */
+	paint_fold_for(out == stderr ? STDERR_FILENO : fileno(out), buf_str(text), &lines);
 	(void)fwrite(lines.data, 1, lines.size, out);
 	buf_fini(&lines);
 }

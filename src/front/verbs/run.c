@@ -654,14 +654,21 @@ static int open_talk(struct chat *chat, const char *resume)
 		.taken = chat_taken,
 		.pauses = chat_pauses,
 		.stopping = chat->stopping,
+		.interrupt = chat->interrupt,
 		.context = chat,
 	};
-	const struct setup_flags flags = {.serves = true, .answers = true};
+	const struct setup_flags flags = {
+		.serves = true,
+		.answers = true,
+		.interrupt = chat->interrupt,
+	};
 	struct err err = {0};
 	int code = setup_open(chat->setup, chat->options, &flags);
 
 	look.keys = console_keys(chat->console);
 	chat->setup->publishes = true;
+	if (interrupt_signal(chat->interrupt) != 0)
+		return CODE_FAILED;
 	if (code == CODE_DONE)
 		code = layered_take(chat->setup, chat->options, "glovebox chat");
 	if (code != CODE_DONE)
@@ -673,6 +680,35 @@ static int open_talk(struct chat *chat, const char *resume)
 	if (code == CODE_DONE)
 		chat->screen = talk_screen(chat->talk);
 	return code;
+}
+
+/*
+ * Open the conversation while the person types already. An exit code; CODE_DONE with chat.over:
+ * the person has had enough before it began.
+ */
+static int begin(struct chat *chat, const char *resume)
+{
+	struct err err = {0};
+	int code, number;
+
+	if (!interrupt_open(&chat->interrupt, &err) ||
+	    !interrupt_start(chat->interrupt, &err) ||
+	    !stopping_open(&chat->stopping, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	console_begin(chat->console, &chat->line);
+	code = open_talk(chat, resume);
+	if (code == CODE_DONE)
+		chat->mentions = mentions_new(chat->talk);
+	console_rest(chat->console);
+	number = interrupt_signal(chat->interrupt);
+	if (number == 0) {
+		atomic_store(&chat->is_there, code == CODE_DONE);
+		return code;
+	}
+	chat->over = true;
+	return number == SIGINT && console_is_quitting(chat->console)
+		       ? CODE_DONE
+		       : CODE_SIGNAL + number;
 }
 
 static int converse(const struct options *options, const char *resume)
@@ -712,17 +748,15 @@ static int converse(const struct options *options, const char *resume)
 	chat.paint.unicode = look.unicode;
 	chat.paint.reader = look.reader;
 	chat.moves_cursor = look.terminal;
-	chat.code = stopping_open(&chat.stopping, &err)
-			    ? open_talk(&chat, resume)
-			    : verb_complain(CODE_FAILED, "%s", err.text);
-	if (chat.code == CODE_DONE) {
-		chat.mentions = mentions_new(chat.talk);
+	chat.code = begin(&chat, resume);
+	if (chat.code == CODE_DONE && !chat.over) {
 		greet(&chat);
 		talk_break(chat.talk);
 		serve(&chat);
 	}
 	mentions_free(chat.mentions);
 	talk_close(chat.talk);
+	interrupt_close(chat.interrupt);
 	stopping_close(chat.stopping);
 	console_close(chat.console);
 	decided_end(chat.setup, chat.options, chat.code);
@@ -770,6 +804,7 @@ static const char chat_help[] =
 	"all keys, and ~/.config/glovebox/keys.json gives them. Commands begin with a slash:\n"
 	"/help lists them. @ names a file that goes with the prompt, ! runs a command in the\n"
 	"cell.\n\n"
+	"You can type before the cell is there: what you send then waits for it.\n\n"
 	"While the agent works you can type on below. Enter sends the text to the work\n"
 	"under way, after the calls that run now; Tab, where it completes nothing, keeps it\n"
 	"as the next prompt. A command waits for the end of the work. Alt+Up takes the\n"
