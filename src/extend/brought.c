@@ -46,7 +46,7 @@ bool brought_is_any(const char *workspace)
 	char path[PATH_MAX];
 	const char *place;
 
-	for (size_t i = 0; (place = read_brought_place(i)) != NULL; i++) {
+	for (size_t i = 0; (place = tools_brought_place(i)) != NULL; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", workspace, place);
 		if (access(path, F_OK) == 0)
 			return true;

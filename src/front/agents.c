@@ -95,7 +95,8 @@ static bool agent_workspace_has(const char *workspace, const char *name)
 	return config_check_name(name, NULL) && is_there(workspace, "/", name, ".md");
 }
 
-bool agents_workspace_check(const struct brought *item, struct value **entry, struct err *err)
+/* Is ITEM a valid role? ENTRY becomes its checked entry, which the caller frees. */
+static bool check_item(const struct brought *item, struct value **entry, struct err *err)
 {
 	return item->problem != NULL
 		       ? err_set(err, EINVAL, "%s: %s", item->file, item->problem)
@@ -110,7 +111,7 @@ void agents_workspace_mark(struct brought_list *list)
 		struct err err = {0};
 
 		if (item->kind != BROUGHT_AGENT || item->problem != NULL ||
-		    agents_workspace_check(item, &entry, &err))
+		    check_item(item, &entry, &err))
 			continue;
 		/* The sentence begins with the file, which is told beside each problem. */
 		const char *behind = strstr(err.text, ": ");
@@ -151,7 +152,7 @@ bool agents_workspace_load(const struct policy *bounds, const char *name,
 	       brought_read(bounds, BROUGHT_AGENT, name, minimum_level, &list, err) &&
 	       (list.count == 0 ||
 		((list.items[0].problem != NULL || is_trusted(bounds, &list.items[0], err)) &&
-		 agents_workspace_check(&list.items[0], entry, err)));
+		 check_item(&list.items[0], entry, err)));
 	brought_fini(&list);
 	return fine;
 }
@@ -520,8 +521,7 @@ static bool add_workspace(const struct setup *setup, struct config *config,
 		for (size_t j = 0; j < taken->count; j++)
 			hidden = hidden || strcmp(taken->items[j], item->name) == 0;
 		if (!hidden && may_delegate(setup, config, chain, item->name) &&
-		    trust_of(&trust, item) == TRUST_GIVEN &&
-		    agents_workspace_check(item, &entry, NULL))
+		    trust_of(&trust, item) == TRUST_GIVEN && check_item(item, &entry, NULL))
 			add_row(setup, config, item->name, entry, registry);
 	}
 	trust_fini(&trust);

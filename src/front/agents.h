@@ -91,12 +91,6 @@ void agents_files_names_free(char **names);
 
 /* Give each role of LIST that is not valid its problem: nobody would learn of it before the role is used. */
 void agents_workspace_mark(struct brought_list *list);
-/*
- * Is ITEM (extend/brought.h) a valid role? ENTRY becomes its checked entry, which the caller
- * frees.
- */
-bool agents_workspace_check(const struct brought *item, struct value **entry,
-			    struct err *err);
 
 /*
  * Set *ENTRY to the checked entry of the role NAME, or to NULL when the workspace has no

@@ -504,7 +504,7 @@ static const struct place places[] = {
 	{"server", ".mcp.json", read_servers, 0},
 };
 
-const char *read_brought_place(size_t index)
+const char *tools_brought_place(size_t index)
 {
 	return index < sizeof(places) / sizeof(places[0]) ? places[index].path : NULL;
 }
