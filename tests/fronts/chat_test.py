@@ -115,6 +115,15 @@ def pages(tty, command, pager):
     tty.prompt()
 
 
+def has_ended(pid):
+    """Somebody else may have to reap it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+            return file.read().rpartition(") ")[2].startswith("Z")
+    except OSError:
+        return True
+
+
 def read_from(tty, name):
     with open(os.path.join(tty.work, name), encoding="utf-8") as file:
         return file.read()
@@ -173,7 +182,7 @@ def a_signal_for_us_ends_the_pager_as_well():
             tty.process.send_signal(signal.SIGTERM)
             assert tty.end() == 128 + signal.SIGTERM
             assert tty.is_as_before()
-            assert not os.path.exists(f"/proc/{pager}")
+            tty.wait_until(lambda: has_ended(pager), "the end of the pager")
 
 
 @tap.case
@@ -679,7 +688,7 @@ def an_editor_that_is_stopped_stops_us_and_goes_on_with_us():
         tty.leave()
 
 
-LONG = {"name": "long", "turns": [
+GOES_ON = {"name": "long", "turns": [
     {"text": "I wait.", "calls": [{"tool": "bash", "arguments": {
         "command": "until test -e end; do sleep 0.05; done; seq 30"}}]},
     {"text": "Still here.", "calls": [{"tool": "bash", "arguments": {"command": "echo asked"}}]},
@@ -706,7 +715,7 @@ def opens_an_editor(tty, script):
 
 @tap.case
 def the_agent_goes_on_while_the_editor_is_open():
-    with Chat(LONG, ready=False) as tty:
+    with Chat(GOES_ON, ready=False) as tty:
         opens_an_editor(tty, 'stty -echo\nprintf "\\033[?47h\\033[H\\033[Jthe editor has it"\ncat "$1" >seen\n: >here\n'
                         'until test -e done; do sleep 0.05; done\nprintf " and more" >> "$1"\nprintf "\\033[?47l"\n')
         assert read_from(tty, "seen") == "my text", read_from(tty, "seen")
@@ -730,12 +739,13 @@ def the_agent_goes_on_while_the_editor_is_open():
 
 @tap.case
 def a_signal_ends_the_editor_while_the_agent_works():
-    with Chat(LONG, ready=False) as tty:
+    with Chat(GOES_ON, ready=False) as tty:
         opens_an_editor(tty, "echo $$ >pid\n: >here\nwhile :; do sleep 0.05; done\n")
         editor = int(read_from(tty, "pid"))
         tty.process.send_signal(signal.SIGTERM)
         assert tty.end() == 128 + signal.SIGTERM
-        assert tty.is_as_before() and not os.path.exists(f"/proc/{editor}")
+        assert tty.is_as_before()
+        tty.wait_until(lambda: has_ended(editor), "the end of the editor")
 
 
 @tap.case
