@@ -503,6 +503,9 @@ static void draw(struct live *live)
 	size_t rows = 0;
 
 	wait_for_writer(live);
+	/* Another thread may have taken the region off the terminal meanwhile. */
+	if (!is_shown(live))
+		return;
 	live->due = false;
 	buf_init(&out, FRAME_MAX + PAINT_MAX);
 	if (!backlog_is_empty(&live->backlog)) {
@@ -595,7 +598,7 @@ static void draw_all(struct live *live)
 {
 	do {
 		draw(live);
-	} while (live->gone == 0 && !backlog_is_empty(&live->backlog));
+	} while (is_shown(live) && live->gone == 0 && !backlog_is_empty(&live->backlog));
 }
 
 static void start_thread(struct live *live)
