@@ -20,7 +20,7 @@ enum {
 	DIFF_HEAD = 30,
 	DIFF_TAIL = 10,
 	NAME_COLUMNS = 40,
-	SUBJECT_COLUMNS_MIN = 20,
+	SUBJECT_COLUMNS_MIN = 8,
 };
 
 void calls_init(struct calls *calls)
