@@ -239,6 +239,14 @@ bool agent_answer(struct agent *agent, const char *call, int64_t question,
 		  const struct value *answer, struct err *err);
 
 /*
+ * Have the service of the model search the web for QUERY, for CALL, within the limits of the
+ * turn. *FOUND gets `text` and `sources`, a list of {url, title}; the caller frees it. ERR: the
+ * model cannot search (model_searches) or failed, or a limit is reached.
+ */
+bool agent_search(struct agent *agent, const char *call, const char *query,
+		  struct value **found, struct err *err);
+
+/*
  * The structures that the files of the loop share: the agent and the turn under way.
  * agent.c calls the other files: calls.c asks the model and runs its calls, history.c keeps
  * the conversation, and checks.c checks the work. Not for fronts.

@@ -4,6 +4,7 @@
 
 #include "front/setup.h"
 
+#include "agent/tools/model_search.h"
 #include "agent/tools/orchestra.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -1219,7 +1220,10 @@ static void take_search(struct setup *setup, const struct config *config)
 		count++;
 	setup->own_tools =
 		memory_grow(setup->own_tools, count + 2, sizeof(*setup->own_tools));
-	setup->search = web_search_new(settings);
+	setup->searches_by_model =
+		str_is(value_str(value_member(settings, "provider")), "model");
+	setup->search =
+		setup->searches_by_model ? model_search_new() : web_search_new(settings);
 	setup->own_tools[count] = setup->search;
 	setup->own_tools[count + 1] = NULL;
 	setup->tools = setup->own_tools;
@@ -1729,7 +1733,10 @@ void setup_fini(struct setup *setup)
 	value_free(setup->kept);
 	value_free(setup->entries);
 	free(setup->own_tools);
-	web_search_free(setup->search);
+	if (setup->searches_by_model)
+		model_search_free(setup->search);
+	else
+		web_search_free(setup->search);
 	value_free(setup->models);
 	value_free(setup->hooks);
 	language_close(setup->language);

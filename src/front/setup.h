@@ -125,8 +125,9 @@ struct setup {
 	struct value *entries;
 	const struct tool **own_tools; /* the first ones of `tools` */
 	struct tool *search; /* of the configuration's `search`, one of own_tools; or NULL */
-	char *policy_file;   /* of --policy, or NULL */
-	bool policy_is_read; /* policy_file is the name of a file */
+	bool searches_by_model; /* that is the model's (agent/tools/model_search.h) */
+	char *policy_file;      /* of --policy, or NULL */
+	bool policy_is_read;    /* policy_file is the name of a file */
 	/* of the flags, which own them */
 	const struct shape_home *home;
 	const struct shape_shown *shown;

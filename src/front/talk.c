@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/delegate.h"
+#include "agent/tools/model_search.h"
 #include "agent/tools/present_plan.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -956,6 +957,14 @@ static bool add_recorded(void *context, const struct cost_answer *answer)
 	return *money >= 0;
 }
 
+/* The tools of the front work for the agent and the session from now on. */
+static void join_tools(struct talk *talk)
+{
+	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
+	if (talk->setup->searches_by_model)
+		model_search_serve(talk->setup->search, talk->agent);
+}
+
 static int open_agent(struct talk *talk, const char *resume)
 {
 	struct agent_options options = agent_options_of(talk);
@@ -968,7 +977,7 @@ static int open_agent(struct talk *talk, const char *resume)
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!agent_open(&options, &talk->agent, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
+	join_tools(talk);
 	return CODE_DONE;
 }
 
@@ -1090,7 +1099,19 @@ static bool open_model(struct talk *talk, const struct model_options *options,
 	    !setup_catalogue_open(talk->setup->models, &talk->catalogue, err))
 		return false;
 	with.catalogue = talk->catalogue;
-	return model_open(&with, model, err);
+	if (!model_open(&with, model, err))
+		return false;
+	if (!talk->setup->searches_by_model || model_searches(*model))
+		return true;
+	(void)err_set(err, EINVAL,
+		      "\"search\" is {\"provider\": \"model\"}, and %.200s has no search of its "
+		      "own that is known here (models of anthropic: and openai: have): name the "
+		      "provider brave, tavily or exa, give the \"url\" of a SearXNG server, or "
+		      "leave \"search\" out",
+		      model_name(*model));
+	model_close(*model);
+	*model = NULL;
+	return false;
 }
 
 /*
@@ -1401,7 +1422,7 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 		hear_servers(setup, talk);
 	}
 	free(run);
-	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
+	join_tools(talk);
 	asking_set_session(talk->asking, talk->session);
 	asking_set_preview(talk->asking, preview, &talk->setup->plugins);
 	return CODE_DONE;
@@ -1440,8 +1461,7 @@ int talk_begin_again(struct talk *talk, struct setup *setup,
 		*talk = with;
 		asking_set_preview(talk->asking, preview, &setup->plugins);
 		hear_servers(setup, talk);
-		orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session,
-				      talk->recorder);
+		join_tools(talk);
 	}
 	asking_set_session(talk->asking, talk->session);
 	/* Its last events belong to its own record. */

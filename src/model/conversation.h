@@ -95,6 +95,8 @@ struct model_request {
 	 * model was opened. A replay has no such limit.
 	 */
 	uint64_t answer_max;
+	/* How often the service itself may search the web; 0: not at all (model_searches). */
+	unsigned searches;
 };
 
 /* Functions that the requests of all APIs share. */

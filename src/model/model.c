@@ -188,6 +188,19 @@ bool model_has_levels(const struct model *model)
 	       model->known.thinking == CATALOGUE_YES;
 }
 
+bool model_searches(const struct model *model)
+{
+	return model->provider && model->provider->sources;
+}
+
+void model_sources(const struct model *model, const struct message *message,
+		   void (*each)(void *context, struct str url, struct str title),
+		   void *context)
+{
+	for (size_t i = 0; model_searches(model) && i < message->part_count; i++)
+		model->provider->sources(&message->parts[i], each, context);
+}
+
 bool model_is_priced(const struct model *model)
 {
 	const struct model_usage nothing = {0};
@@ -757,6 +770,9 @@ bool model_ask(struct model *model, const struct model_request *request,
 	ok = ok && answer_finish(answer, into, finish, usage, &own);
 	if (ok && usage)
 		model_add_money(model, usage);
+	/* Services charge for a search beside its tokens, and do not say how much. */
+	if (ok && usage && request->searches > 0)
+		usage->money = -1;
 	answer_free(answer);
 	buf_fini(&body);
 	if (!ok && err)

@@ -122,6 +122,13 @@ bool model_sees(const struct model *model);
 /* Will the price of an answer be known? */
 bool model_is_priced(const struct model *model);
 
+/* Can the service search the web by itself, as far as its API says? */
+bool model_searches(const struct model *model);
+/* Call EACH with the pages that MESSAGE, an answer of MODEL, is from; some may come twice. */
+void model_sources(const struct model *model, const struct message *message,
+		   void (*each)(void *context, struct str url, struct str title),
+		   void *context);
+
 /*
  * The environment variable that has the key for the service of NAME (as in
  * model_options). NULL for a replay, and for a name that model_open will refuse.

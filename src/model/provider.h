@@ -46,6 +46,13 @@ struct provider {
 	bool streams_lines; /* one JSON object a line instead of server-sent events */
 	/* its requests say how long a model that thinks is to think */
 	bool takes_thinking;
+	/*
+	 * Its service can search the web (model_request.searches): call EACH with the pages
+	 * that PART of an answer names. NULL: it cannot.
+	 */
+	void (*sources)(const struct part *part,
+			void (*each)(void *context, struct str url, struct str title),
+			void *context);
 	/* its server makes as much room for context as a request asks for */
 	bool takes_context;
 	/*

@@ -703,8 +703,10 @@ static const struct row lsp_keys[] = {
 static const struct row search_keys[] = {
 	{"url", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "that of the provider",
 	 .description = "Address of a SearXNG server, or of what stands before a provider."},
-	{"provider", ROW_CHOICE, .choices = "searxng brave tavily exa", .initial = "searxng",
-	 .description = "Service; all but searxng need the credential of the same name."},
+	{"provider", ROW_CHOICE, .choices = "searxng brave tavily exa model",
+	 .initial = "searxng",
+	 .description = "Service; brave, tavily and exa need the credential of the same name; "
+			"model is the service of the agent's model."},
 	{0},
 };
 

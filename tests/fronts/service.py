@@ -23,9 +23,9 @@ class Person(Home):
 
 
 @contextlib.contextmanager
-def service():
+def service(*words):
     """The address of a model service, and a function for the questions that it was asked."""
-    process = subprocess.Popen([sys.executable, SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, SERVER, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         url = f"http://127.0.0.1:{int(process.stdout.readline())}"
 

@@ -399,7 +399,15 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		conversation_add_schema(tool, body);
 	}
 	if (request->tool_count > 0)
-		(void)buf_adds(body, CACHE_MARK "}]");
+		(void)buf_adds(body, CACHE_MARK "}");
+	if (request->searches > 0)
+		(void)buf_addf(body,
+			       "%s{\"type\":\"web_search_20250305\",\"name\":\"web_search\","
+			       "\"max_uses\":%u}",
+			       request->tool_count > 0 ? "," : ",\"tools\":[",
+			       request->searches);
+	if (request->tool_count > 0 || request->searches > 0)
+		(void)buf_addc(body, ']');
 }
 
 /* A provider's `request`. */
@@ -772,6 +780,24 @@ static bool anthropic_whole(struct answer *answer, struct str body, struct err *
 	return take_stop(answer, root, err);
 }
 
+/* The results of a search are a block of their own; a search that failed has none. */
+static void anthropic_sources(const struct part *part,
+			      void (*each)(void *context, struct str url, struct str title),
+			      void *context)
+{
+	const struct value *block = kept_block(part);
+	const struct value *content = value_member(block, "content");
+
+	if (!str_is(value_str(value_member(block, "type")), "web_search_tool_result"))
+		return;
+	for (size_t i = 0; i < value_count(content); i++) {
+		const struct value *page = value_item(content, i);
+
+		each(context, value_str(value_member(page, "url")),
+		     value_str(value_member(page, "title")));
+	}
+}
+
 const struct provider anthropic_provider = {
 	.name = "anthropic",
 	.base_url = "https://api.anthropic.com",
@@ -780,6 +806,7 @@ const struct provider anthropic_provider = {
 	.key_header = "x-api-key: ",
 	.headers = headers,
 	.takes_thinking = true,
+	.sources = anthropic_sources,
 	.request = anthropic_write,
 	.event = anthropic_event,
 	.whole = anthropic_whole,

@@ -20,6 +20,8 @@
 #include <string.h>
 
 #define RESPONSES_EXTRA "response_item"
+/* … and the pages that the words of a message cite. */
+#define RESPONSES_CITED "cited"
 /* Between the texts of a summary, which are its paragraphs. */
 #define RESPONSES_PARAGRAPH "\n\n"
 
@@ -235,6 +237,30 @@ static struct value *item_rest(enum item_kind kind, const struct value *item)
 	return rest;
 }
 
+/* Keep the pages that the words of CONTENT cite. They are no part of what goes back. */
+static void keep_cited(struct answer *answer, struct answer_part *part,
+		       const struct value *content)
+{
+	struct value *cited = value_new_array();
+
+	for (size_t i = 0; i < value_count(content); i++) {
+		const struct value *notes =
+			value_member(value_item(content, i), "annotations");
+
+		for (size_t n = 0; n < value_count(notes); n++) {
+			const struct value *note = value_item(notes, n);
+
+			if (str_is(value_str(value_member(note, "type")), "url_citation"))
+				value_append(cited, value_copy(note));
+		}
+	}
+	/* Their bytes were counted with those of the item. */
+	if (value_count(cited) > 0)
+		answer_part_keep(answer, part, RESPONSES_CITED, cited, 0);
+	else
+		value_free(cited);
+}
+
 static void openai_responses_take_item(struct answer *answer, int64_t index,
 				       const struct value *item, size_t size)
 {
@@ -256,6 +282,8 @@ static void openai_responses_take_item(struct answer *answer, int64_t index,
 	rest = item_rest(kind, item);
 	if (rest)
 		answer_part_keep(answer, part, RESPONSES_EXTRA, rest, size);
+	if (kind == ITEM_MESSAGE)
+		keep_cited(answer, part, value_member(item, "content"));
 	buf_fini(&text);
 }
 
@@ -508,7 +536,9 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		(void)buf_adds(body, ",\"strict\":false}");
 		separator = ",";
 	}
-	if (request->tool_count > 0)
+	if (request->searches > 0)
+		(void)buf_addf(body, "%s{\"type\":\"web_search\"}", separator);
+	if (request->tool_count > 0 || request->searches > 0)
 		(void)buf_addc(body, ']');
 }
 
@@ -536,11 +566,17 @@ static void write_cache_key(const struct conversation *conversation, struct buf 
 }
 
 static void write_reasoning(const struct provider_settings *settings,
-			    enum openai_family family, struct buf *body)
+			    enum openai_family family, bool searches, struct buf *body)
 {
-	if (family == OPENAI_PLAIN)
+	static const char pages[] = "\"web_search_call.action.sources\"";
+
+	if (family == OPENAI_PLAIN) {
+		if (searches)
+			(void)buf_addf(body, ",\"include\":[%s]", pages);
 		return;
-	(void)buf_adds(body, ",\"include\":[\"reasoning.encrypted_content\"]");
+	}
+	(void)buf_addf(body, ",\"include\":[\"reasoning.encrypted_content\"%s%s]",
+		       searches ? "," : "", searches ? pages : "");
 	if (settings->thinking_budget == 0)
 		return;
 	(void)buf_addf(body, ",\"reasoning\":{\"effort\":\"%s\",\"summary\":\"auto\"}",
@@ -561,7 +597,7 @@ static bool openai_responses_write(const struct provider_settings *settings,
 			     body);
 	write_input(request->conversation, settings->sees, body);
 	write_tools(request, body);
-	write_reasoning(settings, family, body);
+	write_reasoning(settings, family, request->searches > 0, body);
 	if (settings->temperature >= 0 && family != OPENAI_REASONS) {
 		auto_value struct value *number = value_new_real(settings->temperature);
 
@@ -743,6 +779,27 @@ static bool responses_whole(struct answer *answer, struct str body, struct err *
 	return take_response(answer, root, body.size, err);
 }
 
+/* The words name the pages that they are from; the search itself names all that it found. */
+static void responses_sources(const struct part *part,
+			      void (*each)(void *context, struct str url, struct str title),
+			      void *context)
+{
+	const struct value *lists[] = {
+		value_member(part->extra, RESPONSES_CITED),
+		value_member(value_member(item_of(part, "web_search_call"), "action"),
+			     "sources"),
+	};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (size_t n = 0; n < value_count(lists[i]); n++) {
+			const struct value *page = value_item(lists[i], n);
+
+			each(context, value_str(value_member(page, "url")),
+			     value_str(value_member(page, "title")));
+		}
+	}
+}
+
 const struct provider openai_provider = {
 	.name = "openai",
 	.base_url = "https://api.openai.com/v1",
@@ -751,6 +808,7 @@ const struct provider openai_provider = {
 	.key_header = "Authorization: Bearer ",
 	.takes_thinking = true,
 	.may_hide_cut = true,
+	.sources = responses_sources,
 	.request = openai_responses_write,
 	.event = responses_event,
 	.whole = responses_whole,
