@@ -17,6 +17,7 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/agents.h"
+#include "front/conversation/delegated.h"
 #include "front/conversation/mentions.h"
 #include "front/extend/invoke.h"
 #include "front/login/logins.h"
@@ -858,7 +859,7 @@ bool editor_role(int argc, char **argv, int *code)
 
 	if (argc == 0 || strcmp(argv[0], ACP_PROCESS_ROLE) != 0)
 		return false;
-	*code = talk_begin_process(argc, argv, fds, ACP_PROCESS_ARGUMENTS - 1, &request);
+	*code = delegated_begin(argc, argv, fds, ACP_PROCESS_ARGUMENTS - 1, &request);
 	if (*code == CODE_DONE)
 		*code = work(request);
 	return true;

@@ -14,6 +14,7 @@
 #include "broker/broker.h"
 #include "extend/hook_run.h"
 #include "front/attack_call.h"
+#include "front/conversation/delegated.h"
 #include "front/editor.h"
 #include "front/hands/shim.h"
 #include "front/inside/git_credential.h"
@@ -21,7 +22,6 @@
 #include "front/inside/opener.h"
 #include "front/patches.h"
 #include "front/setup.h"
-#include "front/talk.h"
 #include "front/verb.h"
 #include "mcp/bridge/bridge.h"
 #include "proxy/proxy.h"
@@ -98,8 +98,8 @@ int main(int argc, char **argv)
 	if (!setup_take_ceiling())
 		return CODE_USAGE;
 	if (!patches_program(argc, argv, &code) && !opener_program(argc, argv, &code) &&
-	    !git_sign_program(argc, argv, &code) &&
-	    !talk_delegate_role(argc, argv, &code) && !editor_role(argc, argv, &code))
+	    !git_sign_program(argc, argv, &code) && !delegated_role(argc, argv, &code) &&
+	    !editor_role(argc, argv, &code))
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	return verb_printed(code, stdout);
 }
