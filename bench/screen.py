@@ -33,7 +33,7 @@ DA1 = b"\033[?62;22c"
 # Where the caret of each is ready, in what it prints.
 READY = {OURS: rb"\033\[3G$", "pi": rb"\033\[\?25h", "codex": rb"\033\[\?25h", "claude": rb"\033\[\?25h"}
 
-GREETING = rb"Ctrl\+D quits\."
+GREETING = rb"/help lists what there is;"
 
 
 class Words(http.server.BaseHTTPRequestHandler):

@@ -604,7 +604,7 @@ static void give_up(struct console *console, bool quits)
 {
 	console->quitting = quits;
 	/* A step of the set-up may have to be waited for. */
-	line_set_hint(console->line, "the start ends; Ctrl+C again ends it at once");
+	line_say_hint(console->line, "the start ends; {interrupt} again ends it at once");
 	(void)kill(getpid(), SIGINT);
 }
 

@@ -17,7 +17,7 @@ import vt  # noqa: E402
 from place import Home, sanitizers  # noqa: E402
 
 PATIENCE_S = 180
-GREETING = b"/help lists what there is; "
+GREETING = b"/help lists what there is;"
 DEAF_S = 0.6  # longer than the front throws keys away before a question
 # What a terminal is asked: to go to a place and tell the place, and to tell that it is there.
 ASKED = re.compile(rb"\033\[(\d+;\d+)H\033\[6n|\033\[5n|\033\[c")
