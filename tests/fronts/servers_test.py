@@ -586,6 +586,19 @@ def a_server_that_is_late_joins_and_nobody_waits_for_it(here):
 
 
 @place
+def a_server_that_did_not_answer_is_asked_again(here):
+    here.configure("late", start_s=1)
+    talk = Conversation(here)
+    assert "fake_echo" not in talk.tools()
+    with open(os.path.join(here.workspace, "go"), "w", encoding="utf-8"):
+        pass
+    # After 30 s.
+    talk.hear("notifications/tools/list_changed")
+    assert "fake_echo" in talk.tools()
+    assert talk.end() == 0
+
+
+@place
 def a_tool_of_ours_is_called_without_servers(here):
     here.configure("silent", start_s=100)
     with open(os.path.join(here.workspace, "a"), "w", encoding="utf-8") as file:
