@@ -413,6 +413,7 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 		return NULL;
 	}
 	found->state = WORKER_BUSY;
+	cell->dormant.due_ms = CLOCK_NEVER;
 	found->resident =
 		want == WANT_RESIDENT || (want == WANT_BY_RESIDENT && found->resident);
 	groups_listen(cell->groups);
@@ -423,12 +424,42 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 	return found;
 }
 
+/* A call has ended. From now on the cell may become dormant. */
+static void cell_count_down(struct cell *cell)
+{
+	if (cell->options.dormant)
+		cell->dormant.due_ms = clock_now_ms() + CELL_DORMANT_MS;
+}
+
+/* The callback of the timer `dormant`. */
+static void cell_sleep(struct timer *timer)
+{
+	struct cell *cell = timer->context;
+
+	timer->due_ms = CLOCK_NEVER;
+	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next) {
+		if (at->state == WORKER_BUSY || at->of_call != 0)
+			return; /* the end of its call begins the time anew */
+	}
+	if (cell->requested[false] + cell->requested[true] > 0) {
+		cell_count_down(cell);
+		return;
+	}
+	while (cell->workers != NULL)
+		cell_free_worker(cell->workers); /* NOLINT(clang-analyzer-unix.Malloc) */
+	cell->refill.due_ms = CLOCK_NEVER;
+	groups_stop(cell->groups);
+	cell->groups = NULL;
+	cell->grouped = false;
+}
+
 void cell_give_back(struct worker_end *worker)
 {
 	struct cell *cell = worker->cell;
 
 	worker->state = WORKER_IDLE;
 	worker->frame = NULL;
+	cell_count_down(cell);
 	/*
 	 * File calls that ran at the same time leave more workers than wanted. End the
 	 * surplus.
@@ -442,6 +473,7 @@ void cell_give_back(struct worker_end *worker)
 void cell_let_go(struct worker_end *worker)
 {
 	worker->state = WORKER_OVER;
+	cell_count_down(worker->cell);
 	loop_remove(&worker->watch);
 	cell_refill(worker->cell);
 }
@@ -511,6 +543,8 @@ static void cell_keep_ready(struct cell *cell, size_t waiting)
 	}
 }
 
+static void groups_open(struct cell *cell);
+
 bool cell_is_making(const struct cell *cell)
 {
 	return cell->requested[false] + cell->requested[true] > 0 ||
@@ -541,6 +575,8 @@ static void cell_refill_due(struct timer *timer)
 			cell_free_worker(at);
 		at = next;
 	}
+	if (cell->options.dormant && !cell->grouped)
+		groups_open(cell);
 	/*
 	 * Waiting calls have requested their workers. Make no workers ahead beside those.
 	 */
@@ -1095,6 +1131,18 @@ static bool vault_make(struct cell *cell, struct err *err)
 	return true;
 }
 
+/*
+ * The anchor has the trees of the view. A cell that is never widened needs them no more, and
+ * each of them would keep a descriptor and a mount of this process.
+ */
+static void drop_trees(struct cell *cell)
+{
+	for (size_t i = 0; i < cell->spec.view.count; i++) {
+		if (cell->spec.view.entries[i].kind != VIEW_SOCKET)
+			fd_close(&cell->spec.view.entries[i].fd);
+	}
+}
+
 /* From the anchor's start until the cell can take a call. */
 static bool first_steps(struct cell *cell, struct err *err)
 {
@@ -1105,6 +1153,9 @@ static bool first_steps(struct cell *cell, struct err *err)
 	    (!outlet_make(cell, err) || !handing_make(cell, err)))
 		return false;
 	loop_add_timer(options->loop, &cell->refill);
+	if (options->dormant)
+		loop_add_timer(options->loop, &cell->dormant);
+	cell_count_down(cell);
 	cell_keep(cell, WORKER_PLAIN, 1);
 	cell->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
 					  .due = open_due,
@@ -1118,7 +1169,9 @@ static bool first_steps(struct cell *cell, struct err *err)
 		options->meanwhile(options->meanwhile_context);
 	if (!first_worker_wait(cell, err))
 		return false;
-	if (!options->rests) {
+	if (options->dormant)
+		drop_trees(cell);
+	if (!options->rests && !options->dormant) {
 		groups_open(cell);
 		cell_keep_ready(cell, 0);
 	}
@@ -1159,6 +1212,8 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->refill = (struct timer){.due_ms = CLOCK_NEVER,
 				      .due = cell_refill_due,
 				      .context = made};
+	made->dormant =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = cell_sleep, .context = made};
 	loop_add(options->loop, &made->control_watch);
 	ok = first_steps(made, err);
 	cell_start_end(&start);
@@ -1168,6 +1223,22 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	}
 	*cell = made;
 	return true;
+}
+
+void cell_abandon(struct cell *cell, bool waits)
+{
+	struct err err;
+
+	(void)err_set(&err, ECHILD, "the cell is being closed");
+	cell_break(cell, &err);
+	groups_leave(cell->groups);
+	/* An anchor without a pid namespace ends the processes of the cell itself. */
+	if (spec_is_sealed(&cell->spec))
+		(void)syscall(SYS_pidfd_send_signal, cell->anchor_pidfd, SIGKILL, NULL, 0);
+	else
+		fd_close(&cell->control);
+	if (waits)
+		cell_wait_anchor(cell->anchor_pidfd);
 }
 
 void cell_close(struct cell *cell)
@@ -1180,6 +1251,7 @@ void cell_close(struct cell *cell)
 	loop_remove(&cell->control_watch);
 	loop_remove_timer(&cell->open_timer);
 	loop_remove_timer(&cell->refill);
+	loop_remove_timer(&cell->dormant);
 	fd_close(&cell->control);
 	fd_close(&cell->questions_fd);
 	outlet_close(cell->outlet);

@@ -24,6 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How long an idle cell that may be `dormant` keeps its workers. */
+enum { CELL_DORMANT_MS = 30 * 1000 };
+
 struct cell;
 struct credential;
 struct outlet;
@@ -97,6 +100,11 @@ struct cell_options {
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
 	bool rests; /* as in session.h */
+	/*
+	 * After CELL_DORMANT_MS without a call the idle workers and the groups process end;
+	 * the next call has new ones made. Nothing is made ahead of the first call.
+	 */
+	bool dormant;
 	/* as in cell/vault.h; not with `direct`, because the front gets to know keys */
 	const struct credential *credentials;
 	size_t credential_count;
@@ -128,6 +136,11 @@ struct cell_options {
  */
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
+/*
+ * Kill everything in CELL, which is broken from then on; WAITS: until nothing of it is left.
+ * A caller that ends many cells calls this for all of them first, without waiting.
+ */
+void cell_abandon(struct cell *cell, bool waits);
 const struct cell_spec *cell_spec(const struct cell *cell);
 /* NULL when the policy neither lists a host nor asks for hosts, and uses no credential. */
 struct outlet *cell_outlet(const struct cell *cell);
@@ -235,6 +248,7 @@ bool cell_kill_worker(struct worker_end *worker, int wait_ms);
 struct cell {
 	struct cell_options options;
 	struct timer refill;
+	struct timer dormant; /* due when its workers have been idle for so long */
 	struct cell_spec spec;
 	struct cell_record record;
 	int control;

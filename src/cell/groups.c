@@ -118,14 +118,21 @@ struct groups *groups_start(struct loop *loop, const char *program,
 	return groups;
 }
 
+void groups_leave(struct groups *groups)
+{
+	if (!groups)
+		return;
+	loop_remove(&groups->watch);
+	fd_close(&groups->socket); /* the process then removes all groups and exits */
+}
+
 void groups_stop(struct groups *groups)
 {
 	struct pollfd gone;
 
 	if (!groups)
 		return;
-	loop_remove(&groups->watch);
-	fd_close(&groups->socket); /* the process then removes all groups and exits */
+	groups_leave(groups);
 	gone = (struct pollfd){.fd = groups->pidfd, .events = POLLIN};
 	(void)poll(&gone, 1, STOP_MS);
 	/* Groups that could not be removed are swept by the next groups process. */

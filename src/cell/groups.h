@@ -37,6 +37,8 @@ struct group_end {
  */
 struct groups *groups_start(struct loop *loop, const char *program,
 			    const struct policy_limits *limits);
+/* The groups process begins to end. groups_stop waits for it. NULL is fine. */
+void groups_leave(struct groups *groups);
 /* End the groups process and wait until the groups are gone. NULL is fine. */
 void groups_stop(struct groups *groups);
 

@@ -314,7 +314,7 @@ bool session_shape(const struct session_options *options, struct policy *policy,
  */
 static bool prepares(const struct session *session, const struct session_options *options)
 {
-	return !options->direct && options->ready_workers > 0 &&
+	return !options->direct && !options->dormant && options->ready_workers > 0 &&
 	       !commands_listed(session->policy->commands) &&
 	       tool_prepared((const struct tool *const *)session->offered) != NULL;
 }
@@ -477,6 +477,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.prepared = prepares(session, options),
 		.changed = cell_changed,
 		.rests = options->rests,
+		.dormant = options->dormant,
 		.meanwhile = options->meanwhile,
 		.meanwhile_context = options->meanwhile_context,
 		.refused = running_refused,
@@ -627,6 +628,11 @@ void session_close(struct session *session)
 	free(session->web_host);
 	forget_changed(session);
 	free(session);
+}
+
+void session_abandon(struct session *session, bool waits)
+{
+	cell_abandon(session->cell, waits);
 }
 
 struct loop *session_loop(struct session *session)

@@ -185,6 +185,12 @@ struct session_options {
 	 */
 	bool rests;
 	/*
+	 * One of many cells, most of which wait: the next worker is made when a call has
+	 * begun, and after CELL_DORMANT_MS without a call the cell has no worker and no
+	 * groups any more (cell/cell.h).
+	 */
+	bool dormant;
+	/*
 	 * Work that the caller has to do anyway. It is done once, while other processes
 	 * make the cell, which takes some milliseconds (not with `direct`). NULL:
 	 * nothing.
@@ -227,6 +233,12 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 
 /* Ends all calls, kills everything in the cell, waits for it. NULL is fine. */
 void session_close(struct session *session);
+/*
+ * Kill everything in the cell of SESSION; WAITS: until nothing of it is left. For a caller
+ * that ends many sessions, at the same time, before it closes them. Where calls may have
+ * left something, the next session in the workspace looks, as after a front that was killed.
+ */
+void session_abandon(struct session *session, bool waits);
 /*
  * Are new tokens of a login on their way into its file (cell/vault.h)? session_close waits for
  * them.
