@@ -1,9 +1,9 @@
 /*
- * fs: the front's own tools behind the file calls of `glovebox exec-server`. They reach
- * what the file tools reach: the paths beneath the cell's roots, without those that the
- * policy blocks. fs_read answers with the members that the protocol wants, as details,
- * and with the content of a file as Base64, as text. fs_write writes one file, whole or
- * not at all.
+ * fs: the front's own tools behind the file calls of `glovebox exec-server` and `glovebox
+ * serve`. They reach what the file tools reach: the paths beneath the cell's roots, without
+ * those that the policy blocks. fs_read answers with the members that the protocol wants, as
+ * details, and with the content of a file as Base64, as text. fs_write writes one file,
+ * whole or not at all.
  */
 #include "tools/tools.h"
 
@@ -36,12 +36,13 @@ enum {
 	WALK_MAX = 20000,     /* the ceilings of a walk, whatever its caller wants */
 	WALK_DEPTH = 64,
 	STATUS_MAX = 128,
+	PERMISSIONS = 07777,
 	CONTENT_MAX = 16 << 20, /* what the line of a client can hold, and more */
 };
 
 static const struct row fs_read_params[] = {
 	{"what", ROW_CHOICE, true, "What is wanted",
-	 .choices = "environment metadata content names real walk"},
+	 .choices = "environment metadata status content names real walk"},
 	{"uri", ROW_TEXT, false, "file:// and the path, with %XX for other bytes"},
 	{"offset", ROW_COUNT, false, "First byte of the content", .initial = "0",
 	 .max = (double)INT64_MAX / 2},
@@ -139,8 +140,9 @@ static int64_t milliseconds(struct statx_timestamp time)
 	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-static enum result_status tell_metadata(const struct call *call, const char *path,
-					struct tool_result *result)
+/* Tell what is at PATH; with MODE also its permissions, which exec-server has no member for. */
+static enum result_status tell_some(const struct call *call, const char *path, bool mode,
+				    struct tool_result *result)
 {
 	struct statx stx = {0};
 	struct err err = {0};
@@ -159,8 +161,22 @@ static enum result_status tell_metadata(const struct call *call, const char *pat
 	value_set_integer(told, "size", (int64_t)file.st.st_size);
 	value_set_integer(told, "createdAtMs", milliseconds(stx.stx_btime));
 	value_set_integer(told, "modifiedAtMs", milliseconds(stx.stx_mtime));
+	if (mode)
+		value_set_integer(told, "mode", (int64_t)(file.st.st_mode & PERMISSIONS));
 	file_fini(&file);
 	return tool_done(result);
+}
+
+static enum result_status tell_metadata(const struct call *call, const char *path,
+					struct tool_result *result)
+{
+	return tell_some(call, path, false, result);
+}
+
+static enum result_status tell_status(const struct call *call, const char *path,
+				      struct tool_result *result)
+{
+	return tell_some(call, path, true, result);
 }
 
 /* Read up to SIZE bytes at OFFSET of FD into BYTES. */
@@ -425,9 +441,8 @@ static enum result_status fs_read_execute(struct call *call, struct tool_result 
 		enum result_status (*tell)(const struct call *, const char *,
 					   struct tool_result *);
 	} rows[] = {
-		{"metadata", tell_metadata},
-		{"content", tell_content},
-		{"names", tell_names},
+		{"metadata", tell_metadata}, {"status", tell_status},
+		{"content", tell_content},   {"names", tell_names},
 		{"real", tell_real},
 	};
 	const char *what = call_text(call, "what");
