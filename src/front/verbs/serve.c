@@ -1,0 +1,345 @@
+/*
+ * glovebox serve: the engine (serve/engine.h) behind standard input and output, or behind a
+ * socket. The configuration is read for each cell, so that a change holds for the next one.
+ */
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/value.h"
+#include "build_config.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "policy/ceiling.h"
+#include "policy/config.h"
+#include "policy/policy.h"
+#include "serve/engine.h"
+#include "session/session.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+	BACKLOG = 1,      /* one caller; another one is refused by the kernel */
+	WORK_MODE = 0700, /* of a fresh workspace */
+	VARIABLE_MAX = 128 << 10,
+};
+
+/* The parts of a cell that live as long as its session. */
+struct kept {
+	struct setup setup;
+	struct value *entry, *policy; /* that the setup refers to */
+	/* the variables of this process, with the state beside a fresh workspace; or NULL */
+	const char **environment;
+	char *state;
+};
+
+/* The keys that the caller adds to the rights of an agent or policy. */
+static struct value *entry_of(const struct engine_wish *wish)
+{
+	struct value *entry = value_new_object(), *list = value_new_array();
+
+	for (void *at = value_first(wish->env); at != NULL; at = value_next(wish->env, at)) {
+		struct buf text;
+
+		buf_init(&text, VARIABLE_MAX);
+		(void)buf_addf(&text, "%s=", value_key(at));
+		(void)buf_addstr(&text, value_str(value_at(at)));
+		value_append(list, value_new_str(buf_str(&text)));
+		buf_fini(&text);
+	}
+	if (value_count(list) > 0)
+		value_set(entry, "env", list);
+	else
+		value_free(list);
+	if (wish->limits != NULL)
+		value_set(entry, "limits", value_copy(wish->limits));
+	return entry;
+}
+
+/*
+ * Make the folder of a fresh workspace, with the work below it: what is kept to undo its
+ * changes stands beside it, and goes with it.
+ */
+static bool make_fresh(struct engine_place *place, struct buf *work, struct err *err)
+{
+	struct buf folder;
+	bool made;
+
+	buf_init(&folder, PATH_MAX);
+	made = verb_temp_folder("serve", &folder, err);
+	if (made)
+		place->fresh = memory_copy(folder.data);
+	made = made && (buf_addf(work, "%s/work", folder.data) ||
+			err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long"));
+	made = made && (mkdir(work->data, WORK_MODE) == 0 ||
+			err_set(err, errno, "%s: %s", work->data, strerror(errno)));
+	buf_fini(&folder);
+	return made;
+}
+
+static void forget(struct engine_place *place, bool keeps)
+{
+	struct kept *kept = place->kept;
+	struct buf undo;
+
+	setup_fini(&kept->setup);
+	value_free(kept->entry);
+	value_free(kept->policy);
+	free(kept->environment);
+	free(kept->state);
+	free(kept);
+	if (!keeps) {
+		fd_folder_remove(place->fresh);
+	} else if (place->fresh != NULL) {
+		buf_init(&undo, PATH_MAX);
+		if (buf_addf(&undo, "%s/state", place->fresh))
+			fd_folder_remove(undo.data);
+		buf_fini(&undo);
+	}
+	free(place->fresh);
+	*place = (struct engine_place){0};
+}
+
+static void closed(void *context, struct engine_place *place, bool keeps)
+{
+	(void)context;
+	forget(place, keeps);
+}
+
+/*
+ * The cell of a fresh workspace keeps its steps, its home and its caches beside it, in place
+ * of the person's state.
+ */
+static void keep_beside(struct kept *kept, const char *fresh)
+{
+	static const char variable[] = "XDG_STATE_HOME=";
+	size_t count = 0, at = 0;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s%s/state", variable, fresh);
+	kept->state = memory_copy(path.data);
+	while (environ[count] != NULL)
+		count++;
+	kept->environment = memory_array(count + 2, sizeof(*kept->environment));
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(environ[i], variable, sizeof(variable) - 1) != 0)
+			kept->environment[at++] = environ[i];
+	}
+	kept->environment[at] = kept->state;
+	if (buf_adds(&path, "/glovebox/undo")) {
+		free(kept->setup.undo_folder);
+		kept->setup.undo_folder = memory_copy(path.data + sizeof(variable) - 1);
+	}
+	buf_fini(&path);
+}
+
+static bool open_session(const struct options *options, const struct engine_wish *wish,
+			 struct loop *loop, struct engine_place *place, struct err *err)
+{
+	struct kept *kept = place->kept;
+	struct session_options wanted = {
+		.loop = loop,
+		.ready_workers = wish->ready > 0 ? wish->ready : 1,
+		.cancel_fd = -1,
+		.dormant = wish->ready == 0,
+	};
+	struct setup_flags flags = {
+		.agent = wish->agent != NULL ? wish->agent : POLICY_NAME_DEFAULT,
+		.entry = kept->entry,
+		.policy = kept->policy,
+		.policy_file = kept->policy != NULL ? "policy" : NULL,
+		.quiet_plugins = true,
+	};
+	struct buf work;
+	bool opened;
+
+	buf_init(&work, PATH_MAX);
+	opened = wish->workspace != NULL ? buf_adds(&work, wish->workspace)
+					 : make_fresh(place, &work, err);
+	flags.workspace = work.data;
+	opened = opened && setup_init(&kept->setup, options, &flags, err);
+	if (opened && place->fresh != NULL)
+		keep_beside(kept, place->fresh);
+	wanted.caller_environment = kept->environment;
+	opened = opened && setup_session_err(&kept->setup, &wanted, &place->session, err);
+	buf_fini(&work);
+	if (!opened)
+		return false;
+	place->tools = setup_tools(&kept->setup);
+	place->wall_s = kept->setup.wall_s;
+	return true;
+}
+
+static bool open_place(void *context, const struct engine_wish *wish, struct loop *loop,
+		       struct engine_place *place, struct err *err)
+{
+	struct kept *kept = memory_alloc(sizeof(*kept));
+
+	kept->entry = entry_of(wish);
+	kept->policy = wish->policy != NULL ? value_copy(wish->policy) : NULL;
+	place->kept = kept;
+	if ((kept->policy == NULL || config_check_entry(kept->policy, "policy", err)) &&
+	    config_check_entry(kept->entry, NULL, err) &&
+	    open_session(context, wish, loop, place, err))
+		return true;
+	if (err->code == CEILING_REFUSED)
+		err->code = EACCES;
+	forget(place, false);
+	return false;
+}
+
+/* The caller at a socket. */
+
+/* Listen at PATH, where nobody but this user can connect. */
+static bool listen_at(const char *path, int *listener, struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const mode_t before = umask(0177);
+	bool listens;
+
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		(void)umask(before);
+		return err_set(err, ENAMETOOLONG,
+			       "serve: --unix %s: a socket's path has at "
+			       "most %zu bytes",
+			       path, sizeof(address.sun_path) - 1);
+	}
+	(void)strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+	*listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	listens = *listener >= 0 &&
+		  bind(*listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+		  listen(*listener, BACKLOG) == 0;
+	(void)umask(before);
+	return listens ||
+	       err_set(err, errno, "serve: --unix %s: %s%s", path, strerror(errno),
+		       errno == EADDRINUSE ? "; remove it when nobody listens there" : "");
+}
+
+/* Wait for the caller at LISTENER; -1: STOP_FD was readable first, or ERR says why not. */
+static int wait_for_caller(int listener, int stop_fd, struct err *err)
+{
+	struct pollfd waiting[] = {{.fd = listener, .events = POLLIN},
+				   {.fd = stop_fd, .events = POLLIN}};
+	int fd = -1;
+
+	while (poll(waiting, 2, -1) < 0 && errno == EINTR)
+		;
+	if (waiting[1].revents != 0)
+		return -1;
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		(void)err_set(err, errno, "serve: accept: %s", strerror(errno));
+	return fd;
+}
+
+static int serve(struct engine_options *engine, struct interrupt *interrupt)
+{
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	engine->stop_fd = interrupt_fd(interrupt);
+	if (!engine_run(engine, &err))
+		code = verb_complain(CODE_FAILED, "serve: %s", err.text);
+	if (code == CODE_DONE && interrupt_signal(interrupt) != 0)
+		code = CODE_SIGNAL + interrupt_signal(interrupt);
+	return code;
+}
+
+static int serve_unix(struct engine_options *engine, struct interrupt *interrupt,
+		      const char *path)
+{
+	auto_close int listener = -1, caller = -1;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (!listen_at(path, &listener, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	caller = wait_for_caller(listener, interrupt_fd(interrupt), &err);
+	(void)unlink(path);
+	fd_close(&listener);
+	if (err.text[0] != '\0')
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (caller < 0)
+		return CODE_SIGNAL + interrupt_signal(interrupt);
+	engine->input = engine->output = caller;
+	code = serve(engine, interrupt);
+	return code;
+}
+
+static int serve_verb(const struct options *options, FILE *out)
+{
+	const uint64_t cells = options_count(options, "max-cells", ENGINE_CELLS);
+	struct engine_options engine = {
+		.host = {open_place, closed, (void *)(uintptr_t)options},
+		.program = "glovebox " GLOVEBOX_VERSION,
+		.max_cells = (size_t)cells,
+		.input = STDIN_FILENO,
+		.output = STDOUT_FILENO,
+	};
+	const char *path = options_text(options, "unix");
+	struct interrupt *interrupt = NULL;
+	struct err err = {0};
+	int code;
+
+	(void)out;
+	if (cells > ENGINE_CELLS_MAX)
+		return verb_complain(CODE_USAGE, "serve: --max-cells: at most %d",
+				     ENGINE_CELLS_MAX);
+	if (path != NULL && options_given(options, "stdio"))
+		return verb_complain(CODE_USAGE,
+				     "serve: --stdio and --unix exclude each other");
+	if (!interrupt_open(&interrupt, &err) || !interrupt_start(interrupt, &err)) {
+		interrupt_close(interrupt);
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	if (path == NULL && isatty(STDIN_FILENO))
+		(void)fputs("glovebox: speaking JSON-RPC on standard input and output; see: "
+			    "glovebox serve --help\n",
+			    stderr);
+	code = path != NULL ? serve_unix(&engine, interrupt, path)
+			    : serve(&engine, interrupt);
+	interrupt_close(interrupt);
+	return code;
+}
+
+static const struct option_row serve_options[] = {
+	{"stdio", 0, OPTION_FLAG, NULL,
+	 "the caller is at standard input and output (the default)"},
+	{"unix", 0, OPTION_TEXT, "PATH", "wait for the caller at a new socket PATH"},
+	{"max-cells", 0, OPTION_COUNT, "N", "cells at once (default: 1024; at most 4096)"},
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char serve_help[] =
+	"Serve many cells to one program, which opens and closes them, runs programs, reads\n"
+	"and writes files and calls tools in them: JSON-RPC 2.0, one message a line\n"
+	"(docs/serve.md has the methods). `hello` comes first.\n\n"
+	"Ends at the end of its input, with its parent, or by TERM, INT, HUP; within two\n"
+	"seconds nothing that the caller started runs any more. Another machine:\n"
+	"ssh HOST glovebox serve.";
+
+const struct verb verb_serve = {
+	.name = "serve",
+	.summary = "many cells for one program: JSON-RPC on standard input and output",
+	.arguments = "",
+	.help = serve_help,
+	.example = "  glovebox serve --stdio\n"
+		   "  glovebox serve --unix \"$XDG_RUNTIME_DIR/engine\" --max-cells 64",
+	.options = serve_options,
+	.run = serve_verb,
+};

@@ -1,0 +1,883 @@
+/* engine: takes the requests of its caller, and has the cells and the tasks. */
+
+#include "serve/engine.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/text/rows.h"
+#include "base/value.h"
+#include "mcp/message.h"
+#include "policy/policy.h"
+#include "process/loop.h"
+#include "process/role.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/probe.h"
+#include "serve/caller.h"
+#include "session/session.h"
+#include "tool/denial.h"
+#include "tool/tool.h"
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	SENTENCE_MAX = 1024,
+	NAME_ROOM = 32,
+	READY_MAX = 4, /* workers that a caller may have made ahead */
+	CLIENT_MAX = 256,
+	VARIABLES_MAX = 1024,
+	VARIABLE_MAX = 128 << 10, /* bytes of one, as the kernel has it */
+};
+
+/* The parameters of a request. */
+
+/* Say in SENTENCE what is wrong with the parameters of METHOD, as PROBLEM says. */
+static void say_problem(const struct rows_problem *problem, struct buf *sentence)
+{
+	const char *place = problem->pointer[0] != '\0' ? problem->pointer + 1 : "params";
+	const struct row *row = problem->row;
+
+	switch (problem->fault) {
+	case ROWS_KIND:
+		(void)buf_addf(sentence, "%s must be %s, not %s", place,
+			       value_kind_name(problem->wanted),
+			       value_kind_name(value_kind(problem->value)));
+		break;
+	case ROWS_UNKNOWN:
+		(void)buf_addf(sentence, "%s has no member \"%.100s\"%s%s%s", place,
+			       problem->key, problem->nearest != NULL ? "; is it \"" : "",
+			       problem->nearest != NULL ? problem->nearest : "",
+			       problem->nearest != NULL ? "\"?" : "");
+		break;
+	case ROWS_MISSING:
+		(void)buf_addf(sentence, "%s needs \"%s\": %s", place, row->name,
+			       row->description);
+		break;
+	case ROWS_EMPTY:
+		(void)buf_addf(sentence, "%s may not be empty", place);
+		break;
+	case ROWS_BELOW:
+	case ROWS_ABOVE:
+		(void)buf_addf(sentence, "%s must be %s %.15g%s", place,
+			       problem->fault == ROWS_BELOW ? "at least" : "at most",
+			       problem->bound,
+			       value_is_number(problem->value) ? "" : " long");
+		break;
+	case ROWS_NUL:
+		(void)buf_addf(sentence, "%s may not hold a NUL character", place);
+		break;
+	case ROWS_CHOICE:
+		(void)buf_addf(sentence, "%s must be one of: %s", place, row->choices);
+		break;
+	case ROWS_OTHER:
+		(void)buf_addf(sentence, "%s: %s", place, problem->why.text);
+		break;
+	}
+}
+
+/* Do PARAMS (NULL: none) fit METHOD? SENTENCE says what is wrong. */
+static bool params_fit(const struct engine_method *method, const struct value *params,
+		       struct buf *sentence)
+{
+	auto_value struct value *none = value_new_object();
+	const struct row whole = {.kind = ROW_OBJECT, .rows = method->params};
+	struct rows_problem problem;
+
+	if (rows_check(&whole, params != NULL ? params : none, &problem))
+		return true;
+	(void)buf_addf(sentence, "%s: ", method->name);
+	say_problem(&problem, sentence);
+	return false;
+}
+
+bool engine_check_variables(const struct row *row, const struct value *value,
+			    struct rows_problem *problem)
+{
+	(void)row;
+	if (value_count(value) > VARIABLES_MAX)
+		return rows_refuse(problem, NULL, "has more than %d variables",
+				   VARIABLES_MAX);
+	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
+		const struct str text = value_str(value_at(at));
+		struct err err = {0};
+		struct buf entry;
+		bool fits;
+
+		buf_init(&entry, VARIABLE_MAX);
+		fits = value_kind(value_at(at)) == VALUE_STRING &&
+		       memchr(text.data, '\0', text.size) == NULL &&
+		       strchr(value_key(at), '=') == NULL;
+		if (!fits)
+			(void)err_set(&err, EINVAL,
+				      "a value must be a text without NUL, and a name has no =");
+		else if (!buf_addf(&entry, "%s=", value_key(at)) ||
+			 !buf_addstr(&entry, text))
+			fits = err_set(&err, E2BIG, "a variable has more than %d bytes",
+				       VARIABLE_MAX);
+		else
+			fits = policy_check_variable(entry.data, &err);
+		buf_fini(&entry);
+		if (!fits)
+			return rows_refuse(problem, NULL, "%s", err.text);
+	}
+	return true;
+}
+
+bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path)
+{
+	return path_normal(session_workspace(cell->place.session), text, path);
+}
+
+/* Tasks. */
+
+bool engine_has_room(const struct engine_request *request, uint64_t kept)
+{
+	struct engine *engine = request->engine;
+	static const struct caller_fault busy = {
+		.kind = CALLER_BUSY, .remedy = "wait for an answer, or cancel a call"};
+
+	if (engine->task_count >= ENGINE_TASKS)
+		caller_refuse(&engine->caller, request->id, &busy,
+			      "%d calls are under way, which is the most", ENGINE_TASKS);
+	else if (request->cell->tasks >= ENGINE_CELL_TASKS)
+		caller_refuse(&engine->caller, request->id, &busy,
+			      "%d calls are under way in cell %s, which is the most",
+			      ENGINE_CELL_TASKS, request->cell->name);
+	else if (engine->kept + kept > ENGINE_KEPT)
+		caller_refuse(&engine->caller, request->id, &busy,
+			      "the calls under way may keep %d MiB of output together, which "
+			      "is the most: ask for less by `keep`",
+			      ENGINE_KEPT >> 20);
+	else
+		return true;
+	return false;
+}
+
+void engine_add_task(struct engine_task *task, struct engine_cell *cell,
+		     const struct value *id)
+{
+	struct engine *engine = cell->engine;
+	struct engine_task **end = &engine->tasks;
+
+	task->engine = engine;
+	task->cell = cell;
+	task->id = id != NULL ? value_copy(id) : NULL;
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = task;
+	engine->task_count++;
+	engine->kept += task->kept;
+	cell->tasks++;
+	cell->calls++;
+	cell->used_ms = clock_now_ms();
+}
+
+void engine_task_fini(struct engine_task *task)
+{
+	running_free(task->running);
+	value_free(task->id);
+}
+
+void engine_rest_task(struct engine_task *task)
+{
+	if (task->rests)
+		return;
+	task->rests = true;
+	task->engine->task_count--;
+	task->engine->kept -= task->kept;
+	task->cell->tasks--;
+	task->cell->used_ms = clock_now_ms();
+}
+
+/* Take the task at *AT out of the list and free it. */
+static void task_drop(struct engine_task **at)
+{
+	struct engine_task *task = *at;
+
+	*at = task->next;
+	engine_rest_task(task);
+	task->free(task);
+}
+
+struct value *engine_accounts(const struct tool_result *result)
+{
+	struct value *accounts = value_new_object();
+
+	/* The one place where the accounts of a call are filled in. */
+	value_set_real(accounts, "wall_s", result->seconds);
+	return accounts;
+}
+
+void engine_refuse_result(const struct engine_cell *cell, const struct value *id,
+			  bool cancelled, const struct tool_result *result, const char *what)
+{
+	const struct value *denial = value_item(denial_list(result), 0);
+	const int64_t error = value_integer(value_member(result->details, "code"));
+	const struct str text = str_trim(buf_str(&result->text));
+	const char *broken = session_broken(cell->place.session);
+	struct caller_fault fault = {
+		.kind = CALLER_UNAVAILABLE,
+		.rule = value_text(value_member(denial, "rule")),
+		.remedy = value_text(value_member(denial, "remedy")),
+		.error = error > 0 && error < INT_MAX ? (int)error : 0,
+	};
+
+	if (cancelled)
+		fault = (struct caller_fault){.kind = CALLER_CANCELLED};
+	else if (broken != NULL)
+		fault.kind = CALLER_CLOSED;
+	else if (result->status == RESULT_DENIED || error == EACCES || error == EPERM ||
+		 error == EROFS)
+		fault.kind = CALLER_DENIED;
+	else if (result->status == RESULT_TIMED_OUT || error == EFBIG || error == ENOSPC)
+		fault.kind = CALLER_LIMIT;
+	else if (error == ENOENT)
+		fault.kind = CALLER_NO_SUCH;
+	else if (error > 0)
+		fault.kind = CALLER_USAGE;
+	if (cancelled)
+		caller_refuse(&cell->engine->caller, id, &fault, "%s was cancelled", what);
+	else
+		caller_refuse(&cell->engine->caller, id, &fault, "%s: %.*s", what,
+			      (int)text.size, text.data);
+}
+
+/* Cells. */
+
+static struct engine_cell *cell_find(struct engine *engine, const char *name)
+{
+	for (struct engine_cell **at = &engine->cells; *at != NULL; at = &(*at)->next) {
+		struct engine_cell *cell = *at;
+
+		if (strcmp(cell->name, name) != 0)
+			continue;
+		/* The cells in use stand at the beginning of the list. */
+		*at = cell->next;
+		cell->next = engine->cells;
+		engine->cells = cell;
+		return cell;
+	}
+	return NULL;
+}
+
+/* The cell that REQUEST of METHOD names; NULL after a refusal. */
+static struct engine_cell *cell_of(const struct engine_request *request,
+				   const struct engine_method *method)
+{
+	struct engine *engine = request->engine;
+	const char *name = value_text(value_member(request->params, "cell"));
+	struct engine_cell *cell = cell_find(engine, name);
+	const uint64_t number = name[0] == 'c' ? strtoull(name + 1, NULL, 10) : 0;
+
+	if (cell != NULL)
+		return cell;
+	if (number > 0 && number <= engine->cells_made)
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_CLOSED},
+			      "%s: cell %.100s has been closed", method->name, name);
+	else
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_NO_SUCH},
+			      "%s: there is no cell %.100s; cell/list names those that are open",
+			      method->name, name);
+	return NULL;
+}
+
+/* End all that runs in CELL (NULL: in all cells), and answer the requests that wait. */
+static void end_tasks(struct engine *engine, const struct engine_cell *cell)
+{
+	/* All are cancelled before the first of them is waited for. */
+	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next) {
+		if ((cell == NULL || at->cell == cell) && at->running != NULL)
+			running_cancel(at->running);
+	}
+	for (struct engine_task **at = &engine->tasks; *at != NULL;) {
+		struct engine_task *task = *at;
+
+		if (cell != NULL && task->cell != cell) {
+			at = &task->next;
+			continue;
+		}
+		if (task->id != NULL && !task->over)
+			caller_refuse(&engine->caller, task->id,
+				      &(struct caller_fault){.kind = CALLER_CLOSED},
+				      "cell %s was closed while the call was under way",
+				      task->cell->name);
+		task_drop(at);
+	}
+}
+
+/* Close CELL, in which no task is left. */
+static void cell_end(struct engine_cell *cell, bool keeps)
+{
+	struct engine *engine = cell->engine;
+	struct engine_cell **at = &engine->cells;
+
+	while (*at != cell)
+		at = &(*at)->next;
+	*at = cell->next;
+	engine->cell_count--;
+	loop_remove_timer(&cell->idle);
+	session_close(cell->place.session);
+	engine->options.host.closed(engine->options.host.context, &cell->place, keeps);
+	engine_tools_free(cell);
+	engine_files_forget(cell);
+	free(cell->offered);
+	free(cell->name);
+	free(cell);
+}
+
+static void idle_due(struct timer *timer)
+{
+	(void)timer; /* its cell is closed between the turns of the loop */
+}
+
+/* Close the cells that nobody has used for the time that their callers have named. */
+static void close_idle(struct engine *engine)
+{
+	const int64_t now = clock_now_ms();
+
+	for (struct engine_cell *at = engine->cells, *next; at != NULL; at = next) {
+		const int64_t due = at->used_ms + (int64_t)(at->idle_s * 1000);
+
+		next = at->next;
+		if (at->idle_s <= 0)
+			continue;
+		if (at->tasks > 0 || now < due) {
+			at->idle.due_ms = at->tasks > 0 ? CLOCK_NEVER : due;
+			continue;
+		}
+		struct value *told = value_new_object();
+
+		value_set_text(told, "cell", at->name);
+		value_set_text(told, "reason", "idle");
+		cell_end(at, false);
+		(void)caller_tell(&engine->caller, "cell/closed", told, false);
+	}
+}
+
+/* Methods about cells. */
+
+static void add_machine(struct value *told)
+{
+	struct cgroup_place place;
+	struct probe_reach reach;
+
+	probe_reach(&reach);
+	tool_set_strength(told, reach.strength);
+	if (reach.because[0] != '\0')
+		value_set_text(told, "because", reach.because);
+	value_set_integer(told, "cpus", clock_cores_usable());
+	value_set_integer(told, "memory",
+			  (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+	cgroup_find("", &place);
+	value_set_text(told, "cgroup",
+		       place.version == 2   ? "v2"
+		       : place.version == 1 ? "v1"
+					    : "none");
+	cgroup_leave(&place);
+}
+
+static void add_limits(const struct engine *engine, struct value *told)
+{
+	struct value *limits = value_new_object();
+
+	value_set_integer(limits, "cells", (int64_t)engine->options.max_cells);
+	value_set_integer(limits, "calls", ENGINE_TASKS);
+	value_set_integer(limits, "cell_calls", ENGINE_CELL_TASKS);
+	value_set_integer(limits, "line", CALLER_LINE_MAX);
+	value_set_integer(limits, "kept", ENGINE_KEPT);
+	value_set(told, "limits", limits);
+}
+
+static struct value *method_names(void);
+
+static const struct row hello_params[] = {
+	{"version", ROW_INTEGER, true, "the version of the wire that the caller speaks"},
+	{"client", ROW_BYTES, false, "the caller's name and version", .max = CLIENT_MAX},
+	{0},
+};
+
+static void hello(const struct engine_request *request)
+{
+	struct engine *engine = request->engine;
+	const int64_t version = value_integer(value_member(request->params, "version"));
+	struct value *told;
+
+	if (version != ENGINE_VERSION) {
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "hello: version %" PRId64 " is not spoken here; ask for %d",
+			      version, ENGINE_VERSION);
+		return;
+	}
+	engine->greeted = true;
+	told = value_new_object();
+	value_set_text(told, "program", engine->options.program);
+	value_set_integer(told, "version", ENGINE_VERSION);
+	add_machine(told);
+	add_limits(engine, told);
+	value_set(told, "methods", method_names());
+	caller_answer(&engine->caller, request->id, told);
+}
+
+/* Every member of an object of variables or limits is checked where it is used. */
+static const struct row open_params[] = {
+	{"workspace", ROW_FOLDER, false, "a folder that exists; a fresh one unless told",
+	 .min = 1, .max = PATH_MAX},
+	{"policy", ROW_VALUES, false, "what may be done, in place of an agent's rights"},
+	{"agent", ROW_BYTES, false, "the agent whose rights hold", .max = ENGINE_NAME},
+	{"name", ROW_BYTES, false, "a name for the cell", .min = 1, .max = ENGINE_NAME},
+	{"env", ROW_VALUES, false, "variables of its programs",
+	 .check = engine_check_variables},
+	{"limits", ROW_VALUES, false, "limits in place of those of the policy"},
+	{"ready", ROW_COUNT, false, "workers made ahead of calls", .max = READY_MAX},
+	{"idle_s", ROW_SECONDS, false, "closed when it was not used for so long"},
+	{0},
+};
+
+static struct value *cell_value(const struct engine_cell *cell)
+{
+	struct session *session = cell->place.session;
+	struct value *told = value_new_object();
+
+	value_set_text(told, "cell", cell->name);
+	tool_set_strength(told, session_strength(session));
+	value_set_text(told, "workspace", session_workspace(session));
+	value_set_boolean(told, "fresh", cell->place.fresh != NULL);
+	return told;
+}
+
+static struct value *info_value(const struct engine_cell *cell)
+{
+	const int64_t now = clock_now_ms();
+	struct value *told = cell_value(cell);
+	const char *broken = session_broken(cell->place.session);
+
+	value_set_text(told, "state",
+		       broken != NULL    ? "broken"
+		       : cell->tasks > 0 ? "busy"
+					 : "idle");
+	if (broken != NULL)
+		value_set_text(told, "because", broken);
+	value_set_real(told, "age_s", (double)(now - cell->opened_ms) / 1000);
+	value_set_real(told, "unused_s",
+		       cell->tasks > 0 ? 0 : (double)(now - cell->used_ms) / 1000);
+	value_set_integer(told, "calls", (int64_t)cell->calls);
+	value_set_integer(told, "under_way", (int64_t)cell->tasks);
+	return told;
+}
+
+/* May a cell with NAME (or NULL) be opened? False: the request was refused. */
+static bool may_open(const struct engine_request *request, const char *name)
+{
+	struct engine *engine = request->engine;
+	const struct value *params = request->params;
+
+	if (engine->cell_count >= engine->options.max_cells)
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_BUSY,
+						     .rule = "max_cells",
+						     .remedy = "close a cell, or start with a "
+							       "larger --max-cells"},
+			      "cell/open: %zu cells are open, which is the most",
+			      engine->cell_count);
+	else if (name != NULL && name[0] == 'c' && strspn(name + 1, "0123456789") > 0 &&
+		 name[1 + strspn(name + 1, "0123456789")] == '\0')
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "cell/open: %s is the name of a cell without a name; choose "
+			      "another",
+			      name);
+	else if (name != NULL && cell_find(engine, name) != NULL)
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "cell/open: a cell %s is open already; close it, or choose another "
+			      "name",
+			      name);
+	else if (value_member(params, "policy") != NULL &&
+		 value_member(params, "agent") != NULL)
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "cell/open: policy and agent exclude each other: give one of both");
+	else
+		return true;
+	return false;
+}
+
+static void cell_open_failed(const struct engine_request *request, const struct err *err)
+{
+	struct caller_fault fault = {.kind = CALLER_USAGE, .error = err->code};
+
+	if (err->code == ECHILD)
+		fault = (struct caller_fault){.kind = CALLER_SET_UP,
+					      .remedy = "glovebox doctor says what this "
+							"machine lacks"};
+	else if (err->code == EACCES || err->code == EPERM)
+		fault.kind = CALLER_DENIED;
+	else if (err->code == ENOENT)
+		fault.kind = CALLER_NO_SUCH;
+	else if (err->code == EMFILE || err->code == ENFILE || err->code == ENOSPC)
+		fault.kind = CALLER_LIMIT;
+	caller_refuse(&request->engine->caller, request->id, &fault, "cell/open: %s",
+		      err->text);
+}
+
+static void open_cell(const struct engine_request *request)
+{
+	struct engine *engine = request->engine;
+	const struct value *params = request->params;
+	const char *name = value_text(value_member(params, "name"));
+	const struct engine_wish wish = {
+		.workspace = value_text(value_member(params, "workspace")),
+		.agent = value_text(value_member(params, "agent")),
+		.policy = value_member(params, "policy"),
+		.env = value_member(params, "env"),
+		.limits = value_member(params, "limits"),
+		.ready = (unsigned)value_integer(value_member(params, "ready")),
+	};
+	struct engine_cell *cell;
+	char made[NAME_ROOM];
+	struct err err = {0};
+
+	if (!may_open(request, name))
+		return;
+	cell = memory_alloc(sizeof(*cell));
+	if (!engine->options.host.open(engine->options.host.context, &wish, engine->loop,
+				       &cell->place, &err)) {
+		cell_open_failed(request, &err);
+		free(cell);
+		return;
+	}
+	(void)snprintf(made, sizeof(made), "c%" PRIu64, ++engine->cells_made);
+	cell->engine = engine;
+	cell->name = memory_copy(name != NULL ? name : made);
+	cell->opened_ms = cell->used_ms = clock_now_ms();
+	cell->idle_s = value_number(value_member(params, "idle_s"));
+	cell->idle =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = idle_due, .context = cell};
+	if (cell->idle_s > 0)
+		loop_add_timer(engine->loop, &cell->idle);
+	cell->next = engine->cells;
+	engine->cells = cell;
+	engine->cell_count++;
+	caller_answer(&engine->caller, request->id, cell_value(cell));
+}
+
+static const struct row close_params[] = {
+	ENGINE_ROW_CELL,
+	{"keep", ROW_FLAG, false, "a fresh workspace stays, and the answer says where"},
+	{0},
+};
+
+static void close_cell(const struct engine_request *request)
+{
+	struct engine *engine = request->engine;
+	const bool keeps = value_is_true(value_member(request->params, "keep"));
+	struct engine_cell *cell = request->cell;
+	struct value *told = value_new_object();
+
+	end_tasks(engine, cell);
+	value_set_integer(told, "calls", (int64_t)cell->calls);
+	if (keeps || cell->place.fresh == NULL)
+		value_set_text(told, "workspace", session_workspace(cell->place.session));
+	cell_end(cell, keeps);
+	caller_answer(&engine->caller, request->id, told);
+}
+
+static const struct row no_params[] = {{0}};
+static const struct row cell_params[] = {ENGINE_ROW_CELL, {0}};
+
+static void list_cells(const struct engine_request *request)
+{
+	struct value *told = value_new_object(), *list = value_new_array();
+
+	for (struct engine_cell *at = request->engine->cells; at != NULL; at = at->next)
+		value_append(list, info_value(at));
+	value_set(told, "cells", list);
+	caller_answer(&request->engine->caller, request->id, told);
+}
+
+static void tell_cell(const struct engine_request *request)
+{
+	caller_answer(&request->engine->caller, request->id, info_value(request->cell));
+}
+
+static const struct row cancel_params[] = {
+	{"id", ROW_ANY, true, "the id of the request that is to end"},
+	{0},
+};
+
+static void cancel(const struct engine_request *request)
+{
+	const struct value *id = value_member(request->params, "id");
+
+	for (struct engine_task *at = request->engine->tasks; at != NULL; at = at->next) {
+		if (at->id == NULL || at->over || at->rests || !value_equal(at->id, id))
+			continue;
+		at->cancelled = true;
+		if (at->running != NULL)
+			running_cancel(at->running);
+	}
+	if (request->id != NULL)
+		caller_answer(&request->engine->caller, request->id, value_new_object());
+}
+
+/* Methods and their requests. */
+
+static const struct engine_method engine_own[] = {
+	{"hello", hello_params, hello},
+	{"cell/open", open_params, open_cell},
+	{"cell/close", close_params, close_cell},
+	{"cell/list", no_params, list_cells},
+	{"cell/info", cell_params, tell_cell},
+	{"$/cancel", cancel_params, cancel},
+	{0},
+};
+
+static const struct engine_method *const tables[] = {engine_own, engine_programs,
+						     engine_files, engine_tools};
+
+static const struct engine_method *method_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		for (const struct engine_method *at = tables[i]; at->name != NULL; at++) {
+			if (strcmp(at->name, name) == 0)
+				return at;
+		}
+	}
+	return NULL;
+}
+
+static struct value *method_names(void)
+{
+	struct value *names = value_new_array();
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		for (const struct engine_method *at = tables[i]; at->name != NULL; at++)
+			value_append(names, value_new_text(at->name));
+	}
+	return names;
+}
+
+bool engine_check(const char *name, const struct value *params)
+{
+	const struct engine_method *method = method_find(name);
+	struct buf sentence;
+	bool fits;
+
+	buf_init(&sentence, SENTENCE_MAX);
+	fits = method != NULL && params_fit(method, params, &sentence);
+	buf_fini(&sentence);
+	return fits;
+}
+
+static void refuse_method(struct engine *engine, const struct mcp_message *message)
+{
+	auto_value struct value *names = method_names();
+
+	caller_refuse(&engine->caller, message->id,
+		      &(struct caller_fault){.kind = CALLER_NO_SUCH,
+					     .code = MCP_CODE_METHOD,
+					     .known = names},
+		      "there is no method %.100s; data.known lists those that there are",
+		      message->method);
+}
+
+/* A request or a notice. Nobody is told of a notice that is wrong. */
+static void take_request(struct engine *engine, const struct mcp_message *message)
+{
+	const struct engine_method *method = method_find(message->method);
+	struct engine_request request = {.engine = engine,
+					 .id = message->id,
+					 .params = message->params};
+	struct caller *caller = &engine->caller;
+	struct buf sentence;
+	bool fits;
+
+	if (message->id == NULL && (method == NULL || method->take != cancel))
+		return;
+	if (method == NULL) {
+		refuse_method(engine, message);
+		return;
+	}
+	if (!engine->greeted && method->take != hello) {
+		caller_refuse(caller, message->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE,
+						     .code = MCP_CODE_INVALID},
+			      "%s: hello comes first", method->name);
+		return;
+	}
+	buf_init(&sentence, SENTENCE_MAX);
+	fits = params_fit(method, message->params, &sentence);
+	if (!fits && message->id != NULL)
+		caller_refuse(caller, message->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE}, "%s",
+			      sentence.data);
+	buf_fini(&sentence);
+	if (!fits)
+		return;
+	if (rows_find(method->params, "cell") != NULL) {
+		request.cell = cell_of(&request, method);
+		if (request.cell == NULL)
+			return;
+		request.cell->used_ms = clock_now_ms();
+	}
+	method->take(&request);
+}
+
+/* One turn of the loop. */
+
+static void take_messages(struct engine *engine)
+{
+	struct mcp_message message = {0};
+
+	while (!engine->stopped && caller_next(&engine->caller, &message)) {
+		if (message.kind == MCP_RESPONSE)
+			engine_tools_answer(engine, caller_answered(&message), &message);
+		else
+			take_request(engine, &message);
+		mcp_message_fini(&message);
+	}
+}
+
+static void turn_tasks(struct engine *engine)
+{
+	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next)
+		at->turn(at);
+	for (struct engine_task **at = &engine->tasks; *at != NULL;) {
+		if ((*at)->over)
+			task_drop(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+static void settle(struct engine *engine)
+{
+	bool did_read;
+
+	/* Where the caller has just read enough, go on with what had to wait for that. */
+	do {
+		take_messages(engine);
+		did_read = caller_reads(&engine->caller);
+		turn_tasks(engine);
+		close_idle(engine);
+		caller_settle(&engine->caller);
+	} while (!engine->stopped && engine->caller.life != CALLER_LOST &&
+		 caller_reads(&engine->caller) &&
+		 (engine->caller.in.size > 0 || !did_read));
+}
+
+static void stop_ready(struct watch *watch, short events)
+{
+	struct engine *engine = watch->context;
+
+	(void)events;
+	engine->stopped = true;
+}
+
+/* Others may hold our input open after our parent has died, so watch it as well. */
+static void watch_parent(struct engine *engine)
+{
+	int fd = -1;
+
+	if (!role_parent(&fd))
+		engine->stopped = true;
+	engine->parent = (struct watch){.fd = fd,
+					.events = POLLIN,
+					.ready = stop_ready,
+					.context = engine};
+	if (fd >= 0)
+		loop_add(engine->loop, &engine->parent);
+}
+
+static void begin(struct engine *engine)
+{
+	const struct engine_options *options = &engine->options;
+
+	engine->loop = loop_new();
+	caller_open(&engine->caller, engine->loop, options->input, options->output);
+	engine->stopping = (struct watch){.fd = options->stop_fd,
+					  .events = POLLIN,
+					  .ready = stop_ready,
+					  .context = engine};
+	if (options->stop_fd >= 0)
+		loop_add(engine->loop, &engine->stopping);
+	watch_parent(engine);
+}
+
+/*
+ * Remove the fresh workspaces of all cells, when their cells are gone: the kernel takes
+ * milliseconds to remove a folder on which something is mounted elsewhere.
+ */
+static void remove_fresh(const struct engine *engine)
+{
+	for (struct engine_cell *at = engine->cells; at != NULL; at = at->next) {
+		if (at->place.fresh == NULL)
+			continue;
+		session_abandon(at->place.session, true);
+		fd_folder_remove(at->place.fresh);
+	}
+}
+
+/*
+ * End everything. A cell with a workspace of the caller's is closed like any session, which
+ * may look at it, as long as there is time. Nobody will look at a fresh workspace: its cell
+ * is killed, and its folder removed. The memory of such cells ends with this process.
+ */
+static void end(struct engine *engine)
+{
+	const int64_t until_ms = clock_now_ms() + ENGINE_LOOK_MS;
+
+	for (struct engine_cell *at = engine->cells; at != NULL; at = at->next) {
+		if (at->place.fresh != NULL)
+			session_abandon(at->place.session, false);
+	}
+	end_tasks(engine, NULL);
+	for (struct engine_cell *at = engine->cells, *next; at != NULL; at = next) {
+		next = at->next;
+		if (at->place.fresh != NULL)
+			continue;
+		if (clock_now_ms() < until_ms)
+			cell_end(at, false);
+		else
+			session_abandon(at->place.session, false);
+	}
+	remove_fresh(engine);
+	caller_settle(&engine->caller);
+	loop_remove(&engine->stopping);
+	loop_remove(&engine->parent);
+	fd_close(&engine->parent.fd);
+	caller_close(&engine->caller);
+	if (engine->cells == NULL)
+		loop_free(engine->loop);
+}
+
+bool engine_run(const struct engine_options *options, struct err *err)
+{
+	struct engine engine = {.options = *options};
+	bool lost;
+
+	begin(&engine);
+	while (!engine.stopped && engine.caller.life == CALLER_TALKS) {
+		loop_turn(engine.loop, CLOCK_NEVER);
+		settle(&engine);
+	}
+	lost = engine.caller.life == CALLER_LOST && engine.caller.out.gone != EPIPE;
+	const int code = engine.caller.out.gone;
+	end(&engine);
+	return !lost || err_set(err, code, "the caller reads nothing: %s", strerror(code));
+}

@@ -1,0 +1,217 @@
+/*
+ * engine: a process with many cells and one caller (`glovebox serve`): programs, files and
+ * tools, over the lines of caller.h. docs/serve.md is the table of methods for those who
+ * use it. Each cell is a session (session/session.h), and each request that wants
+ * anything of a cell is a call of this session: there is no second way past its checks.
+ *
+ * One thread, one loop. Requests are taken between two turns of the loop, in their order;
+ * answers come in the order in which the work ends. A request that has to wait for its
+ * call is a task. The files of this folder: engine.c takes requests, has the cells and
+ * the tasks, and answers the methods about cells; programs.c is exec/…; files.c is
+ * file/…; tools.c is tool/… and what is said about the changes of a cell.
+ *
+ * The front knows configuration, agents and policies: it opens the session of a cell
+ * (struct engine_host), and the engine closes it.
+ *
+ * Ceilings: ENGINE_TASKS calls under way, ENGINE_CELL_TASKS of them in one cell, and
+ * ENGINE_KEPT bytes of output that they may keep together. The engine ends when the
+ * caller's input ends, when stop_fd becomes readable, or when its parent dies. Everything
+ * in its cells is killed then. It looks at the workspaces of its caller for ENGINE_LOOK_MS
+ * at most; the next session in a workspace looks at what is left.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/text/rows.h"
+#include "base/value.h"
+#include "process/loop.h"
+#include "serve/caller.h"
+#include "session/session.h"
+#include "tool/tool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	ENGINE_VERSION = 1,
+	ENGINE_CELLS = 1024,     /* unless --max-cells says otherwise */
+	ENGINE_CELLS_MAX = 4096, /* the most that it may say */
+	ENGINE_TASKS = 1024,     /* calls under way */
+	ENGINE_CELL_TASKS = 64,  /* of them in one cell */
+	ENGINE_KEPT = 1 << 30,   /* bytes of output that they may keep together */
+	ENGINE_NAME = 128,       /* bytes of a name that the caller gives */
+	ENGINE_LOOK_MS = 1000,   /* for looks into workspaces when the engine ends */
+};
+
+/* The wishes of the caller for a new cell. All values are borrowed. */
+struct engine_wish {
+	const char *workspace;      /* a folder that exists; NULL: a fresh one */
+	const char *agent;          /* whose rights hold; NULL: default */
+	const struct value *policy; /* that holds in place of an agent's; or NULL */
+	const struct value *env; /* {NAME: value}, besides those of the policy; or NULL */
+	const struct value *limits; /* keys of `limits`, in place of the policy's; or NULL */
+	unsigned ready;             /* workers that are made ahead of calls */
+};
+
+/* The parts of a cell that the front has made. */
+struct engine_place {
+	struct session *session;
+	void *kept;  /* the front's own; freed by `closed` after the session */
+	char *fresh; /* the folder that was made for it; NULL: it was there before */
+	const struct tool *const *tools; /* those of the session; they outlive it */
+	double wall_s; /* the deadline of a program that asks for none; 0: none */
+};
+
+/* The front's part. */
+struct engine_host {
+	/*
+	 * Open the session of a new cell in LOOP. False: nothing is left, and ERR says why.
+	 * Its code is ECHILD where the machine could not build the cell, EACCES where a bound
+	 * refuses it, and EINVAL where the wish is wrong.
+	 */
+	bool (*open)(void *context, const struct engine_wish *wish, struct loop *loop,
+		     struct engine_place *place, struct err *err);
+	/* The session of PLACE is closed. KEEPS: a fresh workspace stays. */
+	void (*closed)(void *context, struct engine_place *place, bool keeps);
+	void *context;
+};
+
+struct engine_options {
+	struct engine_host host;
+	const char *program; /* its version, for `hello` */
+	size_t max_cells;
+	int input, output; /* the caller's; they stay the owner's */
+	int stop_fd;       /* readable: end now; -1: none */
+};
+
+/*
+ * Serve the caller until it goes. False: its output failed before that. All cells are
+ * closed then.
+ */
+bool engine_run(const struct engine_options *options, struct err *err);
+
+/* May METHOD be called with PARAMS (NULL: none)? For the fuzz target of the reader. */
+bool engine_check(const char *method, const struct value *params);
+
+/* The inside, for the files of this folder. */
+
+struct engine;
+struct engine_host_tool;
+struct engine_pieces;
+
+struct engine_cell {
+	struct engine_cell *next;
+	struct engine *engine;
+	char *name;
+	struct engine_place place;
+	int64_t opened_ms, used_ms; /* by the monotonic clock */
+	double idle_s;  /* closed when it was not used for so long; 0: never */
+	size_t tasks;   /* that are under way */
+	uint64_t calls; /* so far */
+	struct timer idle;
+	struct engine_host_tool *tools; /* the caller's own (tools.c) */
+	const struct tool **offered;    /* with those; or NULL */
+};
+
+/* A request that waits for a call, or a program that the caller has started. */
+struct engine_task {
+	struct engine_task *next;
+	struct engine *engine;
+	struct engine_cell *cell;
+	struct value *id; /* of the request that its end answers; NULL: none */
+	struct running *running;
+	bool cancelled; /* by $/cancel */
+	bool rests;     /* nothing of it is under way, but it can still be asked for */
+	bool over;      /* its end was told, and it may be freed */
+	uint64_t kept;  /* bytes of ENGINE_KEPT that it may use */
+	/* In each turn of the loop, before the next: RUNNING may be done. */
+	void (*turn)(struct engine_task *task);
+	/* Frees the task with everything; its call is cancelled when it runs. */
+	void (*free)(struct engine_task *task);
+};
+
+struct engine {
+	struct engine_options options;
+	struct loop *loop;
+	struct caller caller;
+	struct watch stopping, parent;
+	bool stopped; /* by a signal, or because the parent has died */
+	bool greeted;
+	struct engine_cell *cells; /* the one that was used last comes first */
+	size_t cell_count;
+	uint64_t cells_made, programs_made, tools_asked;
+	struct engine_task *tasks;
+	size_t task_count;
+	uint64_t kept;
+	struct engine_pieces *pieces; /* of files that are not whole yet (files.c) */
+};
+
+/* One request. */
+struct engine_request {
+	struct engine *engine;
+	const struct value *id;
+	const struct value *params; /* an object that fits the rows, or NULL */
+	struct engine_cell *cell;   /* of the member `cell`; NULL: it has none */
+};
+
+struct engine_method {
+	const char *name;
+	/* The rows of `params`. One named `cell` is the cell, which must be open. */
+	const struct row *params;
+	void (*take)(const struct engine_request *request);
+};
+
+/* Each ends with {0}. */
+extern const struct engine_method engine_programs[];
+extern const struct engine_method engine_files[];
+extern const struct engine_method engine_tools[];
+
+/* The row of `cell`, which most methods have. */
+#define ENGINE_ROW_CELL                                                                   \
+	{                                                                                 \
+		.name = "cell", .kind = ROW_BYTES, .required = true, .min = 0,            \
+		.max = ENGINE_NAME, .description = "the name that cell/open has answered" \
+	}
+
+/*
+ * May one more call begin in the cell of REQUEST? False: it was refused.
+ */
+bool engine_has_room(const struct engine_request *request, uint64_t kept);
+/* Add TASK, all of whose members but `next` and `engine` the caller has filled. */
+void engine_add_task(struct engine_task *task, struct engine_cell *cell,
+		     const struct value *id);
+/* Nothing of TASK is under way any more, but it stays. */
+void engine_rest_task(struct engine_task *task);
+/* Free what all tasks have: for `free` of a task. */
+void engine_task_fini(struct engine_task *task);
+/*
+ * Answer the request ID, whose call in CELL has not done what it should, by RESULT: with the
+ * kind, the rule and the remedy. WHAT begins the sentence. CANCELLED: by the caller.
+ */
+void engine_refuse_result(const struct engine_cell *cell, const struct value *id,
+			  bool cancelled, const struct tool_result *result,
+			  const char *what);
+/* The accounts of a call, as the wire has them. The caller owns the value. */
+struct value *engine_accounts(const struct tool_result *result);
+/* For rows of variables: are all members of VALUE texts, with names of variables? */
+bool engine_check_variables(const struct row *row, const struct value *value,
+			    struct rows_problem *problem);
+/* The path of TEXT, relative to the workspace of CELL, in normal form. */
+bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path);
+/*
+ * Run the program TAKE_ARGV of the engine's own for REQUEST, whose method is NAME, with the
+ * input *TAKE_INPUT (NULL: none). When it has run, ANSWER answers, by its result and all it
+ * has SAID; when it could not run the request was refused already.
+ */
+void engine_run_own(const struct engine_request *request, const char *name,
+		    struct value *take_argv, int *take_input,
+		    void (*answer)(struct engine_task *task,
+				   const struct tool_result *result, struct str said));
+/* Forget the pieces of files that CELL has got (files.c). */
+void engine_files_forget(struct engine_cell *cell);
+/* Free the caller's own tools of CELL, whose session is closed. */
+void engine_tools_free(struct engine_cell *cell);
+/* Take the response of the caller to request NUMBER of ours (tools.c). */
+void engine_tools_answer(struct engine *engine, int64_t number,
+			 const struct mcp_message *message);

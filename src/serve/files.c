@@ -1,0 +1,604 @@
+/*
+ * files: file/…, by calls of the internal tools fs_read and fs_write, which reach what the
+ * file tools reach. Names are removed, renamed and made by the programs rm, mv and mkdir in
+ * the cell, so that these changes meet the same walls as a command's, and can be undone
+ * like them. So is a file that comes in pieces: they are gathered here, in memory, and the
+ * file appears as a whole behind the last one.
+ */
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/text/rows.h"
+#include "base/value.h"
+#include "serve/caller.h"
+#include "serve/engine.h"
+#include "session/session.h"
+#include "tool/tool.h"
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	PIECE_MAX = 8 << 20,  /* bytes of a file in one message */
+	BLOCK = 3 << 19,      /* of one call of fs_read; its texts can be joined */
+	FILE_MAX = 256 << 20, /* of a file that is written in pieces */
+	PIECES_MAX = 16, /* files of one engine that come in pieces at the same time */
+	URI_MAX = 3 * PATH_MAX,
+};
+
+struct file_task {
+	struct engine_task task; /* first: they are one and the same */
+	const char *name;        /* of the method */
+	char *uri;               /* of a content */
+	int64_t offset, wanted;
+	char *mark; /* of the blocks so far */
+	struct buf content;
+	void (*answer)(struct file_task *file, const struct tool_result *result);
+};
+
+/* Calls of fs_read and fs_write. */
+
+static void file_free(struct engine_task *task)
+{
+	struct file_task *file = (struct file_task *)task;
+
+	engine_task_fini(task);
+	buf_fini(&file->content);
+	free(file->uri);
+	free(file->mark);
+	free(file);
+}
+
+static void file_turn(struct engine_task *task)
+{
+	struct file_task *file = (struct file_task *)task;
+	const struct tool_result *result = running_result(task->running);
+
+	if (!running_is_done(task->running) || !caller_reads(&task->engine->caller))
+		return;
+	task->over = true;
+	if (result->status == RESULT_DONE && !task->cancelled)
+		file->answer(file, result);
+	else
+		engine_refuse_result(task->cell, task->id, task->cancelled, result,
+				     file->name);
+}
+
+static void file_call(struct file_task *file, const struct tool *tool,
+		      const struct value *arguments)
+{
+	const struct request request = {.tool = tool->name,
+					.arguments = arguments,
+					.by_front = true};
+
+	running_free(file->task.running);
+	file->task.over = false;
+	file->task.running =
+		session_start(file->task.cell->place.session, &request, NULL, NULL);
+}
+
+static struct file_task *file_new(const struct engine_request *request, const char *name,
+				  void (*answer)(struct file_task *file,
+						 const struct tool_result *result))
+{
+	struct file_task *file = memory_alloc(sizeof(*file));
+
+	file->name = name;
+	file->answer = answer;
+	file->task.turn = file_turn;
+	file->task.free = file_free;
+	buf_init(&file->content, 2 * PIECE_MAX);
+	engine_add_task(&file->task, request->cell, request->id);
+	return file;
+}
+
+/* The path of REQUEST at KEY. False: it was refused. PATH is empty before. */
+static bool take_path(const struct engine_request *request, const char *key, struct buf *path)
+{
+	const char *text = value_text(value_member(request->params, key));
+
+	if (text == NULL || engine_path(request->cell, text, path))
+		return true;
+	caller_refuse(&request->engine->caller, request->id,
+		      &(struct caller_fault){.kind = CALLER_USAGE, .error = ENAMETOOLONG},
+		      "file: %s is too long, or leads above /", key);
+	return false;
+}
+
+/* Ask fs_read for WHAT about the path of REQUEST. */
+static struct file_task *look(const struct engine_request *request, const char *name,
+			      const char *what,
+			      void (*answer)(struct file_task *file,
+					     const struct tool_result *result))
+{
+	auto_value struct value *arguments = value_new_object();
+	struct file_task *file = NULL;
+	struct buf path, uri;
+
+	buf_init(&path, PATH_MAX);
+	buf_init(&uri, URI_MAX);
+	if (engine_has_room(request, 0) && take_path(request, "path", &path) &&
+	    path_add_uri(path.data, &uri)) {
+		value_set_text(arguments, "what", what);
+		value_set_str(arguments, "uri", buf_str(&uri));
+		file = file_new(request, name, answer);
+		file->uri = memory_copy(uri.data);
+		if (strcmp(what, "content") != 0)
+			file_call(file, &fs_read_tool, arguments);
+	}
+	buf_fini(&path);
+	buf_fini(&uri);
+	return file;
+}
+
+/* Requests that read. */
+
+#define FILE_ROW_PATH                                                       \
+	{                                                                   \
+		"path", ROW_PATH, true,                                     \
+			"the file; relative to the workspace, or absolute", \
+			.min = 1, .max = PATH_MAX                           \
+	}
+
+static const struct row path_params[] = {ENGINE_ROW_CELL, FILE_ROW_PATH, {0}};
+
+static const struct row read_params[] = {
+	ENGINE_ROW_CELL,
+	FILE_ROW_PATH,
+	{"offset", ROW_COUNT, false, "its first byte"},
+	{"size", ROW_COUNT, false, "bytes wanted", .min = 0, .max = PIECE_MAX},
+	{0},
+};
+
+/* Ask for the next block of a content. */
+static void call_block(struct file_task *file)
+{
+	auto_value struct value *arguments = value_new_object();
+
+	value_set_text(arguments, "what", "content");
+	value_set_text(arguments, "uri", file->uri);
+	value_set_integer(arguments, "offset", file->offset);
+	value_set_integer(arguments, "size", file->wanted < BLOCK ? file->wanted : BLOCK);
+	file_call(file, &fs_read_tool, arguments);
+}
+
+/* One more block has come. All blocks of an answer are of one state of the file. */
+static void answer_content(struct file_task *file, const struct tool_result *result)
+{
+	struct caller *caller = &file->task.engine->caller;
+	const char *mark = value_text(value_member(result->details, "mark"));
+	const bool ended = value_is_true(value_member(result->details, "eof"));
+	const int64_t size = file->wanted < BLOCK ? file->wanted : BLOCK;
+	struct value *told;
+
+	if (file->mark != NULL && mark != NULL && strcmp(mark, file->mark) != 0) {
+		caller_refuse(caller, file->task.id,
+			      &(struct caller_fault){.kind = CALLER_UNAVAILABLE,
+						     .error = EAGAIN,
+						     .remedy = "read it again"},
+			      "%s: the file is being changed", file->name);
+		return;
+	}
+	if (file->mark == NULL)
+		file->mark = memory_copy(mark);
+	(void)buf_addstr(&file->content, buf_str(&result->text));
+	file->offset += size;
+	file->wanted -= size;
+	if (!ended && file->wanted > 0) {
+		call_block(file);
+		return;
+	}
+	told = value_new_object();
+	value_set_str(told, "bytes", buf_str(&file->content));
+	value_set_integer(told, "size",
+			  value_integer(value_member(result->details, "size")));
+	value_set_boolean(told, "end", ended);
+	caller_answer(caller, file->task.id, told);
+}
+
+static void read_file(const struct engine_request *request)
+{
+	const struct value *size = value_member(request->params, "size");
+	struct file_task *file = look(request, "file/read", "content", answer_content);
+
+	if (file == NULL)
+		return;
+	file->offset = value_integer(value_member(request->params, "offset"));
+	file->wanted = size != NULL ? value_integer(size) : PIECE_MAX;
+	call_block(file);
+}
+
+static const char *kind_of(const struct value *row)
+{
+	return value_is_true(value_member(row, "isDirectory")) ? "folder"
+	       : value_is_true(value_member(row, "isFile"))    ? "file"
+							       : "other";
+}
+
+static void answer_stat(struct file_task *file, const struct tool_result *result)
+{
+	static const char *const times[][2] = {{"createdAtMs", "created_ms"},
+					       {"modifiedAtMs", "modified_ms"}};
+	struct value *told = value_new_object();
+
+	value_set_text(told, "kind", kind_of(result->details));
+	value_set_boolean(told, "link",
+			  value_is_true(value_member(result->details, "isSymlink")));
+	value_set_integer(told, "size",
+			  value_integer(value_member(result->details, "size")));
+	value_set_integer(told, "mode",
+			  value_integer(value_member(result->details, "mode")));
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		value_set_integer(told, times[i][1],
+				  value_integer(value_member(result->details, times[i][0])));
+	caller_answer(&file->task.engine->caller, file->task.id, told);
+}
+
+static void stat_file(const struct engine_request *request)
+{
+	(void)look(request, "file/stat", "status", answer_stat);
+}
+
+static void answer_list(struct file_task *file, const struct tool_result *result)
+{
+	const struct value *rows = value_member(result->details, "entries");
+	struct value *told = value_new_object(), *list = value_new_array();
+
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+		struct value *entry = value_new_object();
+
+		value_set(entry, "name", value_ref(value_member(row, "fileName")));
+		value_set_text(entry, "kind", kind_of(row));
+		value_append(list, entry);
+	}
+	value_set(told, "entries", list);
+	caller_answer(&file->task.engine->caller, file->task.id, told);
+}
+
+static void list_folder(const struct engine_request *request)
+{
+	(void)look(request, "file/list", "names", answer_list);
+}
+
+/* Changes by programs. */
+
+/* The words by which a program names an error, in the locale C. */
+static int error_of(struct str said)
+{
+	static const int errors[] = {ENOENT,  EEXIST,       EACCES, EROFS, EISDIR,
+				     ENOTDIR, ENOTEMPTY,    EPERM,  EXDEV, ENOSPC,
+				     EBUSY,   ENAMETOOLONG, ELOOP,  EFBIG, EDQUOT};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		if (str_find(said, str_of(strerrordesc_np(errors[i])), 0) != SIZE_MAX)
+			return errors[i];
+	}
+	return 0;
+}
+
+static void answer_program(struct engine_task *task, const struct tool_result *result,
+			   struct str said)
+{
+	const int error = error_of(said);
+	const struct str words = str_trim(said);
+
+	if (result->status == RESULT_DONE && result->exit_code == 0)
+		caller_answer(&task->engine->caller, task->id, value_new_object());
+	else
+		caller_refuse(&task->engine->caller, task->id,
+			      &(struct caller_fault){
+				      .kind = error == ENOENT ? CALLER_NO_SUCH
+					      : error == EACCES || error == EROFS ||
+							      error == EPERM
+						      ? CALLER_DENIED
+					      : error == ENOSPC || error == EFBIG ||
+							      error == EDQUOT ||
+							      result->status == RESULT_TIMED_OUT
+						      ? CALLER_LIMIT
+					      : error != 0 ? CALLER_USAGE
+							   : CALLER_UNAVAILABLE,
+				      .error = error},
+			      "%.*s", words.size > 0 ? (int)words.size : 23,
+			      words.size > 0 ? words.data : "it could not be changed");
+}
+
+/* Run PROGRAM with OPTIONS (NULL-ended) and the paths of REQUEST at KEYS (NULL-ended). */
+static void change(const struct engine_request *request, const char *name,
+		   const char *const *words, const char *const *keys)
+{
+	struct value *argv = value_new_array();
+
+	for (; *words != NULL; words++)
+		value_append(argv, value_new_text(*words));
+	for (; *keys != NULL; keys++) {
+		struct buf path;
+		bool fits;
+
+		buf_init(&path, PATH_MAX);
+		fits = take_path(request, *keys, &path);
+		value_append(argv, value_new_str(buf_str(&path)));
+		buf_fini(&path);
+		if (!fits) {
+			value_free(argv);
+			return;
+		}
+	}
+	if (engine_has_room(request, 0))
+		engine_run_own(request, name, argv, NULL, answer_program);
+	else
+		value_free(argv);
+}
+
+static const struct row remove_params[] = {
+	ENGINE_ROW_CELL,
+	FILE_ROW_PATH,
+	{"recursive", ROW_FLAG, false, "a folder with all that it holds"},
+	{0},
+};
+
+static void remove_file(const struct engine_request *request)
+{
+	const bool all = value_is_true(value_member(request->params, "recursive"));
+
+	change(request, "file/remove",
+	       all ? (const char *const[]){"rm", "-r", "--", NULL}
+		   : (const char *const[]){"rm", "-d", "--", NULL},
+	       (const char *const[]){"path", NULL});
+}
+
+static const struct row rename_params[] = {
+	ENGINE_ROW_CELL,
+	FILE_ROW_PATH,
+	{"to", ROW_PATH, true, "its new path; a file that is there is replaced", .min = 1,
+	 .max = PATH_MAX},
+	{0},
+};
+
+static void rename_file(const struct engine_request *request)
+{
+	change(request, "file/rename", (const char *const[]){"mv", "-fT", "--", NULL},
+	       (const char *const[]){"path", "to", NULL});
+}
+
+static const struct row make_dir_params[] = {
+	ENGINE_ROW_CELL,
+	FILE_ROW_PATH,
+	{"parents", ROW_FLAG, false, "those above it as well; one that is there is fine"},
+	{0},
+};
+
+static void make_folder(const struct engine_request *request)
+{
+	const bool all = value_is_true(value_member(request->params, "parents"));
+
+	change(request, "file/make_dir",
+	       all ? (const char *const[]){"mkdir", "-p", "--", NULL}
+		   : (const char *const[]){"mkdir", "--", NULL},
+	       (const char *const[]){"path", NULL});
+}
+
+/* Files that are written. */
+
+static bool check_piece(const struct row *row, const struct value *value,
+			struct rows_problem *problem)
+{
+	const struct str text = value_str(value);
+
+	(void)row;
+	if (value_kind(value) != VALUE_STRING || !buf_base64_is_valid(text))
+		return rows_refuse(problem, NULL, "must be bytes as Base64, with padding");
+	return text.size / 4 <= (PIECE_MAX + 2) / 3 ||
+	       rows_refuse(problem, NULL,
+			   "has more than %d MiB: send it in pieces, with `last` at the end",
+			   PIECE_MAX >> 20);
+}
+
+static const struct row write_params[] = {
+	ENGINE_ROW_CELL,
+	FILE_ROW_PATH,
+	{"bytes", ROW_ANY, true, "a piece of the content", .check = check_piece},
+	{"offset", ROW_COUNT, false, "where the piece begins: behind the one before"},
+	{"last", ROW_FLAG, false, "true unless told: the file appears now",
+	 .initial = "true"},
+	{0},
+};
+
+/* A file that comes in pieces. */
+struct engine_pieces {
+	struct engine_pieces *next;
+	const struct engine_cell *cell;
+	char *path;
+	int fd; /* in memory */
+	int64_t size;
+};
+
+static struct engine_pieces **pieces_find(const struct engine_request *request,
+					  const char *path)
+{
+	struct engine_pieces **at = &request->engine->pieces;
+
+	while (*at != NULL &&
+	       ((*at)->cell != request->cell || strcmp((*at)->path, path) != 0))
+		at = &(*at)->next;
+	return at;
+}
+
+static void pieces_drop(struct engine_pieces **at)
+{
+	struct engine_pieces *pieces = *at;
+
+	*at = pieces->next;
+	fd_close(&pieces->fd);
+	free(pieces->path);
+	free(pieces);
+}
+
+void engine_files_forget(struct engine_cell *cell)
+{
+	for (struct engine_pieces **at = &cell->engine->pieces; *at != NULL;) {
+		if ((*at)->cell == cell)
+			pieces_drop(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+static struct engine_pieces **pieces_begin(const struct engine_request *request,
+					   const char *path)
+{
+	struct engine_pieces *pieces, **at = &request->engine->pieces;
+	size_t count = 0;
+
+	for (; *at != NULL; at = &(*at)->next)
+		count++;
+	if (count >= PIECES_MAX) {
+		caller_refuse(&request->engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_BUSY},
+			      "file/write: %zu files come in pieces already; end one of them by "
+			      "`last`",
+			      count);
+		return NULL;
+	}
+	pieces = memory_alloc(sizeof(*pieces));
+	pieces->cell = request->cell;
+	pieces->path = memory_copy(path);
+	pieces->fd = memfd_create("glovebox-file", MFD_CLOEXEC);
+	*at = pieces;
+	return at;
+}
+
+static void answer_written(struct file_task *file, const struct tool_result *result)
+{
+	(void)result;
+	caller_answer(&file->task.engine->caller, file->task.id, value_new_object());
+}
+
+/* The whole content is in one message. */
+static void write_whole(const struct engine_request *request, const char *path)
+{
+	auto_value struct value *arguments = value_new_object();
+	struct file_task *file;
+
+	if (!engine_has_room(request, 0))
+		return;
+	value_set_text(arguments, "path", path);
+	value_set(arguments, "content", value_ref(value_member(request->params, "bytes")));
+	file = file_new(request, "file/write", answer_written);
+	file_call(file, &fs_write_tool, arguments);
+}
+
+/* The last piece is there: the file appears under its name, with the mode that it had. */
+static void write_pieces(const struct engine_request *request, struct engine_pieces *pieces)
+{
+	static const char script[] =
+		"set -f; t=$(mktemp -- \"$1.XXXXXXXX\") && cat >\"$t\" && "
+		"{ if [ -e \"$1\" ]; then chmod --reference=\"$1\" -- \"$t\"; "
+		"else chmod -- \"$(printf %o $((0666 & ~0$(umask))))\" \"$t\"; fi; } && "
+		"mv -fT -- \"$t\" \"$1\" || { [ -z \"$t\" ] || rm -f -- \"$t\"; exit 1; }";
+	struct value *argv = value_new_array();
+	const char *const words[] = {"sh", "-c", script, "sh", pieces->path};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		value_append(argv, value_new_text(words[i]));
+	(void)lseek(pieces->fd, 0, SEEK_SET);
+	engine_run_own(request, "file/write", argv, &pieces->fd, answer_program);
+}
+
+/* Add BYTES of REQUEST at OFFSET to PIECES. False: it was refused. */
+static bool add_piece(const struct engine_request *request, struct engine_pieces *pieces,
+		      int64_t offset, struct str bytes)
+{
+	struct caller *caller = &request->engine->caller;
+	struct err err = {0};
+
+	if (offset != pieces->size)
+		caller_refuse(caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "file/write: the next piece begins at %" PRId64
+			      ", not at %" PRId64,
+			      pieces->size, offset);
+	else if (offset + (int64_t)bytes.size > FILE_MAX)
+		caller_refuse(caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = EFBIG},
+			      "file/write: a file may have %d MiB", FILE_MAX >> 20);
+	else if (!fd_write_all(pieces->fd, bytes.data, bytes.size, &err))
+		caller_refuse(caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = err.code},
+			      "file/write: %s", err.text);
+	else
+		return true;
+	return false;
+}
+
+/* One of several pieces for PATH. */
+static void take_piece(const struct engine_request *request, const char *path, bool last)
+{
+	const int64_t offset = value_integer(value_member(request->params, "offset"));
+	struct engine_pieces **at = pieces_find(request, path);
+	struct buf bytes;
+	bool added;
+
+	/* A caller that has given up begins again. */
+	if (*at != NULL && offset == 0)
+		pieces_drop(at);
+	at = pieces_find(request, path);
+	if (*at == NULL)
+		at = pieces_begin(request, path);
+	if (at == NULL)
+		return;
+	buf_init(&bytes, PIECE_MAX + 3);
+	(void)buf_base64_read(value_str(value_member(request->params, "bytes")), &bytes);
+	added = add_piece(request, *at, offset, buf_str(&bytes));
+	(*at)->size += added ? (int64_t)bytes.size : 0;
+	buf_fini(&bytes);
+	if (!added)
+		return;
+	if (!last) {
+		caller_answer(&request->engine->caller, request->id, value_new_object());
+		return;
+	}
+	if (!engine_has_room(request, 0))
+		return;
+	write_pieces(request, *at);
+	pieces_drop(at);
+}
+
+static void write_file(const struct engine_request *request)
+{
+	const struct value *said = value_member(request->params, "last");
+	const bool last = said == NULL || value_is_true(said);
+	const bool first = value_integer(value_member(request->params, "offset")) == 0;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (take_path(request, "path", &path)) {
+		if (last && first)
+			write_whole(request, path.data);
+		else
+			take_piece(request, path.data, last);
+	}
+	buf_fini(&path);
+}
+
+const struct engine_method engine_files[] = {
+	{"file/read", read_params, read_file},
+	{"file/write", write_params, write_file},
+	{"file/stat", path_params, stat_file},
+	{"file/list", path_params, list_folder},
+	{"file/remove", remove_params, remove_file},
+	{"file/rename", rename_params, rename_file},
+	{"file/make_dir", make_dir_params, make_folder},
+	{0},
+};

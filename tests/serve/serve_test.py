@@ -1,0 +1,471 @@
+#!/usr/bin/env python3
+"""serve: the conversations in conversations.talk, and callers that are torn, hostile or killed.
+
+serve_test.py TAP_FOLDER GLOVEBOX
+
+A conversation is a text. "== TITLE" begins a case, with an engine of its own. "> METHOD {PARAMS}" sends a request
+and waits for its answer; "< RESULT" is what the result must have in it, "! KIND TEXT" the kind of the error and
+words of its sentence. "*" stands for any value, "b:TEXT" for bytes. "notice METHOD {PARAMS}" waits for a notice.
+@CELL, @PROCESS and @WORK are the cell and the process that were begun last, and a folder of the caller's."""
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import socket
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import tap  # noqa: E402, pylint: disable=wrong-import-position
+import wire  # noqa: E402, pylint: disable=wrong-import-position
+
+PROGRAM = os.path.abspath(sys.argv[2])
+LINE_MAX = 16 << 20
+CELL_CALLS = 64
+MANY = int(os.environ.get("GLOVEBOX_TEST_OPENS", "40"))
+KILLS = 12
+END_SECONDS = 2
+UNREAD = 1 << 20
+
+# The members that each method needs besides its cell.
+NEEDS = {
+    "cell/close": {}, "cell/info": {}, "exec/run": {"argv": ["true"]}, "exec/start": {"argv": ["true"]},
+    "exec/write": {"process": 1, "bytes": ""}, "exec/signal": {"process": 1, "signal": 15},
+    "exec/resize": {"process": 1, "rows": 2, "columns": 2}, "exec/wait": {"process": 1},
+    "exec/more": {"process": 1, "bytes": 1}, "file/read": {"path": "a"}, "file/write": {"path": "a", "bytes": ""},
+    "file/stat": {"path": "a"}, "file/list": {"path": "."}, "file/remove": {"path": "a"},
+    "file/rename": {"path": "a", "to": "b"}, "file/make_dir": {"path": "a"}, "tool/list": {},
+    "tool/call": {"tool": "bash", "arguments": {"command": "true"}},
+    "tool/register": {"name": "mine", "description": "d", "schema": {}},
+    "cell/changes": {}, "cell/patch": {}, "cell/undo": {},
+}
+WITHOUT_CELL = {"hello", "cell/open", "cell/list", "$/cancel"}
+
+
+@contextlib.contextmanager
+def served(*options, **more):
+    engine = wire.Engine(PROGRAM, wire.folder(), *options, **more)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def fits(wanted, got):
+    if wanted == "*":
+        return True
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        return all(key in got and fits(wanted[key], got[key]) for key in wanted)
+    if isinstance(wanted, list) and isinstance(got, list):
+        return len(wanted) == len(got) and all(map(fits, wanted, got))
+    return type(wanted) is type(got) and wanted == got
+
+
+def replaced(value, names):
+    """VALUE with the names of a conversation, and with its bytes as Base64."""
+    if isinstance(value, dict):
+        return {key: replaced(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [replaced(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    if value == "@PROCESS":
+        return names[value]
+    for name in ("@CELL", "@WORK"):
+        value = value.replace(name, names.get(name, ""))
+    return wire.encode(value[2:].encode()) if value.startswith("b:") else value
+
+
+def play(lines):
+    with served() as engine:
+        names, answer = {"@WORK": engine.work}, None
+        for number, line in lines:
+            word, _, rest = line.partition(" ")
+            if word == ">":
+                method, _, params = rest.partition(" ")
+                answer = engine.call(method, **replaced(json.loads(params or "{}"), names))
+                result = answer.get("result") or {}
+                names.update({name: result[key] for name, key in (("@CELL", "cell"), ("@PROCESS", "process"))
+                              if key in result})
+            elif word == "<":
+                wanted = replaced(json.loads(rest), names)
+                assert fits(wanted, answer.get("result")), f"line {number}: {wanted} but {answer}"
+            elif word == "!":
+                kind, _, words = rest.partition(" ")
+                error = answer.get("error", {})
+                assert error.get("data", {}).get("kind") == kind and words in error["message"], \
+                    f"line {number}: {answer}"
+            elif word == "notice":
+                method, _, params = rest.partition(" ")
+                wanted = replaced(json.loads(params), names)
+                engine.take(lambda message: message.get("method") == method and
+                            fits(wanted, message["params"]))  # noqa: B023, pylint: disable=cell-var-from-loop
+            else:
+                raise AssertionError(f"line {number}: {line}")
+        assert engine.end() == 0
+
+
+def conversations():
+    with open(os.path.join(HERE, "conversations.talk"), encoding="utf-8") as file:
+        title, lines = None, []
+        for number, line in enumerate(file, 1):
+            line = line.strip()
+            if line.startswith("=="):
+                if title:
+                    yield title, lines
+                title, lines = line[2:].strip(), []
+            elif line and not line.startswith("#"):
+                lines.append((number, line))
+        yield title, lines
+
+
+def add_conversation(title, lines):
+    def case():
+        play(lines)
+    case.__name__ = title.replace(" ", "_")
+    tap.case(case)
+
+
+for told, spoken in conversations():
+    add_conversation(told, spoken)
+
+
+@tap.case
+def the_manual_has_the_methods_of_the_program():
+    with served(greets=False) as engine:
+        methods = engine.result("hello", version=1)["methods"]
+    with open(os.path.join(HERE, "..", "..", "docs", "serve.md"), encoding="utf-8") as file:
+        table = file.read().partition("## Methods")[2].partition("## Errors")[0]
+    written = re.findall(r"^\| `([a-z$]+(?:/[a-z_]+)?)` \|", table, re.MULTILINE)
+    assert sorted(set(written)) == sorted(methods), (written, methods)
+    assert set(methods) == set(NEEDS) | WITHOUT_CELL, methods
+
+
+@tap.case
+def each_method_of_a_closed_cell_says_so():
+    with served() as engine:
+        cell = engine.open()
+        engine.result("cell/close", cell=cell)
+        for method, params in NEEDS.items():
+            engine.error(method, "closed", cell=cell, **params)
+            engine.error(method, "no_such", cell="never", **params)
+
+
+@tap.case
+def each_method_refuses_a_wrong_type_and_an_unknown_member():
+    with served() as engine:
+        cell = engine.open()
+        for method, params in NEEDS.items():
+            engine.error(method, "usage", cell=7, **params)
+            engine.error(method, "usage", **params)
+            assert "no member \"sell\"" in engine.error(method, "usage", cell=cell, sell=1, **params)["message"]
+            for name in params:
+                wrong = {**params, name: [[]]}
+                assert name in engine.error(method, "usage", cell=cell, **wrong)["message"], method
+        engine.error("cell/open", "usage", workspace=1)
+        engine.error("exec/run", "usage", cell=cell, argv=["a\0b"])
+        engine.error("exec/run", "usage", cell=cell, command="true", env={"PATH=": "x"})
+        engine.error("exec/run", "usage", cell=cell, command="true", keep=1 << 40)
+
+
+@tap.case
+def hello_comes_first_and_has_a_version():
+    with served(greets=False) as engine:
+        assert engine.error("cell/list", "usage")["code"] == -32600
+        engine.error("hello", "usage", version=2)
+        engine.result("hello", version=1, client="test 1")
+
+
+@tap.case
+def a_line_that_is_too_long_is_skipped_and_the_next_one_is_taken():
+    with served() as engine:
+        head = b'{"jsonrpc":"2.0","id":"long","method":"cell/list","params":{"x":"'
+        for size in (LINE_MAX + 1, LINE_MAX * 2):
+            engine.write(head + b"x" * (size - len(head)) + b"\n")
+            assert engine.answer(None)["error"]["code"] == -32700
+            assert engine.result("cell/list") == {"cells": []}
+        line = head + b"x" * (LINE_MAX - len(head) - 3) + b'"}}'
+        engine.write(line + b"\n")
+        assert len(line) == LINE_MAX and engine.answer("long")["error"]["data"]["kind"] == "usage"
+
+
+@tap.case
+def junk_is_answered_and_blank_lines_are_not():
+    with served() as engine:
+        for line in (b"junk", b"[]", b"[{}]", b"7", b'{"id":1}', b"\xff\xfe", b'{"jsonrpc":"1.0","id":1,"method":"x"}',
+                     b'{"jsonrpc":"2.0","id":{},"method":"cell/list"}', b"{" * 1000):
+            engine.write(line + b"\n")
+            assert "error" in engine.take(lambda message: "error" in message), line
+        engine.write(b"\n \n\r\n")
+        engine.tell({"method": "nothing/at-all", "params": {}})
+        engine.tell({"id": "glovebox-9", "result": {}})
+        engine.tell({"id": 4711, "result": {}})
+        assert engine.call("cell/list", x=1)["error"]["code"] == -32602 and not engine.held
+
+
+@tap.case
+def torn_lines_are_joined_and_a_last_one_is_dropped():
+    with served() as engine:
+        line = json.dumps({"jsonrpc": "2.0", "id": "torn", "method": "cell/list"}).encode() + b"\n"
+        for byte in line:
+            engine.write(bytes([byte]))
+        assert engine.answer("torn")["result"] == {"cells": []}
+        engine.write(line[:-1])
+        assert engine.end() == 0 and not engine.held
+
+
+@tap.case
+def calls_run_side_by_side_and_one_is_cancelled():
+    with served() as engine:
+        cell, other = engine.open(), engine.open()
+        slow = engine.send("exec/run", cell=cell, command="echo begun > begun; sleep 1000")
+        while not engine.run(cell, "cat begun 2>/dev/null")["stdout"]:
+            pass
+        assert engine.run(other, "echo two")["stdout"] == b"two\n"
+        pids = engine.children()
+        engine.cancel(slow)
+        assert engine.answer(slow)["error"]["code"] == -32800
+        engine.cancel(slow)
+        engine.cancel("unknown")
+        assert engine.run(cell, "ps ax | grep -c '[s]leep 1000'")["stdout"] == b"0\n"
+        assert pids
+
+
+@tap.case
+def a_wait_is_cancelled_and_the_process_goes_on():
+    with served() as engine:
+        cell = engine.open()
+        process = engine.result("exec/start", cell=cell, command="read x; echo $x", input=True)["process"]
+        waits = engine.send("exec/wait", cell=cell, process=process)
+        engine.cancel(waits)
+        assert engine.answer(waits)["error"]["code"] == -32800
+        engine.result("exec/write", cell=cell, process=process, bytes=wire.encode(b"on\n"))
+        assert engine.result("exec/wait", cell=cell, process=process)["exit"] == 0
+        assert engine.output(process) == b"on\n"
+
+
+@tap.case
+def a_cell_has_so_many_calls_and_no_more():
+    with served() as engine:
+        cell = engine.open()
+        calls = [engine.send("exec/run", cell=cell, command="sleep 1000") for _ in range(CELL_CALLS)]
+        assert "64 calls" in engine.error("file/list", "busy", cell=cell, path=".")["message"]
+        assert engine.result("cell/info", cell=cell)["under_way"] == CELL_CALLS
+        engine.result("cell/close", cell=cell)
+        for number in calls:
+            assert engine.answer(number)["error"]["data"]["kind"] == "closed"
+
+
+@tap.case
+def output_waits_until_the_caller_asks_for_more():
+    with served() as engine:
+        cell = engine.open()
+        process = engine.result("exec/start", cell=cell, command="head -c 8000000 /dev/zero; echo done")["process"]
+        got = 0
+        while got < UNREAD:
+            got += len(wire.decode(engine.notice("exec/output")["params"]["bytes"]))
+        # What comes now comes without a request for more: nothing, but for the answer.
+        assert engine.result("cell/info", cell=cell)["under_way"] == 1 and not engine.held
+        while got < 8000005:
+            engine.result("exec/more", cell=cell, process=process, bytes=got)
+            got += len(wire.decode(engine.notice("exec/output")["params"]["bytes"]))
+        assert engine.notice("exec/exited")["params"]["exit"] == 0
+
+
+@tap.case
+def a_caller_that_reads_nothing_holds_up_its_programs_only():
+    with served() as engine:
+        cell = engine.open()
+        engine.listens.clear()
+        for _ in range(8):
+            engine.send("exec/start", cell=cell, command="head -c 1000000 /dev/zero")
+        runs = [engine.send("exec/run", cell=cell, command="head -c 900000 /dev/zero") for _ in range(8)]
+        engine.listens.set()
+        for number in runs:
+            assert len(wire.decode(engine.answer(number)["result"]["stdout"])) == 900000
+        for _ in range(8):
+            engine.notice("exec/exited")
+
+
+@tap.case
+def bytes_pass_as_they_are():
+    data = bytes(range(256)) * 5000
+    with served() as engine:
+        cell = engine.open()
+        assert engine.run(cell, "cat", stdin=wire.encode(data), keep=len(data))["stdout"] == data
+        cut = engine.run(cell, "cat; echo end", stdin=wire.encode(data), keep=1000)
+        assert cut["stdout"] == data[:1000] and cut["dropped"] == len(data) - 1000 + 4
+        engine.result("file/write", cell=cell, path="data", bytes=wire.encode(data))
+        assert wire.decode(engine.result("file/read", cell=cell, path="data")["bytes"]) == data
+
+
+@tap.case
+def a_file_in_pieces_appears_as_a_whole():
+    piece = os.urandom(8 << 20)
+    with served() as engine:
+        cell = engine.open()
+        engine.result("file/write", cell=cell, path="big", bytes=wire.encode(b"old"))
+        for at in range(3):
+            assert engine.run(cell, "stat -c %s big")["stdout"] == b"3\n"
+            engine.result("file/write", cell=cell, path="big", bytes=wire.encode(piece), offset=at * len(piece),
+                          last=at == 2)
+        got = b""
+        while True:
+            answer = engine.result("file/read", cell=cell, path="big", offset=len(got))
+            got += wire.decode(answer["bytes"])
+            if answer["end"]:
+                break
+        assert got == piece * 3 and engine.run(cell, "ls -A")["stdout"] == b"big\n"
+        assert "begins at 5" in engine.error("file/write", "usage", cell=cell, path="x", offset=9,
+                                             bytes="", last=False)["message"].replace("at 0", "at 5")
+
+
+@tap.case
+def a_tool_of_the_caller_is_asked_of_it():
+    with served() as engine:
+        cell = engine.open()
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        engine.result("tool/register", cell=cell, name="double", description="Twice.", schema=schema)
+        engine.error("tool/register", "usage", cell=cell, name="bash", description="x", schema={})
+        engine.error("tool/register", "usage", cell=cell, name="double", description="x", schema={})
+        assert "double" in [row["name"] for row in engine.result("tool/list", cell=cell)["tools"]]
+        assert engine.result("tool/call", cell=cell, tool="double", arguments={"n": "x"})["status"] == "failed"
+        number = engine.send("tool/call", cell=cell, tool="double", arguments={"n": 21})
+        asked = engine.notice("tool/host_call")
+        assert asked["params"]["arguments"] == {"n": 21} and asked["params"]["tool"] == "double"
+        engine.tell({"id": asked["id"], "result": {"text": "42", "details": {"n": 42}}})
+        answer = engine.answer(number)["result"]
+        assert answer["status"] == "done" and answer["text"].startswith("42"), answer
+        number = engine.send("tool/call", cell=cell, tool="double", arguments={"n": 1})
+        asked = engine.notice("tool/host_call")
+        engine.cancel(number)
+        assert engine.notice("$/cancel")["params"]["id"] == asked["id"]
+        assert engine.answer(number)["error"]["code"] == -32800
+        engine.tell({"id": asked["id"], "result": {"text": "late"}})
+        number = engine.send("tool/call", cell=cell, tool="double", arguments={"n": 1})
+        engine.tell({"id": engine.notice("tool/host_call")["id"], "error": {"code": 1, "message": "no"}})
+        assert engine.answer(number)["result"]["status"] == "failed"
+
+
+@tap.case
+def cells_open_and_close_without_a_trace():
+    def counted(engine):
+        with open(f"/proc/{engine.process.pid}/status", encoding="ascii") as file:
+            memory = int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
+        return len(os.listdir(f"/proc/{engine.process.pid}/fd")), memory, len(engine.children())
+    with served() as engine:
+        for number in range(MANY):
+            cell = engine.open()
+            if number % 4 == 0:
+                assert engine.run(cell, "echo x")["exit"] == 0
+            engine.result("cell/close", cell=cell)
+            if number == MANY // 4:
+                before = counted(engine)
+        after = counted(engine)
+        assert after[0] == before[0] and after[2] == before[2], (before, after)
+        assert after[1] - before[1] < 4096, (before, after)
+        assert not os.listdir(engine.temp)
+
+
+@tap.case
+def an_unused_cell_closes_by_itself():
+    with served() as engine:
+        engine.open(name="short", idle_s=0.2)
+        assert engine.notice("cell/closed")["params"] == {"cell": "short", "reason": "idle"}
+        assert engine.result("cell/list") == {"cells": []}
+
+
+@tap.case
+def max_cells_is_kept():
+    with served("--max-cells", "1") as engine:
+        cell = engine.open()
+        error = engine.error("cell/open", "busy")
+        assert error["data"]["rule"] == "max_cells" and "remedy" in error["data"]
+        engine.result("cell/close", cell=cell)
+        engine.open()
+
+
+def ends_clean(engine, end):
+    """END the engine: soon nothing of it runs, and nothing is left in its temporary folder."""
+    pids = engine.children()
+    began = time.monotonic()
+    end()
+    engine.process.wait(wire.WAIT_SECONDS)
+    seconds = time.monotonic() - began
+    left = wire.gone(pids)
+    assert not left, left
+    assert not os.listdir(engine.temp), os.listdir(engine.temp)
+    return seconds
+
+
+@tap.case
+def the_end_of_the_input_ends_everything():
+    with served() as engine:
+        for _ in range(4):
+            engine.send("exec/run", cell=engine.open(), command="trap '' TERM INT HUP; setsid sleep 1000 & sleep 1000")
+        engine.open(workspace=engine.work)
+        ends_clean(engine, engine.process.stdin.close)
+        assert engine.process.returncode == 0
+
+
+@tap.case
+def a_signal_ends_everything():
+    with served() as engine:
+        engine.send("exec/run", cell=engine.open(), command="sleep 1000")
+        ends_clean(engine, lambda: engine.process.send_signal(signal.SIGTERM))
+        assert engine.process.returncode == 128 + signal.SIGTERM
+
+
+@tap.case
+def a_caller_that_is_killed_at_any_moment_leaves_nothing():
+    for seed in range(KILLS):
+        chance = random.Random(seed)
+        with served() as engine:
+            cell = None
+            for _ in range(chance.randrange(6)):
+                step = chance.randrange(4)
+                if cell is None or step == 0:
+                    cell = engine.open()
+                elif step == 1:
+                    engine.send("exec/run", cell=cell, command="sleep 1000 & sleep 1000")
+                elif step == 2:
+                    engine.send("exec/start", cell=cell, command="yes", stdin="")
+                else:
+                    engine.send("file/write", cell=cell, path="a", bytes=wire.encode(b"x" * 100000))
+            if chance.randrange(2):
+                engine.write(b'{"jsonrpc":"2.0","id":1,"met')
+
+            def end(engine=engine):
+                # Both ends of a killed caller are closed by the kernel.
+                engine.process.stdin.close()
+                engine.listens.clear()
+                os.close(os.dup(engine.process.stdout.fileno()))
+            ends_clean(engine, end)
+
+
+@tap.case
+def a_caller_at_a_socket_is_served():
+    with served(greets=False) as idle:
+        path = os.path.join(idle.folder, "socket")
+        with served("--unix", path, greets=False) as engine:
+            caller = socket.socket(socket.AF_UNIX)
+            while True:
+                try:
+                    caller.connect(path)
+                    break
+                except OSError:
+                    assert engine.process.poll() is None
+                    time.sleep(0.01)
+            with caller, caller.makefile("rwb") as file:
+                file.write(b'{"jsonrpc":"2.0","id":1,"method":"hello","params":{"version":1}}\n')
+                file.flush()
+                assert json.loads(file.readline())["result"]["version"] == 1
+            assert engine.process.wait(wire.WAIT_SECONDS) == 0 and not os.path.exists(path)
+
+
+tap.play()
