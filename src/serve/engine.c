@@ -37,6 +37,7 @@ enum {
 	NAME_ROOM = 32,
 	READY_MAX = 4, /* workers that a caller may have made ahead */
 	CLIENT_MAX = 256,
+	IDLE_SECONDS_MAX = 365 * 24 * 3600,
 	VARIABLES_MAX = 1024,
 	VARIABLE_MAX = 128 << 10, /* bytes of one, as the kernel has it */
 };
@@ -363,6 +364,8 @@ static void close_idle(struct engine *engine)
 
 		value_set_text(told, "cell", at->name);
 		value_set_text(told, "reason", "idle");
+		/* Programs that have ended can still be asked for until now. */
+		end_tasks(engine, at);
 		cell_end(at, false);
 		(void)caller_tell(&engine->caller, "cell/closed", told, false);
 	}
@@ -444,7 +447,8 @@ static const struct row open_params[] = {
 	 .check = engine_check_variables},
 	{"limits", ROW_VALUES, false, "limits in place of those of the policy"},
 	{"ready", ROW_COUNT, false, "workers made ahead of calls", .max = READY_MAX},
-	{"idle_s", ROW_SECONDS, false, "closed when it was not used for so long"},
+	{"idle_s", ROW_SECONDS, false, "closed when it was not used for so long",
+	 .min = 0.001, .max = IDLE_SECONDS_MAX},
 	{0},
 };
 

@@ -34,7 +34,7 @@ enum {
 	BLOCK = 3 << 19,      /* of one call of fs_read; its texts can be joined */
 	FILE_MAX = 256 << 20, /* of a file that is written in pieces */
 	PIECES_MAX = 16, /* files of one engine that come in pieces at the same time */
-	URI_MAX = 3 * PATH_MAX,
+	URI_MAX = 3 * PATH_MAX + 16,
 };
 
 struct file_task {

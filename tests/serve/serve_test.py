@@ -375,7 +375,8 @@ def cells_open_and_close_without_a_trace():
 @tap.case
 def an_unused_cell_closes_by_itself():
     with served() as engine:
-        engine.open(name="short", idle_s=0.2)
+        engine.open(name="short", idle_s=3)
+        engine.result("exec/start", cell="short", command="true")
         assert engine.notice("cell/closed")["params"] == {"cell": "short", "reason": "idle"}
         assert engine.result("cell/list") == {"cells": []}
 
