@@ -840,11 +840,12 @@ static void remove_fresh(const struct engine *engine)
 /*
  * End everything. A cell with a workspace of the caller's is closed like any session, which
  * may look at it, as long as there is time. Nobody will look at a fresh workspace: its cell
- * is killed, and its folder removed. The memory of such cells ends with this process.
+ * is killed, and its folder removed. When the time is over, the memory of cells that are
+ * gone is left to the end of this process.
  */
 static void end(struct engine *engine)
 {
-	const int64_t until_ms = clock_now_ms() + ENGINE_LOOK_MS;
+	const int64_t now = clock_now_ms();
 
 	for (struct engine_cell *at = engine->cells; at != NULL; at = at->next) {
 		if (at->place.fresh != NULL)
@@ -855,12 +856,14 @@ static void end(struct engine *engine)
 		next = at->next;
 		if (at->place.fresh != NULL)
 			continue;
-		if (clock_now_ms() < until_ms)
+		if (clock_now_ms() < now + ENGINE_LOOK_MS)
 			cell_end(at, false);
 		else
 			session_abandon(at->place.session, false);
 	}
 	remove_fresh(engine);
+	while (engine->cells != NULL && clock_now_ms() < now + ENGINE_END_MS)
+		cell_end(engine->cells, false);
 	caller_settle(&engine->caller);
 	loop_remove(&engine->stopping);
 	loop_remove(&engine->parent);

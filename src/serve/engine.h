@@ -42,6 +42,7 @@ enum {
 	ENGINE_KEPT = 1 << 30,   /* bytes of output that they may keep together */
 	ENGINE_NAME = 128,       /* bytes of a name that the caller gives */
 	ENGINE_LOOK_MS = 1000,   /* for looks into workspaces when the engine ends */
+	ENGINE_END_MS = 1500,    /* until the engine returns, when everything is killed */
 };
 
 /* The wishes of the caller for a new cell. All values are borrowed. */

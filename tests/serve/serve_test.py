@@ -368,7 +368,8 @@ def cells_open_and_close_without_a_trace():
                 before = counted(engine)
         after = counted(engine)
         assert after[0] == before[0] and after[2] == before[2], (before, after)
-        assert after[1] - before[1] < 4096, (before, after)
+        # A sanitizer keeps what was freed for a while.
+        assert after[1] - before[1] < (65536 if "ASAN_OPTIONS" in os.environ else 4096), (before, after)
         assert not os.listdir(engine.temp)
 
 
