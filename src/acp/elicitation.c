@@ -381,7 +381,7 @@ struct value *acp_elicitation_next(struct acp_elicitation *elicitation, const ch
 	return NULL;
 }
 
-/* What of CONTENT the form SCHEMA asks for. */
+/* The members of CONTENT that the form SCHEMA asks for. */
 static struct value *content_of(const struct value *schema, const struct value *content)
 {
 	const struct value *fields = value_member(schema, "properties");

@@ -25,7 +25,7 @@
 
 #include <stdbool.h>
 
-/* What a client takes (ClientCapabilities.elicitation). */
+/* The kinds of questions that a client takes (ClientCapabilities.elicitation). */
 enum acp_elicits { ACP_ELICITS_FORMS = 1, ACP_ELICITS_ADDRESSES = 2 };
 
 enum {

@@ -765,7 +765,7 @@ bool agent_ask_model(struct agent *agent, struct turn *turn, struct err *err)
 	return recorded;
 }
 
-/* What servers want the model to be asked. */
+/* Questions of servers for the model. */
 
 /* The conversation of REQUEST, as mcp/client/sampling.h has it. */
 static void sample_prepare(const struct value *request, struct conversation *conversation)
@@ -874,7 +874,7 @@ static void sample_ask(struct agent *agent, const char *call, const struct value
 		sample_record(agent, call, request, buf_str(&text), finish, &usage);
 		value_set(answer, "content", sample_result(agent, buf_str(&text), finish));
 	} else {
-		/* What the service says is for the person, and not for the server. */
+		/* The words of the service are for the person, and not for the server. */
 		(void)err_while(&why, "asking the model for an MCP server");
 		(void)agent_notice(agent, why.text, false, NULL);
 		sample_refuse(answer, "The model could not be asked.");

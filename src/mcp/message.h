@@ -81,7 +81,10 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 /* Read VALUE, which is borrowed, as one message. */
 bool mcp_message_of(const struct value *value, struct mcp_message *message, struct err *err);
 void mcp_message_fini(struct mcp_message *message);
-/* What the header Mcp-Name repeats of a request or notification; empty: its method needs no such header. */
+/*
+ * The part of a request or notification that the header Mcp-Name repeats; empty: its method needs
+ * no such header.
+ */
 struct str mcp_message_name(const struct mcp_message *message);
 
 /*

@@ -108,7 +108,7 @@ enum { CONSOLE_WAITING_MAX = 20 };
  * terminal without cursor movement: there, keys wait.
  */
 void console_work(struct console *console, struct line *line, int wake_fd);
-/* What ran is over. Waits for the end of an editor, as all do who want the terminal. */
+/* The work is over. Waits for the end of an editor, as all do who want the terminal. */
 void console_rest(struct console *console);
 /*
  * While something runs: show SENTENCE, ours or clean, below the line until the next key. Where no

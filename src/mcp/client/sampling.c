@@ -15,7 +15,7 @@
 /* Bytes that a person cannot see are shown as four each. */
 enum { SHOWN_MAX = 4 * SAMPLING_TEXT_MAX + (4 << 10) };
 
-/* What is read of one request. */
+/* The parts of one request that are read. */
 struct sampling {
 	size_t bytes;           /* of all texts */
 	struct buf shown;       /* for the person */

@@ -1018,7 +1018,7 @@ static void write_below(struct writer *writer, const GumboNode *root)
 }
 
 /*
- * What is not seen. A hidden element becomes a <template>, which nobody shows, and a hidden text a
+ * Text that is not seen. A hidden element becomes a <template>, which nobody shows, and a hidden text a
  * comment, so that everything behind this asks only once.
  */
 

@@ -42,7 +42,7 @@ enum style_sight {
 	STYLE_UNSEEN,
 };
 
-/* What styles make of an element. */
+/* The look that styles give an element. */
 struct style_look {
 	bool hidden; /* with all that is in it */
 	bool by_rule; /* a rule has said something that hides, and not the element itself */

@@ -1,4 +1,4 @@
-#include "front/pictures.h"
+#include "front/conversation/pictures.h"
 
 #include "agent/history.h"
 #include "base/buf.h"
