@@ -30,6 +30,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -37,6 +39,7 @@ enum {
 	NAME_ROOM = 32,
 	READY_MAX = 4, /* workers that a caller may have made ahead */
 	CLIENT_MAX = 256,
+	REMOVERS = 16, /* processes that remove fresh workspaces at the end */
 	IDLE_SECONDS_MAX = 365 * 24 * 3600,
 	VARIABLES_MAX = 1024,
 	VARIABLE_MAX = 128 << 10, /* bytes of one, as the kernel has it */
@@ -823,17 +826,40 @@ static void begin(struct engine *engine)
 	watch_parent(engine);
 }
 
-/*
- * Remove the fresh workspaces of all cells, when their cells are gone: the kernel takes
- * milliseconds to remove a folder on which something is mounted elsewhere.
- */
-static void remove_fresh(const struct engine *engine)
+/* Remove each REMOVERS-th fresh workspace from the one with the number FIRST on. */
+static void remove_some(const struct engine *engine, size_t first)
 {
+	size_t number = 0;
+
 	for (struct engine_cell *at = engine->cells; at != NULL; at = at->next) {
-		if (at->place.fresh == NULL)
+		if (number++ % REMOVERS != first || at->place.fresh == NULL)
 			continue;
 		session_abandon(at->place.session, true);
 		fd_folder_remove(at->place.fresh);
+	}
+}
+
+/*
+ * Remove the fresh workspaces of all cells, when their cells are gone. The kernel takes
+ * milliseconds for a folder on which something was mounted, and most of that is waiting, so
+ * several processes share the work.
+ */
+static void remove_fresh(const struct engine *engine)
+{
+	pid_t removers[REMOVERS];
+
+	for (size_t i = 0; i < REMOVERS; i++) {
+		removers[i] = engine->cell_count >= REMOVERS ? fork() : -1;
+		if (removers[i] == 0) {
+			remove_some(engine, i);
+			_exit(0);
+		}
+		if (removers[i] < 0)
+			remove_some(engine, i);
+	}
+	for (size_t i = 0; i < REMOVERS; i++) {
+		while (removers[i] > 0 && waitpid(removers[i], NULL, 0) < 0 && errno == EINTR)
+			;
 	}
 }
 
