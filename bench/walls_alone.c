@@ -249,8 +249,8 @@ int main(int argc, char **argv)
 	if (!show_workspace(&walled, &mapping, &err))
 		complain(&err);
 	int front = kernel_pidfd_open(getpid());
-	if (pipe2(ends, O_CLOEXEC) < 0 || !sandbox_clone(SANDBOX_SEALED, &walled.identity,
-							 0, &network, &pid, &pidfd, &err))
+	if (pipe2(ends, O_CLOEXEC) < 0 || !sandbox_clone(SANDBOX_SEALED, &walled.identity, 0,
+							 -1, &network, &pid, &pidfd, &err))
 		complain(&err);
 	if (pid == 0)
 		anchor(&walled, &network, front, ends[1], argv + 1);

@@ -27,6 +27,7 @@
 #include "policy/credentials/credential.h"
 #include "policy/network.h"
 #include "process/loop.h"
+#include "proxy/counts.h"
 #include "proxy/dial.h"
 #include "proxy/http.h"
 #include "proxy/proxy.h"
@@ -179,6 +180,7 @@ struct broker {
 	struct watch control;
 	struct watch listener; /* fd 0: it has not come yet */
 	struct watch proxy;    /* brings clients that want TLS; fd 0: as above */
+	struct counts *counts; /* what is carried; NULL: nobody wants to know */
 	struct tls *entrance;  /* TLS with these clients */
 	struct timer prepare;  /* of the roots */
 	struct request_door door;
@@ -783,6 +785,16 @@ static void exchange_torn(struct client *client, const char *why)
 		       why, LATER);
 }
 
+/* Count bytes that a service has sent or taken, without the framing of TLS. */
+static void count(const struct client *client, size_t in, size_t out)
+{
+	const struct network_entry *entry = client->upstream->host;
+	char target[NETWORK_TEXT_MAX];
+
+	counts_add(client->broker->counts,
+		   network_print(&entry->host, entry->port, target), in, out);
+}
+
 /* Send the request on. False when the connection to the service is broken. */
 static bool send_out(struct client *client)
 {
@@ -795,6 +807,7 @@ static bool send_out(struct client *client)
 
 			if (n < 0)
 				return tls_wants(upstream->tls) != 0;
+			count(client, 0, (size_t)n);
 			if ((size_t)n < out->size) {
 				buf_remove(out, 0, (size_t)n);
 				continue;
@@ -1010,6 +1023,7 @@ static bool read_answer(struct client *client)
 		n = tls_read(upstream->tls, broker->scratch, sizeof(broker->scratch));
 		if (n <= 0)
 			break;
+		count(client, (size_t)n, 0);
 		taken = take_answer(client, (struct str){broker->scratch, (size_t)n});
 	}
 	if (taken == TAKEN_BAD)
@@ -1693,6 +1707,9 @@ static void control_ready(struct watch *watch, short events)
 				     fd_take(&fd));
 		} else if (order.kind == BROKER_PROXY) {
 			listener_set(broker, &broker->proxy, proxy_ready, fd_take(&fd));
+		} else if (order.kind == BROKER_COUNTS) {
+			if (fd >= 0 && broker->counts == NULL)
+				broker->counts = counts_take(&fd);
 		} else if (order.kind == BROKER_SECRET && service != NULL &&
 			   order.size > 0 && order.size <= sizeof(order.text)) {
 			service_set_secret(service, (struct str){order.text, order.size});

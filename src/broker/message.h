@@ -47,7 +47,8 @@ enum broker_order_kind {
 	BROKER_TOKENS, /* the same, for RENEW */
 	/* the file is written; `text`, unless empty, is the answer for the client */
 	BROKER_KEPT,
-	BROKER_LOST, /* the renewal has failed: `text` says why */
+	BROKER_LOST,   /* the renewal has failed: `text` says why */
+	BROKER_COUNTS, /* with the memory in which the broker counts (proxy/counts.h) */
 };
 
 /* From the front. Wipe it after use. */

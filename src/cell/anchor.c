@@ -10,6 +10,7 @@
 #include "process/follow.h"
 #include "process/program.h"
 #include "proxy/proxy.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 #include "tool/tool.h"
@@ -532,7 +533,9 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 
 	signals_reset();
 	(void)prctl(PR_SET_NAME, ANCHOR_ROLE);
-	if (!anchor_build(&anchor, &err)) {
+	/* In version 2 it was born there. */
+	if ((spec->group_version == 1 && !cgroup_cell_enter(spec->doors, &err)) ||
+	    !anchor_build(&anchor, &err)) {
 		refuse(control, &err);
 		_exit(1);
 	}
@@ -545,9 +548,11 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long flags,
 		   const struct tool *const *tools, pid_t *pid, int *pidfd, struct err *err)
 {
+	const int group = spec->group_version == 2 ? spec->doors[0] : -1;
 	struct sandbox_network network;
 
-	if (!sandbox_clone(spec->built, &spec->identity, flags, &network, pid, pidfd, err))
+	if (!sandbox_clone(spec->built, &spec->identity, flags, group, &network, pid,
+			   pidfd, err))
 		return false;
 	if (*pid == 0)
 		anchor_run(spec, &network, control, front, tools);

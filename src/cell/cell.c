@@ -15,6 +15,7 @@
 #include "process/frame.h"
 #include "process/loop.h"
 #include "process/role.h"
+#include "proxy/counts.h"
 #include "tool/tool.h"
 #include "view/shape.h"
 #include "view/spec.h"
@@ -79,7 +80,7 @@ static bool start_by_exec(struct cell_start *start, int control, int front, stru
 	if (!ok)
 		return false;
 	const struct view *view = &start->spec->view;
-	auto_free int *fds = memory_array(view->count + 5, sizeof(fds[0]));
+	auto_free int *fds = memory_array(view->count + 5 + CGROUP_FOLDERS, sizeof(fds[0]));
 	fds[0] = spec_fd;
 	fds[1] = control;
 	fds[2] = front;
@@ -87,13 +88,14 @@ static bool start_by_exec(struct cell_start *start, int control, int front, stru
 		fds[3 + i] = view->entries[i].fd;
 	fds[3 + view->count] = start->spec->review_log;
 	fds[4 + view->count] = view->late;
+	memcpy(&fds[5 + view->count], start->spec->doors, sizeof(start->spec->doors));
 	for (size_t i = 0; i < 3; i++)
 		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
 	char *argv[] = {(char[]){ANCHOR_ROLE}, numbers[0], numbers[1], numbers[2], NULL};
 	const struct role role = {.program = start->program,
 				  .argv = argv,
 				  .fds = fds,
-				  .fd_count = 5 + view->count};
+				  .fd_count = 5 + view->count + CGROUP_FOLDERS};
 	/*
 	 * The started program clones the anchor as our child and exits. Its reply arrives
 	 * over the control socket.
@@ -1051,7 +1053,8 @@ static void groups_open(struct cell *cell)
 	const struct cell_options *options = &cell->options;
 
 	cell->grouped = true;
-	cell->groups = groups_start(options->loop, options->program, options->limits);
+	cell->groups = groups_start(options->loop, options->program, options->limits,
+				    &cell->group);
 	for (struct worker_end *at = cell->workers; at != NULL; at = at->next)
 		groups_add(cell->groups, &at->group, at->pidfd);
 }
@@ -1178,6 +1181,24 @@ static bool first_steps(struct cell *cell, struct err *err)
 	return true;
 }
 
+/* Make the group of CELL, where it is wanted. Only some limits cannot do without. */
+static bool group_make(struct cell *cell, struct err *err)
+{
+	const struct policy_limits *limits = cell->options.limits;
+	const bool needed = limits->cpus > 0 || limits->cpu_s > 0 ||
+			    limits->written > 0 || limits->io_write > 0;
+
+	return (!needed && !cell->options.exact) ||
+	       groups_cell_open(limits, &cell->spec, &cell->group, err) || !needed;
+}
+
+/* The anchor has its own copies. */
+static void doors_close(struct cell_spec *spec)
+{
+	for (int i = 0; i < CGROUP_FOLDERS; i++)
+		fd_close(&spec->doors[i]);
+}
+
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err)
 {
 	struct cell *made = memory_alloc(sizeof(*made));
@@ -1196,7 +1217,8 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->anchor_pidfd = -1;
 	made->questions_fd = -1;
 	start.spec = &made->spec;
-	if (!publish_listen(&made->spec, &made->publish, err) || !vault_make(made, err)) {
+	if (!group_make(made, err) || !publish_listen(&made->spec, &made->publish, err) ||
+	    !vault_make(made, err)) {
 		cell_close(made);
 		return false;
 	}
@@ -1205,6 +1227,8 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 		cell_close(made);
 		return false;
 	}
+	if (made->options.direct)
+		doors_close(&made->spec);
 	made->control_watch = (struct watch){.fd = made->control,
 					     .events = POLLIN,
 					     .ready = control_ready,
@@ -1217,6 +1241,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	loop_add(options->loop, &made->control_watch);
 	ok = first_steps(made, err);
 	cell_start_end(&start);
+	doors_close(&made->spec);
 	if (!ok) {
 		cell_close(made);
 		return false;
@@ -1241,6 +1266,19 @@ void cell_abandon(struct cell *cell, bool waits)
 		cell_wait_anchor(cell->anchor_pidfd);
 }
 
+void cell_accounts(const struct cell *cell, struct accounts *accounts, struct value *hosts)
+{
+	groups_cell_read(&cell->group, accounts);
+	accounts->net_in = accounts->net_out = 0;
+	accounts->net = cell->outlet != NULL ? ACCOUNTS_PROXY : ACCOUNTS_NONE;
+	if (cell->outlet != NULL)
+		counts_tell(outlet_counts(cell->outlet), hosts, &accounts->net_in,
+			    &accounts->net_out);
+	if (cell->vault != NULL)
+		counts_tell(vault_counts(cell->vault), hosts, &accounts->net_in,
+			    &accounts->net_out);
+}
+
 void cell_close(struct cell *cell)
 {
 	if (cell == NULL)
@@ -1261,6 +1299,7 @@ void cell_close(struct cell *cell)
 		cell_wait_anchor(cell->anchor_pidfd);
 	role_end(&cell->anchor_pidfd, !cell->options.direct);
 	groups_stop(cell->groups);
+	groups_cell_close(&cell->group);
 	shape_tidy(&cell->spec);
 	spec_fini(&cell->spec);
 	cell_record_close(&cell->record);

@@ -91,8 +91,10 @@ struct cell_options {
 	const struct tool *const *tools;
 	const char *program; /* as in session.h */
 	bool direct;
-	const struct policy_limits *limits; /* of each worker's group (groups.h) */
-	unsigned ready;                     /* workers kept idle ahead */
+	const struct policy_limits *limits; /* of each worker's group, and the cell's (groups.h) */
+	/* make a group of the whole cell for its accounts, where that is possible */
+	bool exact;
+	unsigned ready; /* workers kept idle ahead */
 	/*
 	 * these are prepared for commands; one plain worker more is kept for file tools
 	 */
@@ -141,6 +143,12 @@ void cell_close(struct cell *cell);
  * A caller that ends many cells calls this for all of them first, without waiting.
  */
 void cell_abandon(struct cell *cell, bool waits);
+/*
+ * Replace the estimates in ACCOUNTS by what was counted for all of CELL so far: by its control
+ * group where it has one, and the bytes of the network by its proxy and its broker. HOSTS
+ * (or NULL) gets {host, in, out} for each host.
+ */
+void cell_accounts(const struct cell *cell, struct accounts *accounts, struct value *hosts);
 const struct cell_spec *cell_spec(const struct cell *cell);
 /* NULL when the policy neither lists a host nor asks for hosts, and uses no credential. */
 struct outlet *cell_outlet(const struct cell *cell);
@@ -258,6 +266,7 @@ struct cell {
 	uint64_t unrouted;
 	bool grouped;          /* groups_open was called */
 	struct groups *groups; /* or NULL: workers watch their limits themselves */
+	struct groups_cell group;
 	struct watch control_watch;
 	struct vault *vault; /* NULL: no credential is used */
 	/* NULL: no host is listed or asked for, no port published, no credential used */

@@ -11,9 +11,11 @@
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "process/role.h"
+#include "process/usage.h"
 #include "sandbox/cgroup.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The messages between the two processes; descriptors are sent with them. */
@@ -63,9 +66,9 @@ struct groups {
 };
 
 static bool process_start(struct groups *groups, const char *program,
-			  const struct policy_limits *limits)
+			  const struct policy_limits *limits, const struct groups_cell *cell)
 {
-	char texts[GROUPS_ARGUMENTS - 1][ARGUMENT_MAX];
+	char texts[GROUPS_ARGUMENTS - 1][CGROUP_NAME_MAX];
 	auto_close int front = -1, theirs = -1;
 	int ends[2];
 
@@ -78,8 +81,15 @@ static bool process_start(struct groups *groups, const char *program,
 	(void)snprintf(texts[1], ARGUMENT_MAX, "%d", front);
 	(void)snprintf(texts[2], ARGUMENT_MAX, "%" PRIu64, limits->memory);
 	(void)snprintf(texts[3], ARGUMENT_MAX, "%" PRIu64, limits->pids);
-	char *argv[] = {
-		(char[]){GROUPS_ROLE}, texts[0], texts[1], texts[2], texts[3], NULL};
+	(void)snprintf(texts[4], CGROUP_NAME_MAX, "%s",
+		       cell->group.version != 0 ? cell->group.name : "");
+	char *argv[] = {(char[]){GROUPS_ROLE},
+			texts[0],
+			texts[1],
+			texts[2],
+			texts[3],
+			texts[4],
+			NULL};
 	const int fds[] = {theirs, front};
 	const struct role role = {.program = program, .argv = argv, .fds = fds, .fd_count = 2};
 	return role_start(&role, &groups->pidfd, NULL);
@@ -92,20 +102,21 @@ static void socket_ready(struct watch *watch, short events)
 }
 
 struct groups *groups_start(struct loop *loop, const char *program,
-			    const struct policy_limits *limits)
+			    const struct policy_limits *limits,
+			    const struct groups_cell *cell)
 {
 	struct cgroup_place place;
 	struct groups *groups;
 	bool any;
 
 	cgroup_find("", &place);
-	any = place.version != 0;
+	any = place.folders[CGROUP_MEMORY] >= 0 || place.folders[CGROUP_PIDS] >= 0;
 	cgroup_leave(&place);
 	if (!any)
 		return NULL;
 	groups = memory_alloc(sizeof(*groups));
 	groups->socket = groups->pidfd = -1;
-	if (!process_start(groups, program, limits)) {
+	if (!process_start(groups, program, limits, cell)) {
 		fd_close(&groups->socket);
 		free(groups);
 		return NULL;
@@ -268,6 +279,139 @@ void groups_tell(const struct group_end *end, const struct policy *policy,
 	}
 }
 
+/* The group of a whole cell. */
+
+enum { CELL_REMOVE_MS = 300, MICROSECONDS = 1000000 };
+
+/* The name of the first of LIMITS that PLACE cannot keep, and in *WANTS what it needs there. */
+static const char *limit_not_kept(const struct policy_limits *limits,
+				  const struct cgroup_place *place, const char **wants)
+{
+	*wants = "";
+	if (limits->cpus > 0 && place->folders[CGROUP_CPU] < 0)
+		return "cpus";
+	if (limits->cpu_s > 0 && place->folders[CGROUP_TIME] < 0)
+		return "cpu_s";
+	*wants = " of version 2 with the controller io";
+	if (limits->written > 0 && place->folders[CGROUP_IO] < 0)
+		return "written";
+	if (limits->io_write > 0 && place->folders[CGROUP_IO] < 0)
+		return "io_write";
+	return NULL;
+}
+
+static bool place_check(const struct policy_limits *limits,
+			const struct cgroup_place *place, struct err *err)
+{
+	const char *wants;
+	const char *key = limit_not_kept(limits, place, &wants);
+
+	return key == NULL ||
+	       err_set(err, ENOTSUP,
+		       "limits.%s needs a control group%s: systemd-run %s--scope "
+		       "-p Delegate=yes glovebox exec …",
+		       key, wants, geteuid() == 0 ? "" : "--user ");
+}
+
+bool groups_cell_check(const struct policy_limits *limits, struct err *err)
+{
+	struct cgroup_place place;
+	bool fits;
+
+	cgroup_find("", &place);
+	fits = place_check(limits, &place, err);
+	cgroup_leave(&place);
+	return fits;
+}
+
+/* The disks of the folders of SPEC that programs may write; the caller frees the list. */
+static dev_t *disks_of(const struct cell_spec *spec, size_t *count)
+{
+	size_t most = 1;
+	struct stat st;
+	dev_t *disks;
+
+	while (spec->writable.items[most - 1] != NULL)
+		most++;
+	disks = memory_array(most, sizeof(*disks));
+	*count = 0;
+	for (const char *const *at = spec->writable.items; *at != NULL; at++) {
+		bool seen = spec_is_memory(spec, *at) || stat(*at, &st) < 0;
+
+		for (size_t i = 0; i < *count && !seen; i++)
+			seen = disks[i] == st.st_dev;
+		if (!seen)
+			disks[(*count)++] = st.st_dev;
+	}
+	return disks;
+}
+
+bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec,
+		      struct groups_cell *cell, struct err *err)
+{
+	struct cgroup_cell_limits wanted = {.cpus = limits->cpus,
+					    .io_write = limits->io_write};
+	auto_free dev_t *disks = NULL;
+	bool ok;
+
+	cgroup_find("", &cell->front);
+	ok = place_check(limits, &cell->front, err) &&
+	     (cell->front.folders[CGROUP_TIME] >= 0 ||
+	      err_set(err, ENOTSUP, "no control group can be made")) &&
+	     cgroup_front(&cell->front, getpid(), err);
+	if (ok && limits->io_write > 0)
+		disks = disks_of(spec, &wanted.disk_count);
+	wanted.disks = disks;
+	ok = ok && cgroup_cell_make(&cell->front, &wanted, &cell->group, err);
+	if (!ok) {
+		cgroup_leave(&cell->front);
+		return false;
+	}
+	spec->group_version = cell->group.version;
+	for (int i = 0; i < CGROUP_FOLDERS; i++)
+		spec->doors[i] = fd_take(&cell->group.doors[i]);
+	return true;
+}
+
+void groups_cell_read(const struct groups_cell *cell, struct accounts *accounts)
+{
+	const enum accounts_source source =
+		cell->group.version == 2 ? ACCOUNTS_CGROUP2 : ACCOUNTS_CGROUP1;
+	struct cgroup_usage usage;
+
+	if (cell->group.version == 0)
+		return;
+	cgroup_cell_read(&cell->group, &usage);
+	if (usage.cpu_us != UINT64_MAX && usage.user_us != UINT64_MAX) {
+		accounts->cpu_s = (double)usage.cpu_us / MICROSECONDS;
+		accounts->cpu_user_s = (double)usage.user_us / MICROSECONDS;
+		accounts->cpu = source;
+	}
+	if (usage.memory_peak != UINT64_MAX) {
+		accounts->memory_peak = usage.memory_peak;
+		accounts->memory = source;
+	}
+	/*
+	 * The kernel counts cached writes for the group that mostly writes a file, which may
+	 * be another one. The estimate is higher then.
+	 */
+	if (usage.written != UINT64_MAX && usage.written >= accounts->written) {
+		accounts->written = usage.written;
+		accounts->read = usage.read;
+		accounts->io = source;
+	}
+	if (usage.tasks_peak != UINT64_MAX)
+		accounts->processes_peak = usage.tasks_peak;
+}
+
+void groups_cell_close(struct groups_cell *cell)
+{
+	if (cell->group.version == 0)
+		return;
+	cgroup_cell_remove(&cell->front, &cell->group, CELL_REMOVE_MS);
+	cgroup_front_leave(&cell->front, getpid());
+}
+
 /*
  * The process that makes groups, moves workers into them and removes them. It reads
  * nothing but requests of the front. A group whose worker is gone is reused, because
@@ -300,7 +444,10 @@ struct slot {
 
 struct maker {
 	int socket, front;
-	struct cgroup_place place;
+	pid_t front_pid;
+	struct cgroup_place place; /* where the groups of workers are made */
+	struct cgroup_place above; /* of the front, where the cell has a group of its own */
+	struct cgroup_cell cell;
 	struct cgroup_limits limits;
 	struct slot slots[GROUPS_MAX];
 	size_t count;
@@ -467,6 +614,42 @@ static void remove_all(struct maker *maker)
 		       clock_now_ms() < until)
 			(void)poll(NULL, 0, REMOVE_STEP_MS);
 	}
+	if (maker->cell.version == 0) {
+		cgroup_front_leave(&maker->place, maker->front_pid);
+		return;
+	}
+	/* The front does the same, unless it was killed. */
+	cgroup_leave(&maker->place);
+	cgroup_cell_remove(&maker->above, &maker->cell, REMOVE_MS);
+	cgroup_front_leave(&maker->above, maker->front_pid);
+}
+
+/* Find the group of the front, and that of its cell, NAME, unless NAME is empty. */
+static void places_find(struct maker *maker, const char *name)
+{
+	maker->front_pid = pid_of(maker->front);
+	cgroup_find("", &maker->place);
+	/* Workers need no more than these two. */
+	for (int i = CGROUP_CONTROLLERS; i < CGROUP_FOLDERS && maker->place.version == 1;
+	     i++)
+		fd_close(&maker->place.folders[i]);
+	if (!cgroup_front(&maker->place, maker->front_pid, NULL)) {
+		cgroup_leave(&maker->place);
+		return;
+	}
+	if (name[0] == '\0')
+		return;
+	cgroup_find("", &maker->above);
+	if (!cgroup_front(&maker->above, maker->front_pid, NULL) ||
+	    !cgroup_cell_open(&maker->place, name, NULL)) {
+		cgroup_leave(&maker->above);
+		cgroup_leave(&maker->place);
+		return;
+	}
+	maker->cell.version = maker->place.version;
+	(void)snprintf(maker->cell.name, sizeof(maker->cell.name), "%s", name);
+	for (int i = 0; i < CGROUP_FOLDERS; i++)
+		maker->cell.folders[i] = maker->cell.doors[i] = -1;
 }
 
 static uint64_t number_of(const char *text)
@@ -513,8 +696,7 @@ void groups_role(char **argv)
 					       .programs = number_of(argv[3]),
 					       .pids = number_of(argv[4]) + 1};
 	settle(maker);
-	cgroup_find("", &maker->place);
-	cgroup_sweep(&maker->place);
+	places_find(maker, argv[5]);
 	do {
 		slots[0] = (struct pollfd){.fd = maker->socket, .events = POLLIN};
 		slots[1] = (struct pollfd){.fd = maker->front, .events = POLLIN};

@@ -12,10 +12,13 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "policy/policy.h"
 #include "process/loop.h"
+#include "process/usage.h"
 #include "sandbox/cgroup.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,11 +35,38 @@ struct group_end {
 };
 
 /*
+ * The control group of a whole cell (cgroup.h). The front makes it before the anchor, which
+ * is born in it. Zero it first: there is none.
+ */
+struct groups_cell {
+	struct cgroup_place front;
+	struct cgroup_cell group;
+};
+
+/*
+ * Can this machine keep those of LIMITS that need a control group, for this user? ENOTSUP in
+ * ERR when not, and the text says which, and how to get one. A limit is never pretended.
+ */
+bool groups_cell_check(const struct policy_limits *limits, struct err *err);
+/*
+ * Make the group of a cell of SPEC, with LIMITS, and put its doors into SPEC. As
+ * groups_cell_check, or another error. A cell whose LIMITS need none can do without.
+ */
+bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec,
+		      struct groups_cell *cell, struct err *err);
+/* Replace the estimates in ACCOUNTS by what the kernel has counted for CELL. */
+void groups_cell_read(const struct groups_cell *cell, struct accounts *accounts);
+/* The processes of the cell have been killed. */
+void groups_cell_close(struct groups_cell *cell);
+
+/*
  * Start the groups process. NULL where no groups can be made. PROGRAM as in session.h.
- * LIMITS hold for each worker together with all that it starts.
+ * LIMITS hold for each worker together with all that it starts. CELL: their groups are made
+ * in the group of this cell, where it has one.
  */
 struct groups *groups_start(struct loop *loop, const char *program,
-			    const struct policy_limits *limits);
+			    const struct policy_limits *limits,
+			    const struct groups_cell *cell);
 /* The groups process begins to end. groups_stop waits for it. NULL is fine. */
 void groups_leave(struct groups *groups);
 /* End the groups process and wait until the groups are gone. NULL is fine. */
@@ -64,8 +94,8 @@ void groups_tell(const struct group_end *end, const struct policy *policy,
 
 /*
  * Run the groups process; never returns. Arguments: the numbers of its socket and of a
- * pidfd of the front, and the limits.
+ * pidfd of the front, the limits, and the name of the cell's group or "".
  */
 #define GROUPS_ROLE "glovebox-groups"
-enum { GROUPS_ARGUMENTS = 5 };
+enum { GROUPS_ARGUMENTS = 6 };
 _Noreturn void groups_role(char **argv);

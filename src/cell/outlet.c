@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "cell/publish.h"
 #include "process/role.h"
+#include "proxy/counts.h"
 #include "proxy/proxy.h"
 #include "proxy/resolver.h"
 #include "sandbox/sandbox.h"
@@ -34,6 +35,7 @@ struct outlet {
 	uint16_t port; /* the port in the cell that takes requests */
 	bool ready;
 	struct err broken;
+	struct counts *counts; /* what the proxy carries */
 };
 
 static void tell_owner(struct outlet *outlet)
@@ -106,6 +108,17 @@ static bool proxy_start(struct outlet *outlet, int control, struct err *err)
 	return ok;
 }
 
+static bool counts_begin(struct outlet *outlet, struct err *err)
+{
+	const struct proxy_message message = {.kind = PROXY_COUNTS};
+	auto_close int fd = -1;
+
+	return counts_make(&fd, &outlet->counts, err) &&
+	       (proxy_send(outlet->control, &message, fd) ||
+		err_set(err, errno, "telling the proxy where to count: %s",
+			strerror(errno)));
+}
+
 bool outlet_open(const struct outlet_options *options, struct outlet **outlet,
 		 struct err *err)
 {
@@ -121,7 +134,7 @@ bool outlet_open(const struct outlet_options *options, struct outlet **outlet,
 			       strerror(errno));
 	}
 	made->control = ends[0];
-	bool ok = proxy_start(made, ends[1], err);
+	bool ok = proxy_start(made, ends[1], err) && counts_begin(made, err);
 	fd_close(&ends[1]);
 	if (!ok) {
 		outlet_close(made);
@@ -143,7 +156,13 @@ void outlet_close(struct outlet *outlet)
 	loop_remove(&outlet->watch);
 	fd_close(&outlet->control);
 	role_end(&outlet->pidfd, true);
+	counts_free(outlet->counts);
 	free(outlet);
+}
+
+const struct counts *outlet_counts(const struct outlet *outlet)
+{
+	return outlet->counts;
 }
 
 bool outlet_is_ready(const struct outlet *outlet)

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct counts;
 struct outlet;
 struct publish;
 
@@ -54,6 +55,8 @@ bool outlet_open(const struct outlet_options *options, struct outlet **outlet,
 		 struct err *err);
 void outlet_close(struct outlet *outlet); /* ends the proxy as well; NULL is fine */
 
+/* What the proxy has carried so far (proxy/counts.h). */
+const struct counts *outlet_counts(const struct outlet *outlet);
 bool outlet_is_ready(const struct outlet *outlet);
 /* The reason why the proxy has ended; NULL while it runs. */
 const char *outlet_broken(const struct outlet *outlet);

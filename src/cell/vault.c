@@ -20,6 +20,7 @@
 #include "policy/credentials/forge.h"
 #include "process/loop.h"
 #include "process/role.h"
+#include "proxy/counts.h"
 #include "view/git_remotes.h"
 #include "view/spec.h"
 
@@ -69,6 +70,7 @@ struct vault {
 	bool ready;
 	bool closing; /* the owner is not called any more */
 	struct err broken;
+	struct counts *counts; /* what the broker carries */
 };
 
 static void break_vault(struct vault *vault, const char *why)
@@ -556,6 +558,18 @@ static bool start(struct vault *vault, struct err *err)
 	return true;
 }
 
+/* Let the broker count what it carries. */
+static bool counts_begin(struct vault *vault, struct err *err)
+{
+	const struct broker_order counts = {.kind = BROKER_COUNTS};
+	auto_close int fd = -1;
+
+	if (!counts_make(&fd, &vault->counts, err))
+		return false;
+	order(vault, &counts, fd);
+	return true;
+}
+
 /* Tell the programs of the cell where the broker is. */
 static void direct(const struct vault *vault)
 {
@@ -581,7 +595,8 @@ bool vault_open(const struct vault_options *options, struct vault **vault, struc
 					    .shown = shown_at,
 					    .keep_hidden = keep_hidden,
 					    .context = made};
-	if (!choose(made, err) || (made->count > 0 && !start(made, err))) {
+	if (!choose(made, err) ||
+	    (made->count > 0 && (!start(made, err) || !counts_begin(made, err)))) {
 		vault_close(made);
 		return false;
 	}
@@ -634,7 +649,13 @@ void vault_close(struct vault *vault)
 	}
 	free(vault->used);
 	arena_fini(&vault->arena);
+	counts_free(vault->counts);
 	free(vault);
+}
+
+const struct counts *vault_counts(const struct vault *vault)
+{
+	return vault->counts;
 }
 
 void vault_add_listener(struct vault *vault, int *take_fd)

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct counts;
 struct vault;
 
 struct vault_options {
@@ -53,6 +54,8 @@ void vault_close(struct vault *vault); /* ends the broker as well; NULL is fine 
  */
 bool vault_is_renewing(const struct vault *vault);
 
+/* What the broker has carried so far (proxy/counts.h). */
+const struct counts *vault_counts(const struct vault *vault);
 bool vault_is_ready(const struct vault *vault);
 /* The reason why the broker has ended; NULL while it runs. */
 const char *vault_broken(const struct vault *vault);

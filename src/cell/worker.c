@@ -19,6 +19,7 @@
 #include "process/frame.h"
 #include "process/loop.h"
 #include "process/program.h"
+#include "process/usage.h"
 #include "sandbox/landlock.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
@@ -436,6 +437,8 @@ static bool worker_execute(struct worker *worker, const struct frame *frame,
 	folder = memory_copy(wire.folder);
 	call.folder = folder;
 	call_execute(worker, &wire, &call, result);
+	if (call.tool != NULL && (call.tool->effects & EFFECT_RUNS) != 0)
+		accounts_of_children(&result->accounts);
 	call_ending(&call);
 	/* A tool that gave a descriptor away has set it to -1. */
 	for (size_t i = 0; i < frame->fd_count; i++)

@@ -594,6 +594,7 @@ int setup_session(struct setup *setup, struct session_options *options,
 	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
 	return policy_words_complain(err.code == ECHILD            ? CODE_NO_CELL
 				     : err.code == EADDRINUSE      ? CODE_USAGE
+				     : err.code == ENOTSUP         ? CODE_USAGE
 				     : err.code == CEILING_REFUSED ? CODE_DENIED
 								   : CODE_FAILED,
 				     &words, err.text);
@@ -631,7 +632,7 @@ int setup_session_once(struct setup *setup, struct session **session)
 	 * Nothing is made ahead: there is one call, and a control group, which holds only
 	 * what begins after it was made, would come too late for it (cell/groups.h).
 	 */
-	struct session_options with_keys = {.rests = true};
+	struct session_options with_keys = {.rests = true, .exact = setup->exact};
 
 	/*
 	 * Keys come into this process, or stay in its environment, so nothing of it may be
@@ -641,6 +642,7 @@ int setup_session_once(struct setup *setup, struct session **session)
 		return session_of_one_call(setup, &with_keys, session);
 	struct session_options options = {
 		.direct = true,
+		.exact = setup->exact,
 		.caller_environment = environment_wipe(&setup->policy->environment),
 	};
 

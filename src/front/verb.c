@@ -94,8 +94,11 @@ static int help_print_group(const char *group, FILE *out)
 static void print_option(const struct option_row *row, FILE *out)
 {
 	char name[HELP_COLUMN * 2];
-	const bool maybe = row->kind == OPTION_MAYBE;
-	const char *blank = row->kind == OPTION_FLAG ? "" : maybe ? "[=" : " ";
+	const bool maybe = row->kind == OPTION_MAYBE || row->kind == OPTION_EITHER;
+	const char *blank = row->kind == OPTION_FLAG     ? ""
+			    : row->kind == OPTION_EITHER ? " ["
+			    : maybe                      ? "[="
+							 : " ";
 	const char *value = row->kind == OPTION_FLAG ? "" : row->value;
 	const char *end = maybe ? "]" : "";
 
@@ -248,7 +251,7 @@ const struct option_row *options_find(const struct option_row *rows, const char 
 	const struct option_row *row = find_row(rows, word, &value);
 
 	*apart = row != NULL && row->kind != OPTION_FLAG && row->kind != OPTION_MAYBE &&
-		 value == NULL;
+		 row->kind != OPTION_EITHER && value == NULL;
 	return row;
 }
 
@@ -311,13 +314,14 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 	value->given = true;
 	value->text = text;
 	if ((row->kind == OPTION_TEXT || row->kind == OPTION_TEXTS ||
-	     (row->kind == OPTION_MAYBE && text != NULL)) &&
+	     ((row->kind == OPTION_MAYBE || row->kind == OPTION_EITHER) && text != NULL)) &&
 	    text[0] == '\0')
 		return err_set(err, EINVAL, "--%s: its value is empty: --%s %s",
 			       row->name, row->name, row->value);
 	switch (row->kind) {
 	case OPTION_FLAG:
 	case OPTION_MAYBE:
+	case OPTION_EITHER:
 	case OPTION_TEXT:
 	case OPTION_WORDS:
 		return true;
@@ -348,6 +352,18 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 	return true;
 }
 
+/* Is NEXT (or NULL) the value of ROW, an OPTION_EITHER, behind the options so far? */
+static bool is_its_value(const struct options *options, const struct option_row *row,
+			 const char *next)
+{
+	for (size_t i = 0; options->rows[i].name != NULL; i++) {
+		if (options->values[i].given &&
+		    str_among(row->alone, str_of(options->rows[i].name)))
+			return false;
+	}
+	return next != NULL && !is_option(next);
+}
+
 /* Take the option at WORDS[*AT], and the word of its value. */
 static bool take_option(struct options *options, const char *const *words, size_t *at,
 			struct err *err)
@@ -362,6 +378,9 @@ static bool take_option(struct options *options, const char *const *words, size_
 		if (text != NULL)
 			return err_set(err, EINVAL, "%.100s: --%s takes no value", word,
 				       row->name);
+	} else if (text == NULL && row->kind == OPTION_EITHER) {
+		if (is_its_value(options, row, words[*at + 1]))
+			text = words[++*at];
 	} else if (text == NULL && row->kind != OPTION_MAYBE) {
 		text = words[*at + 1];
 		if (text == NULL)

@@ -25,6 +25,11 @@
 enum option_kind {
 	OPTION_FLAG = 1,
 	OPTION_MAYBE, /* a flag that takes a value behind "=" only */
+	/*
+	 * takes its value behind "=", or as the next word; a flag when no word follows, an
+	 * option does, or an option of `alone` stands before it
+	 */
+	OPTION_EITHER,
 	OPTION_TEXT,
 	OPTION_TEXTS,   /* may be given several times */
 	OPTION_WORDS,   /* like OPTION_TEXT, but may be empty */
@@ -68,6 +73,7 @@ struct option_row {
 	const char *value; /* the word for the value in the help: "DIR" */
 	const char *help;
 	enum option_names names; /* the set that its value is from */
+	const char *alone; /* of OPTION_EITHER: names of options, separated by blanks */
 };
 
 /* Rows that several verbs have. */
@@ -131,7 +137,7 @@ struct option_row {
 	}
 
 /* Most rows of one verb. */
-enum { OPTIONS_MAX = 32 };
+enum { OPTIONS_MAX = 48 };
 
 struct option_value {
 	bool given;

@@ -35,6 +35,7 @@ enum { CONFIG_CHECKS_MAX = 32 };
 
 /* The key table, and the list of keys in the manual. */
 
+#define KIBI 1024.0
 #define MEBI (1024.0 * 1024)
 #define GIBI (1024.0 * MEBI)
 #define TEBI (1024.0 * GIBI)
@@ -45,6 +46,8 @@ enum { CONFIG_CHECKS_MAX = 32 };
 #define LOOP_MAX        1000
 #define TOKENS_MAX      1e12
 #define MONEY_MIN       0.0001
+#define CPUS_MIN        0.01 /* the least share that the kernel keeps */
+#define CPUS_MAX        4096
 #define MONEY_MAX       1e6
 #define SECONDS_MAX     (7.0 * 24 * 3600) /* a week; a longer time is no limit */
 #define SECONDS_MIN     0.001             /* deadlines have milliseconds */
@@ -363,6 +366,28 @@ const struct row config_limit_rows[] = {
 	 .initial = "three quarters of what the user may have",
 	 .description = "Folders that a session watches (inotify), so that undo need not scan the "
 			"workspace at each command. With more folders it scans."},
+	{"cpus", ROW_NUMBER, LIMIT(cpus), .min = CPUS_MIN, .max = CPUS_MAX,
+	 .initial = "no limit",
+	 .description =
+		 "Processors that all of a cell may use at the same time; fractions are allowed. "
+		 "This and the next three need a control group ([accounts.md](accounts.md)); "
+		 "without one the cell is refused."},
+	{"cpu_s", ROW_SECONDS, LIMIT(cpu_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "no limit",
+	 .description =
+		 "Seconds of processor time of all of a cell; then its commands are ended."},
+	{"written", ROW_SIZE, .check = is_size, LIMIT(written), .min = MEBI,
+	 .max = 1024 * TEBI, .initial = "no limit",
+	 .description =
+		 "What a cell may write to disks; then its commands are ended. (Version 2 only.)"},
+	{"io_write", ROW_SIZE, .check = is_size, LIMIT(io_write), .min = KIBI,
+	 .max = TEBI, .initial = "no limit",
+	 .description =
+		 "What a cell may write to each disk in a second; more waits. (Version 2 only.)"},
+	{"net", ROW_SIZE, .check = is_size, LIMIT(net), .min = KIBI, .max = 1024 * TEBI,
+	 .initial = "no limit",
+	 .description =
+		 "What a cell may send and receive together; then its commands are ended."},
 	{0},
 };
 

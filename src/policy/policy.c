@@ -1429,6 +1429,11 @@ static struct policy_limits smaller_limits(const struct policy_limits *a,
 		.layer = smaller(a->layer, b->layer),
 		.writers = smaller(a->writers, b->writers),
 		.watches = smaller(a->watches, b->watches),
+		.cpus = shorter_if_any(a->cpus, b->cpus),
+		.cpu_s = shorter_if_any(a->cpu_s, b->cpu_s),
+		.written = smaller_if_any(a->written, b->written),
+		.io_write = smaller_if_any(a->io_write, b->io_write),
+		.net = smaller_if_any(a->net, b->net),
 	};
 }
 

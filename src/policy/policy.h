@@ -113,6 +113,15 @@ struct policy_limits {
 	uint64_t writers; /* delegates that write at the same time; 1: in the workspace */
 	uint64_t watches; /* folders that a session watches for changes */
 	/*
+	 * Of one cell with everything in it; 0: no limit. All but `net` need a control group
+	 * (cell/groups.h); a cell that cannot have it is not made.
+	 */
+	double cpus;       /* processors at the same time */
+	double cpu_s;      /* seconds of all processors together */
+	uint64_t written;  /* bytes to disks */
+	uint64_t io_write; /* bytes a second to each disk */
+	uint64_t net;      /* bytes of the network, both ways */
+	/*
 	 * Identical calls without progress (agent/agent.h): at the first number the
 	 * model is warned, at the second the run ends.
 	 */

@@ -1,4 +1,4 @@
-/* usage: measures memory and counts tasks by a walk over /proc. */
+/* usage: measures memory and counts tasks by a walk over /proc, and prints accounts. */
 #include "process/usage.h"
 
 #include "base/buf.h"
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/vfs.h>
@@ -283,4 +284,68 @@ bool usage_measure(struct usage_memory *memory, uint64_t limit, struct usage *us
 	}
 	buf_fini(&walk.text);
 	return true;
+}
+
+/* The accounts. */
+
+enum { MICROSECONDS = 1000000 };
+
+static double seconds_of(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec / MICROSECONDS;
+}
+
+void accounts_of_children(struct accounts *accounts)
+{
+	struct rusage used;
+	uint64_t largest;
+
+	if (getrusage(RUSAGE_CHILDREN, &used) < 0)
+		return;
+	accounts->cpu_user_s = seconds_of(used.ru_utime);
+	accounts->cpu_s = accounts->cpu_user_s + seconds_of(used.ru_stime);
+	/* The kernel counts in blocks of this size, whatever those of the disk are. */
+	accounts->written = (uint64_t)used.ru_oublock * STAT_BLOCK;
+	accounts->read = (uint64_t)used.ru_inblock * STAT_BLOCK;
+	accounts->cpu = accounts->io = ACCOUNTS_RUSAGE;
+	largest = (uint64_t)used.ru_maxrss * KIB;
+	if (accounts->memory_peak < largest)
+		accounts->memory_peak = largest;
+	if (accounts->processes_peak == 0)
+		accounts->processes_peak = 1;
+	accounts->memory = ACCOUNTS_SAMPLED;
+}
+
+static void set_bytes(struct value *object, const char *name, uint64_t bytes)
+{
+	value_set_integer(object, name, bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX);
+}
+
+struct value *accounts_value(const struct accounts *accounts)
+{
+	static const char *const names[] = {
+		[ACCOUNTS_NONE] = "none",       [ACCOUNTS_CGROUP2] = "cgroup2",
+		[ACCOUNTS_CGROUP1] = "cgroup1", [ACCOUNTS_RUSAGE] = "rusage",
+		[ACCOUNTS_SAMPLED] = "sampled", [ACCOUNTS_PROXY] = "proxy",
+	};
+	struct value *object = value_new_object(), *source = value_new_object();
+
+	value_set_real(object, "cpu_s", accounts->cpu_s);
+	value_set_real(object, "cpu_user_s", accounts->cpu_user_s);
+	value_set_real(object, "wall_s", accounts->wall_s);
+	set_bytes(object, "memory_peak", accounts->memory_peak);
+	set_bytes(object, "written", accounts->written);
+	set_bytes(object, "read", accounts->read);
+	set_bytes(object, "net_in", accounts->net_in);
+	set_bytes(object, "net_out", accounts->net_out);
+	set_bytes(object, "processes_peak", accounts->processes_peak);
+	value_set_text(source, "cpu", names[accounts->cpu]);
+	value_set_text(source, "memory", names[accounts->memory]);
+	value_set_text(source, "io", names[accounts->io]);
+	value_set_text(source, "net", names[accounts->net]);
+	value_set(object, "source", source);
+	value_set(object, "limit",
+		  accounts->limit != NULL ? value_new_text(accounts->limit)
+					  : value_new_null());
+	return object;
 }

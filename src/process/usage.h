@@ -1,9 +1,11 @@
 /*
- * usage: the memory of the machine that the processes of this pid namespace use, and
- * their number. For a pid 1 without a control group. /proc must belong to this pid
- * namespace.
+ * usage: what programs use of the machine. While they run: their memory and their number,
+ * measured by a pid 1 without a control group, whose /proc belongs to its pid namespace.
+ * When they have ended: their accounts.
  */
 #pragma once
+#include "base/value.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,3 +39,43 @@ void usage_begin(struct usage_memory *memory);
  * nobody could tell them apart.
  */
 bool usage_measure(struct usage_memory *memory, uint64_t limit, struct usage *usage);
+
+/*
+ * The accounts of a command, or of a whole cell: what it has used, and for each quantity
+ * how that was counted. An estimate is told as one: its source says so.
+ */
+
+enum accounts_source {
+	ACCOUNTS_NONE, /* nothing counted: the numbers are 0 */
+	/* control groups of the kernel: exact, whatever the processes do */
+	ACCOUNTS_CGROUP2,
+	ACCOUNTS_CGROUP1,
+	/*
+	 * the kernel's sums over all processes that were waited for (getrusage). A process
+	 * that ignores SIGCHLD waits for none of its children, and they are missing.
+	 */
+	ACCOUNTS_RUSAGE,
+	/* the highest of looks 100 ms apart, or the largest single process if that is more */
+	ACCOUNTS_SAMPLED,
+	ACCOUNTS_PROXY, /* the proxy of the cell, which carries every byte */
+};
+
+struct accounts {
+	double cpu_s, cpu_user_s; /* of all processors; in all, and the part in user mode */
+	double wall_s;
+	uint64_t memory_peak;     /* bytes at the same time */
+	uint64_t written, read;   /* bytes, to and from disks */
+	uint64_t net_in, net_out; /* bytes that the cell received and sent */
+	uint64_t processes_peak;  /* processes and threads at the same time */
+	/* the number of processes comes with the memory */
+	enum accounts_source cpu, memory, io, net;
+	const char *limit; /* the key of `limits` that ended it, borrowed; NULL: none did */
+};
+
+/*
+ * Fill in the processor time and the bytes of files of all children of this process that
+ * were waited for, with their descendants, and the memory of the largest.
+ */
+void accounts_of_children(struct accounts *accounts);
+/* ACCOUNTS as JSON (docs/accounts.md). */
+struct value *accounts_value(const struct accounts *accounts);

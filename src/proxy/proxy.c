@@ -17,6 +17,7 @@
 #include "base/value.h"
 #include "policy/network.h"
 #include "process/loop.h"
+#include "proxy/counts.h"
 #include "proxy/dial.h"
 #include "proxy/http.h"
 #include "proxy/resolver.h"
@@ -123,6 +124,7 @@ struct proxy {
 	struct connection *connections;
 	size_t connection_count, published_count;
 	struct connection *dead; /* freed when the turn is over */
+	struct counts *counts;   /* NULL: nobody wants to know */
 	char scratch[COPY_BYTES];
 };
 
@@ -428,6 +430,22 @@ static size_t part_of_body(struct connection *connection, size_t size)
 	return size;
 }
 
+/* Count bytes of CONNECTION that went outward, or came. A published port has its own row. */
+static void count(const struct connection *connection, bool outward, size_t size)
+{
+	/* The client of a published port is outside, and what it sends comes in. */
+	const bool in = outward == connection->published;
+	char target[NETWORK_TEXT_MAX];
+
+	if (size == 0 || connection->proxy->counts == NULL)
+		return;
+	if (connection->published)
+		(void)snprintf(target, sizeof(target), "published:%u", connection->port);
+	else
+		(void)network_print(&connection->host, connection->port, target);
+	counts_add(connection->proxy->counts, target, in ? size : 0, in ? 0 : size);
+}
+
 static bool copy(struct connection *connection, int from, int to, struct stream *stream)
 {
 	char *scratch = connection->proxy->scratch;
@@ -445,6 +463,7 @@ static bool copy(struct connection *connection, int from, int to, struct stream 
 		if (n == 0)
 			continue;
 		size_t size = outward ? part_of_body(connection, (size_t)n) : (size_t)n;
+		count(connection, outward, size);
 		if ((outward && connection->body.broken) ||
 		    (size > 0 && !stream_pass(stream, to, scratch, size)))
 			return false;
@@ -501,6 +520,8 @@ static void relay(struct connection *connection)
 static void connection_relay(struct connection *connection)
 {
 	connection->state = RELAYING;
+	/* The head, and what came behind it, have waited for the host. */
+	count(connection, true, connection->out.pending.size);
 	buf_fini(&connection->head);
 	buf_init(&connection->head, REQUEST_HEAD_MAX);
 	relay(connection);
@@ -1466,6 +1487,11 @@ static bool hear_descriptor(struct proxy *proxy, const struct proxy_message *mes
 	case PROXY_BROKER:
 		proxy->broker =
 			(struct watch){.fd = fd, .ready = broker_ready, .context = proxy};
+		return true;
+	case PROXY_COUNTS:
+		if (fd >= 0 && proxy->counts == NULL)
+			proxy->counts = counts_take(&fd);
+		fd_close(&fd);
 		return true;
 	case PROXY_INLET:
 		proxy->inlet =

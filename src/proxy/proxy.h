@@ -12,6 +12,7 @@
  *   front → proxy   DECIDED for each thing asked
  *   front → proxy   PUBLISHED for each published port, and INLET
  *   front → proxy   BROKER, where the cell uses a credential
+ *   front → proxy   COUNTS, the memory in which the proxy counts (counts.h)
  *   proxy → front   READY or FAILED, then REFUSED for each thing refused, and ASKED
  *
  * The control socket is a SOCK_SEQPACKET pair. The proxy exits when it closes.
@@ -70,6 +71,7 @@ enum proxy_kind {
 	PROXY_PUBLISHED,
 	PROXY_INLET,  /* with the socket to the anchor for struct proxy_inlet */
 	PROXY_BROKER, /* with the socket to the broker for struct proxy_handed */
+	PROXY_COUNTS, /* with the memory for struct counts */
 };
 
 /*

@@ -14,12 +14,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -34,6 +37,18 @@ enum {
 #define PREFIX   "glovebox-"
 #define PROGRAMS "programs"
 #define WORKER   "worker"
+
+static void folders_none(int folders[CGROUP_FOLDERS])
+{
+	for (int i = 0; i < CGROUP_FOLDERS; i++)
+		folders[i] = -1;
+}
+
+static void folders_close(int folders[CGROUP_FOLDERS])
+{
+	for (int i = 0; i < CGROUP_FOLDERS; i++)
+		fd_close(&folders[i]);
+}
 
 /*
  * The start time of PID in ticks since boot. Pid and start time together identify a
@@ -157,8 +172,7 @@ bool cgroup_make(const struct cgroup_place *place, unsigned number,
 	struct cgroup made = CGROUP_BLANK;
 	int code;
 
-	(void)snprintf(made.name, sizeof(made.name), PREFIX "%d-%" PRIu64 "-%u",
-		       (int)getpid(), start_of(getpid()), number);
+	(void)snprintf(made.name, sizeof(made.name), "%d-%u", (int)getpid(), number);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
 		if (place->folders[i] < 0)
 			continue;
@@ -289,44 +303,6 @@ bool cgroup_remove(const struct cgroup_place *place, struct cgroup *group)
 	return remove_name(place, group->name);
 }
 
-/* Is NAME a group of ours whose maker has ended? */
-static bool is_stale(const char *name)
-{
-	size_t size = strlen(PREFIX);
-	char *end;
-	long pid;
-	uint64_t start;
-
-	if (strncmp(name, PREFIX, size) != 0)
-		return false;
-	pid = strtol(name + size, &end, 10);
-	if (pid <= 0 || pid > INT_MAX || *end != '-')
-		return false;
-	start = strtoull(end + 1, &end, 10);
-	return *end == '-' && start_of((pid_t)pid) != start;
-}
-
-void cgroup_sweep(const struct cgroup_place *place)
-{
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-		int fd = place->folders[i] < 0
-				 ? -1
-				 : openat(place->folders[i], ".",
-					  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-
-		if (!folder) {
-			fd_close(&fd);
-			continue;
-		}
-		for (struct dirent *entry; (entry = readdir(folder));) {
-			if (is_stale(entry->d_name))
-				(void)remove_name(place, entry->d_name);
-		}
-		(void)closedir(folder);
-	}
-}
-
 int cgroup_count_file(struct cgroup *group, enum cgroup_controller controller)
 {
 	static const char *const files[CGROUP_COUNTERS][2] = {
@@ -394,7 +370,10 @@ uint64_t cgroup_left_memory(const struct cgroup *group)
 
 enum { LIST_MAX = 1 << 20 }; /* of /proc/self/cgroup and of a group's own lists */
 
-static const char *const names[] = {[CGROUP_MEMORY] = "memory", [CGROUP_PIDS] = "pids"};
+/* The controllers of version 1. CGROUP_IO is missing (cgroup.h). */
+static const char *const names[] = {
+	[CGROUP_MEMORY] = "memory", [CGROUP_PIDS] = "pids", [CGROUP_TIME] = "cpuacct", [CGROUP_CPU] = "cpu"};
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
 static bool read_below(const char *root, const char *path, struct buf *text)
 {
@@ -508,6 +487,23 @@ static bool gives_controllers(int folder_fd, struct buf *text)
 	return false;
 }
 
+/* Do groups below FOLDER_FD have CONTROLLER, if necessary after we enabled it? */
+static bool gives_controller(int folder_fd, const char *controller, struct buf *text)
+{
+	char enable[32];
+
+	for (int i = 0; i < 2; i++) {
+		if (!fd_read_at(folder_fd, "cgroup.subtree_control", text))
+			return false;
+		if (has_word(str_trim(buf_str(text)), ' ', controller))
+			return true;
+		(void)snprintf(enable, sizeof(enable), "+%s", controller);
+		if (i == 0 && !fd_write_at(folder_fd, "cgroup.subtree_control", enable))
+			return false;
+	}
+	return false;
+}
+
 /*
  * Version 2: look beside our group, or below it where the kernel lets a group hold
  * processes and groups.
@@ -530,6 +526,11 @@ static void find_unified(const char *root, struct str own, struct str mounts,
 		if (fd >= 0 && may_be_changed(fd) && gives_controllers(fd, &text)) {
 			place->version = 2;
 			place->folders[CGROUP_PIDS] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+			place->folders[CGROUP_TIME] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+			if (gives_controller(fd, "cpu", &text))
+				place->folders[CGROUP_CPU] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+			if (gives_controller(fd, "io", &text))
+				place->folders[CGROUP_IO] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 			place->folders[CGROUP_MEMORY] = fd_take(&fd);
 		}
 		slash = strrchr(folder.data, '/');
@@ -546,7 +547,7 @@ static void find_unified(const char *root, struct str own, struct str mounts,
 }
 
 static void find_single(const char *root, struct str own, struct str mounts,
-			enum cgroup_controller controller, struct cgroup_place *place)
+			int controller, struct cgroup_place *place)
 {
 	struct buf folder;
 	struct str group;
@@ -570,15 +571,15 @@ void cgroup_find(const char *root, struct cgroup_place *place)
 {
 	struct buf own, mounts;
 
-	*place = (struct cgroup_place){.folders = {-1, -1}};
+	*place = (struct cgroup_place){0};
+	folders_none(place->folders);
 	buf_init(&own, LIST_MAX);
 	buf_init(&mounts, MOUNTS_BYTES_MAX);
 	if (read_below(root, "/proc/self/cgroup", &own) &&
 	    read_below(root, "/proc/self/mountinfo", &mounts)) {
 		find_unified(root, buf_str(&own), buf_str(&mounts), place);
-		for (int i = 0; i < CGROUP_CONTROLLERS && place->version != 2; i++)
-			find_single(root, buf_str(&own), buf_str(&mounts),
-				    (enum cgroup_controller)i, place);
+		for (int i = 0; i < NAMES && place->version != 2; i++)
+			find_single(root, buf_str(&own), buf_str(&mounts), i, place);
 	}
 	buf_fini(&mounts);
 	buf_fini(&own);
@@ -586,7 +587,401 @@ void cgroup_find(const char *root, struct cgroup_place *place)
 
 void cgroup_leave(struct cgroup_place *place)
 {
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		fd_close(&place->folders[i]);
+	folders_close(place->folders);
 	place->version = 0;
+}
+
+/* The group of a front, and the sweep of those that have ended. */
+
+enum {
+	DEPTH_MAX = 4, /* front, cell, worker, programs */
+	/* another process of this front removes the group at the same moment */
+	FRONT_TRIES = 8,
+};
+
+static int folder_open(int above, const char *name)
+{
+	return openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Remove the group NAME below ABOVE and all groups in it. False when one is not empty. */
+static bool tree_remove(int above, const char *name, int depth)
+{
+	int fd = depth > 0 ? folder_open(above, name) : -1;
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+	if (folder == NULL)
+		fd_close(&fd);
+	for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			(void)tree_remove(dirfd(folder), entry->d_name, depth - 1);
+	}
+	if (folder != NULL)
+		(void)closedir(folder);
+	return unlinkat(above, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+/*
+ * Remove the groups of fronts below FOLDER_FD that nobody holds. FIRST: the folder of another
+ * controller, which was swept before: a front whose group is still there lives. -1: none.
+ */
+static void sweep(int folder_fd, int first)
+{
+	int fd = folder_open(folder_fd, ".");
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+	if (folder == NULL)
+		fd_close(&fd);
+	for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+		    (first >= 0 && faccessat(first, entry->d_name, F_OK, 0) == 0))
+			continue;
+		auto_close int group = folder_open(folder_fd, entry->d_name);
+		if (group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
+			(void)tree_remove(folder_fd, entry->d_name, DEPTH_MAX);
+	}
+	if (folder != NULL)
+		(void)closedir(folder);
+}
+
+static void front_name(pid_t front, char name[CGROUP_NAME_MAX])
+{
+	(void)snprintf(name, CGROUP_NAME_MAX, PREFIX "%d-%" PRIu64, (int)front,
+		       start_of(front));
+}
+
+/* Version 2: groups below FOLDER_FD get the same controllers as it has. */
+static void controllers_pass(int folder_fd)
+{
+	static const char *const all[] = {"+memory", "+pids", "+cpu", "+io"};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		(void)fd_write_at(folder_fd, "cgroup.subtree_control", all[i]);
+}
+
+/*
+ * Hold the group NAME below ABOVE, which is made when it is not there (*MADE). -1 with errno.
+ */
+static int front_hold(int above, const char *name, bool *made)
+{
+	for (int i = 0; i < FRONT_TRIES; i++) {
+		struct stat held, there;
+		int fd;
+
+		*made = mkdirat(above, name, 0755) == 0;
+		if (!*made && errno != EEXIST)
+			return -1;
+		fd = folder_open(above, name);
+		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &held) == 0 &&
+		    fstatat(above, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    held.st_ino == there.st_ino)
+			return fd;
+		/* Another process took it for one of a dead front, or was the last to leave. */
+		fd_close(&fd);
+	}
+	errno = EAGAIN;
+	return -1;
+}
+
+bool cgroup_front(struct cgroup_place *place, pid_t front, struct err *err)
+{
+	int folders[CGROUP_FOLDERS];
+	char name[CGROUP_NAME_MAX];
+	bool made, swept = false;
+	int first = -1;
+
+	front_name(front, name);
+	folders_none(folders);
+	for (int i = 0; i < CGROUP_FOLDERS; i++) {
+		if (place->folders[i] < 0)
+			continue;
+		folders[i] = front_hold(place->folders[i], name, &made);
+		if (folders[i] < 0) {
+			const int code = errno;
+
+			folders_close(folders);
+			return err_set(err, code, "a control group of this program: %s",
+				       strerror(code));
+		}
+		/* In version 2 all are one folder. */
+		if (made && !(swept && place->version == 2)) {
+			sweep(place->folders[i], first);
+			first = first < 0 ? place->folders[i] : first;
+		}
+		swept |= made;
+	}
+	if (swept && place->version == 2)
+		controllers_pass(folders[CGROUP_TIME]);
+	folders_close(place->folders);
+	memcpy(place->folders, folders, sizeof(folders));
+	return true;
+}
+
+void cgroup_front_leave(struct cgroup_place *place, pid_t front)
+{
+	char name[CGROUP_NAME_MAX];
+
+	front_name(front, name);
+	for (int i = 0; i < CGROUP_FOLDERS; i++) {
+		if (place->folders[i] < 0)
+			continue;
+		auto_close int above = folder_open(place->folders[i], "..");
+		if (above >= 0)
+			(void)unlinkat(above, name, AT_REMOVEDIR);
+	}
+	cgroup_leave(place);
+}
+
+/* The group of a whole cell. */
+
+#define OWN "own"
+
+enum {
+	CPU_PERIOD_US = 100000,    /* the kernel's own */
+	CPU_QUOTA_LEAST_US = 1000, /* the least that it takes */
+	REMOVE_STEP_MS = 2,
+};
+
+/* The number of the disk of the block device DEVICE: a partition has no limits of its own. */
+static bool disk_of(dev_t device, char number[32])
+{
+	char path[96];
+	struct buf text;
+	bool found;
+
+	(void)snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/partition",
+		       major(device), minor(device));
+	(void)snprintf(number, 32, "%u:%u", major(device), minor(device));
+	if (access(path, F_OK) < 0)
+		return major(device) != 0;
+	(void)snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/../dev", major(device),
+		       minor(device));
+	buf_init(&text, TEXT_MAX);
+	found = fd_read_at(AT_FDCWD, path, &text);
+	if (found)
+		(void)snprintf(number, 32, "%.*s", (int)str_trim(buf_str(&text)).size,
+			       str_trim(buf_str(&text)).data);
+	buf_fini(&text);
+	return found;
+}
+
+static bool limit_writes(int folder, const struct cgroup_cell_limits *limits, struct err *err)
+{
+	for (size_t i = 0; i < limits->disk_count; i++) {
+		char number[32], line[96];
+
+		if (!disk_of(limits->disks[i], number))
+			return err_set(err, ENODEV,
+				       "a folder that it may write lies on no single disk");
+		(void)snprintf(line, sizeof(line), "%s wbps=%" PRIu64, number,
+			       limits->io_write);
+		if (!fd_write_at(folder, "io.max", line))
+			return err_set(err, errno, "io.max of the disk %s: %s", number,
+				       strerror(errno));
+	}
+	return true;
+}
+
+static bool limit_cpus(int folder, int version, double cpus, struct err *err)
+{
+	const double wanted = cpus * CPU_PERIOD_US;
+	const long quota = wanted < CPU_QUOTA_LEAST_US ? CPU_QUOTA_LEAST_US : (long)wanted;
+	char period[32], text[64];
+
+	(void)snprintf(period, sizeof(period), "%d", CPU_PERIOD_US);
+	(void)snprintf(text, sizeof(text), version == 2 ? "%ld %s" : "%ld", quota, period);
+	return (version == 2 ? fd_write_at(folder, "cpu.max", text)
+			     : fd_write_at(folder, "cpu.cfs_period_us", period) &&
+				       fd_write_at(folder, "cpu.cfs_quota_us", text)) ||
+	       err_set(err, errno, "limiting the processors of a control group: %s",
+		       strerror(errno));
+}
+
+/* Make the group in each folder of PLACE, in version 2 in the one that they are. */
+static bool cell_folders(const struct cgroup_place *place, bool limits_cpus,
+			 struct cgroup_cell *cell)
+{
+	bool made = false;
+
+	for (int i = 0; i < CGROUP_FOLDERS; i++) {
+		const int above = place->folders[i];
+
+		/* To enter this one of version 1 takes the kernel milliseconds. */
+		if (above < 0 || (i == CGROUP_CPU && place->version == 1 && !limits_cpus))
+			continue;
+		if (!(made && place->version == 2)) {
+			/* One of the same name is left over, and nobody is in it. */
+			if (mkdirat(above, cell->name, 0755) < 0 &&
+			    (errno != EEXIST || !tree_remove(above, cell->name, DEPTH_MAX) ||
+			     mkdirat(above, cell->name, 0755) < 0))
+				return false;
+			made = true;
+		}
+		cell->folders[i] = folder_open(above, cell->name);
+		if (cell->folders[i] < 0)
+			return false;
+	}
+	errno = EOPNOTSUPP;
+	return made;
+}
+
+/* Open the doors of CELL. In version 2 its processes need a group below it, beside others. */
+static bool cell_doors(struct cgroup_cell *cell)
+{
+	if (cell->version == 2) {
+		controllers_pass(cell->folders[CGROUP_TIME]);
+		cell->doors[0] = folder_make(cell->folders[CGROUP_TIME], OWN);
+		return cell->doors[0] >= 0;
+	}
+	for (int i = 0; i < CGROUP_FOLDERS; i++) {
+		if (cell->folders[i] < 0)
+			continue;
+		cell->doors[i] = openat(cell->folders[i], "tasks", O_WRONLY | O_CLOEXEC);
+		if (cell->doors[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+bool cgroup_cell_make(const struct cgroup_place *place,
+		      const struct cgroup_cell_limits *limits, struct cgroup_cell *cell,
+		      struct err *err)
+{
+	const int first = place->folders[CGROUP_TIME];
+	bool ok;
+
+	*cell = (struct cgroup_cell){.version = place->version};
+	folders_none(cell->folders);
+	folders_none(cell->doors);
+	/*
+	 * The cells of one process each hold a descriptor of their own for the group of the
+	 * front, so its number tells them apart.
+	 */
+	(void)snprintf(cell->name, sizeof(cell->name), "cell-%d-%d", (int)getpid(), first);
+	ok = cell_folders(place, limits->cpus > 0, cell) ||
+	     err_set(err, errno, "a control group of the cell: %s", strerror(errno));
+	ok = ok && (limits->cpus <= 0 || limit_cpus(cell->folders[CGROUP_CPU],
+						    cell->version, limits->cpus, err));
+	ok = ok && (limits->io_write == 0 ||
+		    limit_writes(cell->folders[CGROUP_IO], limits, err));
+	ok = ok && (cell_doors(cell) ||
+		    err_set(err, errno, "entering the control group of the cell: %s",
+			    strerror(errno)));
+	if (!ok)
+		cgroup_cell_remove(place, cell, 0);
+	return ok;
+}
+
+bool cgroup_cell_enter(const int doors[CGROUP_FOLDERS], struct err *err)
+{
+	for (int i = 0; i < CGROUP_FOLDERS; i++) {
+		/* For a single thread that moves itself the kernel waits for nobody. */
+		if (doors[i] >= 0 && write(doors[i], "0", 1) != 1)
+			return err_set(err, errno,
+				       "entering the control group of the cell: %s",
+				       strerror(errno));
+	}
+	return true;
+}
+
+void cgroup_cell_remove(const struct cgroup_place *place, struct cgroup_cell *cell,
+			int wait_ms)
+{
+	if (cell->version == 0)
+		return;
+	folders_close(cell->doors);
+	folders_close(cell->folders);
+	for (int i = 0; i < CGROUP_FOLDERS; i++) {
+		while (place->folders[i] >= 0 &&
+		       !tree_remove(place->folders[i], cell->name, DEPTH_MAX) &&
+		       wait_ms > 0) {
+			(void)poll(NULL, 0, REMOVE_STEP_MS);
+			wait_ms -= REMOVE_STEP_MS;
+		}
+	}
+	cell->version = 0;
+}
+
+bool cgroup_cell_open(struct cgroup_place *place, const char *name, struct err *err)
+{
+	for (int i = 0; i < CGROUP_FOLDERS; i++) {
+		auto_close int above = fd_take(&place->folders[i]);
+
+		if (above < 0)
+			continue;
+		place->folders[i] = folder_open(above, name);
+		if (place->folders[i] < 0)
+			return err_set(err, errno, "the control group of the cell: %s",
+				       strerror(errno));
+	}
+	return true;
+}
+
+/* The whole number in the file NAME of FOLDER (or -1); UINT64_MAX: there is none. */
+static uint64_t number_at(int folder, const char *name)
+{
+	auto_close int fd = folder >= 0 ? openat(folder, name, O_RDONLY | O_CLOEXEC) : -1;
+	uint64_t number;
+
+	return number_read(fd, &number) ? number : UINT64_MAX;
+}
+
+/* Sum of all numbers behind KEY= in io.stat, which has a line for each disk. */
+static uint64_t sum_of(struct str text, const char *key)
+{
+	uint64_t sum = 0;
+	struct str word;
+
+	while (str_next_word(&text, &word)) {
+		if (str_starts(word, str_of(key)))
+			sum += strtoull(word.data + strlen(key), NULL, 10);
+	}
+	return sum;
+}
+
+static void read_unified(const struct cgroup_cell *cell, struct cgroup_usage *usage)
+{
+	const int folder = cell->folders[CGROUP_TIME];
+	struct buf text;
+
+	buf_init(&text, STAT_MAX);
+	if (fd_read_at(folder, "cpu.stat", &text)) {
+		usage->cpu_us = number_of(buf_str(&text), "usage_usec");
+		usage->user_us = number_of(buf_str(&text), "user_usec");
+	}
+	usage->memory_peak = number_at(folder, "memory.peak");
+	usage->tasks_peak = number_at(folder, "pids.peak");
+	if (cell->folders[CGROUP_IO] >= 0 && fd_read_at(folder, "io.stat", &text)) {
+		usage->read = sum_of(buf_str(&text), "rbytes=");
+		usage->written = sum_of(buf_str(&text), "wbytes=");
+		/* Written, and soon to be on the disk. */
+		if (fd_read_at(folder, "memory.stat", &text))
+			usage->written += number_of(buf_str(&text), "file_dirty") +
+					  number_of(buf_str(&text), "file_writeback");
+	}
+	buf_fini(&text);
+}
+
+void cgroup_cell_read(const struct cgroup_cell *cell, struct cgroup_usage *usage)
+{
+	enum { NS_OF_US = 1000 };
+	const int time = cell->folders[CGROUP_TIME];
+
+	memset(usage, 0xff, sizeof(*usage));
+	if (cell->version == 2) {
+		read_unified(cell, usage);
+		return;
+	}
+	usage->cpu_us = number_at(time, "cpuacct.usage");
+	usage->user_us = number_at(time, "cpuacct.usage_user");
+	if (usage->cpu_us != UINT64_MAX)
+		usage->cpu_us /= NS_OF_US;
+	if (usage->user_us != UINT64_MAX)
+		usage->user_us /= NS_OF_US;
+	/* The kernel counts this part by ticks, and the whole exactly. */
+	if (usage->user_us > usage->cpu_us)
+		usage->user_us = usage->cpu_us;
+	usage->memory_peak =
+		number_at(cell->folders[CGROUP_MEMORY], "memory.max_usage_in_bytes");
+	usage->tasks_peak = number_at(cell->folders[CGROUP_PIDS], "pids.peak");
 }

@@ -6,6 +6,15 @@
  * of the programs alone: when it is full, the kernel kills one of them, and the worker
  * survives to report it. Each controller can be missing; then the worker counts by
  * itself.
+ *
+ * All groups of one front lie below one group of its own, `glovebox-PID-START`. Every process
+ * that uses it holds a lock (flock) on its folders. A folder that nobody locks is one of a
+ * front that has ended, and the next front that makes such a group removes it with all that
+ * lies in it. So a front looks at each other front once, however many cells it opens.
+ *
+ * A whole cell may have a group as well (struct cgroup_cell), for exact accounts and for what
+ * holds for all of its processes together. The anchor is born in it, so everything in the
+ * cell is counted from its first moment on.
  */
 #pragma once
 
@@ -27,11 +36,19 @@ enum cgroup_controller {
 	CGROUP_COUNTERS
 };
 
+/* More controllers, which only the group of a whole cell uses. */
+enum {
+	CGROUP_TIME = CGROUP_CONTROLLERS, /* counts processor time: cpuacct; all of version 2 */
+	CGROUP_CPU,                       /* limits it */
+	CGROUP_IO, /* of version 2: version 1 does not know whose the cached writes are */
+	CGROUP_FOLDERS
+};
+
 /* The place where we can make groups. */
 struct cgroup_place {
 	int version; /* 2 or 1; 0: nowhere */
-	/* held; -1: the controller is missing; in version 2 both are the same */
-	int folders[CGROUP_CONTROLLERS];
+	/* held; -1: the controller is missing; in version 2 all are the same folder */
+	int folders[CGROUP_FOLDERS];
 };
 
 /*
@@ -41,6 +58,15 @@ struct cgroup_place {
  */
 void cgroup_find(const char *root, struct cgroup_place *place);
 void cgroup_leave(struct cgroup_place *place);
+
+/*
+ * Make PLACE the group of the front with pid FRONT, which is made unless another process has
+ * made it. The one that makes it removes the groups of fronts that have ended. False, with
+ * PLACE as it was, when no group can be made.
+ */
+bool cgroup_front(struct cgroup_place *place, pid_t front, struct err *err);
+/* cgroup_leave, and remove the group of the front when nothing is left below it. */
+void cgroup_front_leave(struct cgroup_place *place, pid_t front);
 
 enum { CGROUP_NAME_MAX = 80 };
 
@@ -84,9 +110,8 @@ struct cgroup_limits {
 };
 
 /*
- * Make a new group with LIMITS, as number NUMBER of this process. Its name identifies
- * this process, so that cgroup_sweep can tell when the process has ended. A group that
- * fails halfway is removed again.
+ * Make a new group with LIMITS, as number NUMBER of this process. A group that fails
+ * halfway is removed again.
  */
 bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err);
@@ -117,9 +142,6 @@ uint64_t cgroup_left_memory(const struct cgroup *group);
 /* Remove an empty group. False when it is not empty (yet): try again. */
 bool cgroup_remove(const struct cgroup_place *place, struct cgroup *group);
 
-/* Remove the groups of processes that have ended. */
-void cgroup_sweep(const struct cgroup_place *place);
-
 /*
  * The file that counts how often CONTROLLER refused something (killed a process for
  * memory, refused one for pids), for cgroup_count; -1 when there is none. GROUP owns
@@ -127,3 +149,49 @@ void cgroup_sweep(const struct cgroup_place *place);
  */
 int cgroup_count_file(struct cgroup *group, enum cgroup_controller controller);
 uint64_t cgroup_count(int count_fd, enum cgroup_controller controller);
+
+/* The group of a whole cell. */
+
+/* 0: no limit. */
+struct cgroup_cell_limits {
+	double cpus;       /* processors that it may use at the same time */
+	uint64_t io_write; /* bytes a second to each of DISKS */
+	const dev_t *disks;
+	size_t disk_count;
+};
+
+/* A descriptor for each controller; -1: none. */
+struct cgroup_cell {
+	int version; /* 0: there is no group */
+	char name[CGROUP_NAME_MAX];
+	int folders[CGROUP_FOLDERS];
+	/*
+	 * By these the anchor is born in the group: in version 2 the one folder for
+	 * clone3(2), in version 1 files to which it writes itself
+	 */
+	int doors[CGROUP_FOLDERS];
+};
+
+/* What the kernel has counted for a cell; UINT64_MAX: it does not count that here. */
+struct cgroup_usage {
+	uint64_t cpu_us, user_us;
+	uint64_t memory_peak;
+	uint64_t written, read; /* bytes; cached writes that are not on the disk yet count */
+	uint64_t tasks_peak;
+};
+
+/* Make a group of a cell, with LIMITS, below PLACE, a front's. */
+bool cgroup_cell_make(const struct cgroup_place *place,
+		      const struct cgroup_cell_limits *limits, struct cgroup_cell *cell,
+		      struct err *err);
+void cgroup_cell_read(const struct cgroup_cell *cell, struct cgroup_usage *usage);
+/* Remove CELL, whose processes have been killed, waiting until they are gone, up to WAIT_MS. */
+void cgroup_cell_remove(const struct cgroup_place *place, struct cgroup_cell *cell,
+			int wait_ms);
+/*
+ * Move this process into the group of DOORS, of version 1 (cgroup_cell.doors). It must have
+ * one thread: then the kernel needs no time for the move.
+ */
+bool cgroup_cell_enter(const int doors[CGROUP_FOLDERS], struct err *err);
+/* Make PLACE, a front's, the group NAME of a cell: worker groups are made below it. */
+bool cgroup_cell_open(struct cgroup_place *place, const char *name, struct err *err);

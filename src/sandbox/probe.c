@@ -138,7 +138,7 @@ static struct outcome try_anchor(const struct sandbox_identity *identity,
 		return (struct outcome){STEP_USER, errno};
 	if (!fd_pipe(ends, &err))
 		return (struct outcome){STEP_USER, err.code};
-	if (!sandbox_clone(SANDBOX_SEALED, identity, 0, &network, &pid, &pidfd, &err)) {
+	if (!sandbox_clone(SANDBOX_SEALED, identity, 0, -1, &network, &pid, &pidfd, &err)) {
 		fd_close(&ends[0]);
 		fd_close(&ends[1]);
 		return (struct outcome){STEP_USER, err.code};
@@ -540,20 +540,52 @@ static void add_openat2(struct facts *facts)
 			    "a kernel of 5.12 or newer, and no seccomp profile that hides openat2");
 }
 
+enum { GROUPS_TEXT_MAX = 64 };
+
+/* How exact the accounts of a cell can be, and what they and some limits lack here. */
+static void add_accounts(const struct cgroup_place *place, struct facts *facts)
+{
+	if (place->folders[CGROUP_TIME] < 0)
+		(void)add_fact(facts, "accounts",
+			       "estimates; exact ones, --cpus and limits.cpu_s need a control "
+			       "group: systemd-run %s--scope -p Delegate=yes glovebox …",
+			       geteuid() == 0 ? "" : "--user ");
+	else if (place->folders[CGROUP_CPU] < 0)
+		(void)add_fact(facts, "accounts", "exact; --cpus lacks the controller cpu");
+	else if (place->folders[CGROUP_IO] < 0)
+		(void)add_fact(facts, "accounts",
+			       "exact but for bytes of disks; limits.written and --io-write "
+			       "need %s",
+			       place->version == 2 ? "the controller io"
+						   : "control groups of version 2");
+	else
+		(void)add_fact(facts, "accounts", "exact");
+}
+
 /* Control groups are optional: without them workers count by themselves. */
 static void add_groups(struct facts *facts)
 {
+	static const char *const names[CGROUP_FOLDERS] = {
+		[CGROUP_MEMORY] = " memory", [CGROUP_PIDS] = " pids",
+		[CGROUP_TIME] = " time",     [CGROUP_CPU] = " cpu",
+		[CGROUP_IO] = " io",
+	};
 	struct cgroup_place place;
+	struct buf found;
 
 	cgroup_find("", &place);
+	buf_init(&found, GROUPS_TEXT_MAX);
+	for (int i = 0; i < CGROUP_FOLDERS; i++)
+		(void)buf_adds(&found, place.folders[i] >= 0 ? names[i] : "");
 	if (place.version == 0)
 		(void)add_fact(facts, "control groups",
 			       "none for this user: memory and "
 			       "processes are counted every 100 ms");
 	else
-		(void)add_fact(facts, "control groups", "version %d:%s%s", place.version,
-			       place.folders[CGROUP_MEMORY] >= 0 ? " memory" : "",
-			       place.folders[CGROUP_PIDS] >= 0 ? " pids" : "");
+		(void)add_fact(facts, "control groups", "version %d:%s", place.version,
+			       found.data);
+	add_accounts(&place, facts);
+	buf_fini(&found);
 	cgroup_leave(&place);
 }
 

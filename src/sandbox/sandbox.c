@@ -23,6 +23,7 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/securebits.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -278,17 +279,27 @@ bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err)
 
 /* The anchor: from its clone to the last rights that it gives up. */
 
-static pid_t raw_clone(unsigned long flags, int *pidfd)
+/* GROUP: a folder of a control group of version 2, in which the child is born; or -1. */
+static pid_t raw_clone(unsigned long flags, int group, int *pidfd)
 {
+	const struct clone_args args = {
+		.flags = (flags & ~(unsigned long)CSIGNAL) | CLONE_PIDFD | CLONE_INTO_CGROUP,
+		.pidfd = (uintptr_t)pidfd,
+		.exit_signal = flags & (unsigned long)CSIGNAL,
+		.cgroup = (unsigned)group,
+	};
+
+	if (group >= 0)
+		return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD, NULL, pidfd, NULL, 0);
 }
 
 /* Clone a child with FLAGS, without id maps. */
-static bool clone_plain(const char *what, unsigned long flags, pid_t *pid, int *pidfd,
-			struct err *err)
+static bool clone_plain(const char *what, unsigned long flags, int group, pid_t *pid,
+			int *pidfd, struct err *err)
 {
 	int child_pidfd = -1;
-	pid_t child = raw_clone(flags, &child_pidfd);
+	pid_t child = raw_clone(flags, group, &child_pidfd);
 
 	if (child < 0) {
 		int code = errno;
@@ -355,18 +366,18 @@ static void network_begin(struct sandbox_network *network)
 }
 
 bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *identity,
-		   unsigned long flags, struct sandbox_network *network, pid_t *pid,
-		   int *pidfd, struct err *err)
+		   unsigned long flags, int group, struct sandbox_network *network,
+		   pid_t *pid, int *pidfd, struct err *err)
 {
 	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
 				     CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 	int go[2], child_pidfd = -1;
 
 	if (level < SANDBOX_SEALED)
-		return clone_plain("the anchor", flags, pid, pidfd, err);
+		return clone_plain("the anchor", flags, group, pid, pidfd, err);
 	if (!fd_pipe(go, err))
 		return false;
-	pid_t child = raw_clone(spaces | flags, &child_pidfd);
+	pid_t child = raw_clone(spaces | flags, group, &child_pidfd);
 	if (child < 0) {
 		int code = errno;
 		fd_close(&go[0]);
@@ -799,7 +810,7 @@ bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, stru
 		level >= SANDBOX_SEALED ? CLONE_NEWPID | CLONE_NEWNS : 0;
 
 	return clone_plain(spaces != 0 ? "namespaces of a worker" : "a worker",
-			   spaces | SIGCHLD, pid, pidfd, err);
+			   spaces | SIGCHLD, -1, pid, pidfd, err);
 }
 
 /*

@@ -144,12 +144,13 @@ struct sandbox_network {
 /*
  * Clone this process, at L3 into new user, mount, pid, ipc, uts, net and cgroup
  * namespaces. In the child, returns true with *PID 0 after the id maps of the child are
- * written; *NETWORK is then still being made. FLAGS: CLONE_PARENT or 0. *PIDFD is the
- * child's, and set in the parent only.
+ * written; *NETWORK is then still being made. FLAGS: CLONE_PARENT or 0. GROUP: a folder of a
+ * control group of version 2, in which the child is born; or -1. *PIDFD is the child's, and
+ * set in the parent only.
  */
 bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *identity,
-		   unsigned long flags, struct sandbox_network *network, pid_t *pid,
-		   int *pidfd, struct err *err);
+		   unsigned long flags, int group, struct sandbox_network *network,
+		   pid_t *pid, int *pidfd, struct err *err);
 
 /*
  * In the child: become the identity and leave the terminal's session. At L3 the anchor

@@ -669,6 +669,7 @@ static void result_complete(const struct running *running, struct tool_result *r
 	const struct sandbox_strength strength = session_strength(running->session);
 
 	result->seconds = (double)(clock_now_us() - running->times.began_us) / 1e6;
+	result->accounts.wall_s = result->seconds;
 	result->strength = strength;
 	denial_set_level(result, (int)strength.level);
 }
@@ -750,6 +751,7 @@ void running_finish(struct running *running)
 		session_note_layer(running->session, running->tool, &running->result);
 	session_note_web(running->session, running->tool, running->arguments,
 			 &running->result);
+	session_quota_tell(running);
 	running_step(running, HAPPENS_END);
 	network_end(running);
 	result_complete(running, &running->result);

@@ -473,6 +473,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.person_home = getenv("HOME"),
 		.person_environment = (const char *const *)(uintptr_t)environ,
 		.limits = &session->policy->limits,
+		.exact = options->exact,
 		.ready = options->direct ? 0 : options->ready_workers,
 		.prepared = prepares(session, options),
 		.changed = cell_changed,
@@ -522,6 +523,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->own_loop = options->loop == NULL;
 	made->loop = made->own_loop ? loop_new() : options->loop;
 	made->one_call = options->direct;
+	made->exact = options->exact;
 	made->answers_questions = options->answers_questions;
 	made->answers_plans = options->answers_plans;
 	made->answers_approvals = options->answers_approvals;
@@ -544,6 +546,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 		session_close(made);
 		return false;
 	}
+	session_quota_begin(made);
 	made->masking = masking_new(made->policy, options->marks_key);
 	made->taken_over = cell_audit_due(made->cell);
 	keeper_nested_begin(made->keeper);
@@ -609,6 +612,7 @@ void session_close(struct session *session)
 	session_look_whole(session, misses);
 	extra_session_end(session);
 	loop_remove(&session->cancel_watch);
+	loop_remove_timer(&session->quota);
 	cell_close(session->cell);
 	if (session->review != NULL)
 		(void)review_end(session->review, &session->layered, NULL);

@@ -177,6 +177,11 @@ struct session_options {
 	bool asks;
 	/* gets a line for each entry of the policy that the ceiling takes; or NULL */
 	struct buf *told;
+	/*
+	 * The session is for one command, whose accounts are those of the whole cell, by a
+	 * control group where one can be made (docs/accounts.md).
+	 */
+	bool exact;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 	/*
 	 * The caller calls session_rest when it waits for something else. Everything that
@@ -264,6 +269,13 @@ int session_take_socket(struct session *session, const char *path);
  */
 void session_print_own(const struct session *session, const struct tool_result *result,
 		       struct buf *out);
+/*
+ * What the cell of SESSION has used so far. Exact where it has a control group (a limit needs
+ * it, or `exact`), else only the bytes of its network are known. HOSTS (or NULL) gets
+ * {host, in, out} for each host.
+ */
+void session_accounts(const struct session *session, struct accounts *accounts,
+		      struct value *hosts);
 /* Why the cell could not be built or serves no call any more; NULL while it does. */
 const char *session_broken(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
@@ -574,6 +586,10 @@ struct session {
 			  struct err *err);
 	void *keep_rule_context;
 	bool one_call; /* opened for one call: the cell ends with it */
+	bool exact;    /* of session_options */
+	int64_t opened_us;
+	struct timer quota; /* the next look at the limits of the whole cell (quota.c) */
+	const char *over;   /* the key of the limit that the cell has reached; or NULL */
 	size_t next_id;
 	size_t cores;
 	/* at the same time: with more there would be no descriptors left */
@@ -893,6 +909,7 @@ struct running {
 	enum running_state state;
 	enum running_due due;
 	enum running_changes changes;
+	const char *limit; /* the key of the limit of its whole cell that ended it; or NULL */
 	bool cancelled;
 	struct running_told told;
 	struct running_files files;
@@ -1058,3 +1075,12 @@ void session_jobs_waits(struct job *job);
 void session_deny(struct running *running, const char *because, const char *rule);
 /* Begin RUNNING, which was judged and announced (call.c). */
 void running_proceed(struct running *running);
+
+/*
+ * The limits of a whole cell (quota.c). session_quota_begin: look at them from now on.
+ * session_quota_allows: may RUNNING, a command, still begin? False: its result says why not.
+ * session_quota_tell: RUNNING is over; its result gets its accounts, and the limit.
+ */
+void session_quota_begin(struct session *session);
+bool session_quota_allows(struct running *running);
+void session_quota_tell(struct running *running);

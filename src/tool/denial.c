@@ -162,6 +162,23 @@ const struct value *denial_list(const struct tool_result *result)
 	return value_kind(list) == VALUE_ARRAY ? list : NULL;
 }
 
+const char *denial_limit(const struct tool_result *result)
+{
+	static const char prefix[] = "limits.";
+	const struct value *list = denial_list(result);
+
+	if (result->status == RESULT_DONE && result->exit_code == 0)
+		return NULL;
+	for (size_t i = 0; i < value_count(list); i++) {
+		const char *rule = value_text(value_member(value_item(list, i), "rule"));
+
+		if (denial_is(value_item(list, i), DENIAL_LIMIT) && rule != NULL &&
+		    strncmp(rule, prefix, sizeof(prefix) - 1) == 0)
+			return rule + sizeof(prefix) - 1;
+	}
+	return NULL;
+}
+
 void denial_set_level(struct tool_result *result, int level)
 {
 	struct value *list;

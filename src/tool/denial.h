@@ -63,6 +63,11 @@ struct denial_limit {
 	bool guessed;
 };
 void denial_add_limit(struct tool_result *result, const struct denial_limit *limit);
+/*
+ * The key of the limit that ended or hindered the call, as its denials say ("memory"),
+ * borrowed from RESULT; NULL: it succeeded, or met none.
+ */
+const char *denial_limit(const struct tool_result *result);
 
 /* Is DENIAL (an item of denial_list) of KIND? */
 bool denial_is(const struct value *denial, enum denial_kind kind);

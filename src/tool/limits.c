@@ -266,6 +266,8 @@ static bool usage_look(struct limit_watch *watch, uint64_t memory_most)
 	if (usage.tasks > watch->most_tasks)
 		watch->most_tasks = usage.tasks;
 	watch->held = usage.memory;
+	if (usage.memory > watch->most_memory)
+		watch->most_memory = usage.memory;
 	return memory_most > 0 && usage.memory > memory_most;
 }
 
@@ -634,6 +636,11 @@ void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 	const struct telling telling = {.call = watch->call, .run = run, .result = result};
 	bool succeeded = run->ending == PROGRAM_ENDED && run->exit_code == 0;
 
+	/* A call may run several programs, one after the other. */
+	if (result->accounts.memory_peak < watch->most_memory)
+		result->accounts.memory_peak = watch->most_memory;
+	if (result->accounts.processes_peak < watch->most_tasks)
+		result->accounts.processes_peak = watch->most_tasks;
 	if (run->dropped)
 		tell_dropped(&telling);
 	if (run->ending == PROGRAM_LIMITED || run->ending == PROGRAM_QUIET) {

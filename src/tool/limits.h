@@ -64,8 +64,8 @@ struct limit_watch {
 	/* used before the command on the file system of a layer in memory, by anybody */
 	uint64_t layer_before;
 	int64_t usage_at_us; /* time of the next look at memory and processes */
-	/* the highest number of processes and threads that was seen */
-	uint64_t most_tasks;
+	/* the highest number of processes and threads that was seen, and the most memory */
+	uint64_t most_tasks, most_memory;
 	struct sandbox_refusal refusals[LIMIT_REFUSALS_MAX];
 	size_t refusal_count;
 	/* the output goes to the caller's descriptors, so no messages can be searched */

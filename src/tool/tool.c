@@ -18,8 +18,20 @@ enum result_part {
 	RESULT_PARTS
 };
 
+/* The numbers of struct accounts that come from a worker, in this order. */
+enum {
+	SPENT_CPU_US,
+	SPENT_USER_US,
+	SPENT_MEMORY,
+	SPENT_WRITTEN,
+	SPENT_READ,
+	SPENT_PROCESSES,
+	SPENT
+};
+
 struct result_head {
 	uint64_t left_out_bytes, left_out_lines;
+	uint64_t spent[SPENT];
 	int32_t exit_code, signal;
 	uint32_t status; /* enum result_status */
 	uint32_t sizes[RESULT_PARTS];
@@ -27,7 +39,8 @@ struct result_head {
 };
 
 /* The struct must have no padding, which would contain stray bytes of this process. */
-_Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct result_head) == 32 + 8 * SPENT + 4 * RESULT_PARTS,
+	       "a gap in the head");
 
 static const char *const status_names[] = {
 	[RESULT_FAILED] = "failed",       [RESULT_DONE] = "done",
@@ -252,6 +265,36 @@ const char *tool_nearest(const struct tool *const *tools, const char *name)
 	return text_nearest(name, names);
 }
 
+enum { MICROSECONDS = 1000000 };
+
+static void spent_put(const struct accounts *accounts, uint64_t spent[SPENT])
+{
+	spent[SPENT_CPU_US] = (uint64_t)(accounts->cpu_s * MICROSECONDS);
+	spent[SPENT_USER_US] = (uint64_t)(accounts->cpu_user_s * MICROSECONDS);
+	spent[SPENT_MEMORY] = accounts->memory_peak;
+	spent[SPENT_WRITTEN] = accounts->written;
+	spent[SPENT_READ] = accounts->read;
+	spent[SPENT_PROCESSES] = accounts->processes_peak;
+}
+
+/* A worker that started no program counts nothing. */
+static void spent_take(const uint64_t spent[SPENT], struct accounts *accounts)
+{
+	if (spent[SPENT_PROCESSES] == 0)
+		return;
+	*accounts = (struct accounts){
+		.cpu_s = (double)spent[SPENT_CPU_US] / MICROSECONDS,
+		.cpu_user_s = (double)spent[SPENT_USER_US] / MICROSECONDS,
+		.memory_peak = spent[SPENT_MEMORY],
+		.written = spent[SPENT_WRITTEN],
+		.read = spent[SPENT_READ],
+		.processes_peak = spent[SPENT_PROCESSES],
+		.cpu = ACCOUNTS_RUSAGE,
+		.memory = ACCOUNTS_SAMPLED,
+		.io = ACCOUNTS_RUSAGE,
+	};
+}
+
 bool tool_result_print(const struct tool_result *result, struct buf *out)
 {
 	size_t at = out->size;
@@ -263,6 +306,7 @@ bool tool_result_print(const struct tool_result *result, struct buf *out)
 		.status = result->status,
 	};
 
+	spent_put(&result->accounts, head.spent);
 	if (!buf_add(out, &head, sizeof(head)))
 		return false;
 	if (buf_addstr(out, buf_str(&result->text)))
@@ -310,6 +354,7 @@ bool tool_result_parse(struct str payload, struct tool_result *result, struct er
 	result->signal = head.signal;
 	result->left_out_bytes = head.left_out_bytes;
 	result->left_out_lines = head.left_out_lines;
+	spent_take(head.spent, &result->accounts);
 	return (frame_take_value(parts[RESULT_DETAILS], VALUE_OBJECT, &result->details, err) &&
 		content_take(parts[RESULT_CONTENT], &result->content, err) &&
 		frame_take_value(parts[RESULT_SEEN], VALUE_OBJECT, &result->seen, err)) ||

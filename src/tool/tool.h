@@ -22,6 +22,7 @@
 #include "base/text/rows.h"
 #include "base/value.h"
 #include "policy/policy.h"
+#include "process/usage.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
@@ -247,6 +248,11 @@ struct tool_result {
 	struct sandbox_strength strength;        /* of the cell; set by the session */
 	/* path -> mark: the files that the session has now read (call_saw) */
 	struct value *seen;
+	/*
+	 * What the programs of a call with EFFECT_RUNS used. The worker fills in its
+	 * estimate, the session the time and all that is known better outside of the cell.
+	 */
+	struct accounts accounts;
 };
 
 void tool_result_init(struct tool_result *result);

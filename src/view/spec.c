@@ -43,6 +43,8 @@ void spec_init(struct cell_spec *spec)
 				   .network = empty,
 				   .brokered = empty,
 				   .environment = empty};
+	for (size_t i = 0; i < CGROUP_FOLDERS; i++)
+		spec->doors[i] = -1;
 	arena_init(&spec->arena);
 }
 
@@ -55,6 +57,8 @@ void spec_fini(struct cell_spec *spec)
 	fd_close(&spec->workspace_tree);
 	fd_close(&spec->home_lock);
 	fd_close(&spec->review_log);
+	for (size_t i = 0; i < CGROUP_FOLDERS; i++)
+		fd_close(&spec->doors[i]);
 	fd_close(&spec->temp_lock);
 	fd_close(&spec->cache_lock);
 	guard_free(spec->guard);
@@ -405,6 +409,12 @@ static const struct field member_fields[] = {
 	FIELD(struct cell_spec, grace_s),
 	FIELD(struct cell_spec, review_log),
 	FIELD(struct cell_spec, review_ms),
+	FIELD(struct cell_spec, group_version),
+	FIELD(struct cell_spec, doors[CGROUP_MEMORY]),
+	FIELD(struct cell_spec, doors[CGROUP_PIDS]),
+	FIELD(struct cell_spec, doors[CGROUP_TIME]),
+	FIELD(struct cell_spec, doors[CGROUP_CPU]),
+	FIELD(struct cell_spec, doors[CGROUP_IO]),
 	FIELD(struct cell_spec, publishes),
 	FIELD(struct cell_spec, brokers),
 	{0},

@@ -12,6 +12,7 @@
 #include "base/value.h"
 #include "files/files.h"
 #include "policy/network.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 #include "tool/call.h"
@@ -118,6 +119,12 @@ struct cell_spec {
 	/* the log of the layer of a review, which the workers write; -1: none */
 	int review_log;
 	int64_t review_ms; /* when that layer was made */
+	/*
+	 * the doors of the cell's control group of group_version (cgroup.h), by which the
+	 * anchor enters it; 0: it has none
+	 */
+	int group_version;
+	int doors[CGROUP_FOLDERS];
 	int temp_lock; /* the same for `temp`, in the front; the anchor has one of its own */
 	struct sandbox_strength strength; /* that this shape reaches */
 	bool one_call; /* the cell is for one call, which waits while the cell is built */

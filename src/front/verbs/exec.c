@@ -15,6 +15,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "cell/directions.h"
+#include "cell/groups.h"
 #include "cell/layers/layer.h"
 #include "front/ask/desk.h"
 #include "front/ask/question.h"
@@ -31,6 +32,7 @@
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "process/pty.h"
+#include "process/usage.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 #include "session/session.h"
@@ -42,7 +44,9 @@
 #include "view/shape.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -103,7 +107,8 @@ static void print_limits(const struct value *limits, FILE *out)
 		if (value_kind(value) == VALUE_REAL && value_number(value) <= 0)
 			(void)snprintf(text, sizeof(text), "none");
 		else if (value_kind(value) == VALUE_REAL)
-			(void)snprintf(text, sizeof(text), "%g s", value_number(value));
+			(void)snprintf(text, sizeof(text), "%g%s", value_number(value),
+				       strcmp(name, "cpus") == 0 ? "" : " s");
 		else if (strstr(name, "pids") != NULL)
 			(void)snprintf(text, sizeof(text), "%lld",
 				       (long long)value_integer(value));
@@ -310,7 +315,10 @@ enum { EXPLAIN_TEXT_MAX = 4 << 20, WHY_MAX = 128 };
 /*
  * The limits that apply to a program of `exec`; the other limits are for runs of agents.
  */
-static const char limit_names[] = "memory pids cell_pids file_size tmp free_space grace_s";
+static const char limit_names[] = "memory pids cell_pids file_size tmp free_space grace_s "
+				  "cpus cpu_s written io_write net";
+/* Limits that most policies do not have: told where one has them. */
+static const char rare_limits[] = "cpus cpu_s written io_write net";
 
 static const char *origin_of(const struct setup *setup, const char *key)
 {
@@ -435,9 +443,17 @@ static struct value *limit_value(const struct row *key, const struct policy *pol
 {
 	const char *place = (const char *)&policy->limits + key->offset;
 
-	if (key->kind == ROW_SECONDS)
+	if (key->kind == ROW_SECONDS || key->kind == ROW_NUMBER)
 		return value_new_real(*(const double *)(const void *)place);
 	return value_new_integer((int64_t) * (const uint64_t *)(const void *)place);
+}
+
+static bool limit_is_set(const struct row *key, const struct policy *policy)
+{
+	auto_value struct value *value = limit_value(key, policy);
+
+	return value_kind(value) == VALUE_REAL ? value_number(value) > 0
+					       : value_integer(value) > 0;
 }
 
 static struct value *limits_value(const struct setup *setup, double timeout_s,
@@ -455,14 +471,18 @@ static struct value *limits_value(const struct setup *setup, double timeout_s,
 	for (key = key->rows; key != NULL && key->name != NULL; key++) {
 		char name[WHY_MAX];
 
-		if (!str_among(limit_names, str_of(key->name)))
+		if (!str_among(limit_names, str_of(key->name)) ||
+		    (str_among(rare_limits, str_of(key->name)) &&
+		     !limit_is_set(key, setup->policy)))
 			continue;
 		(void)snprintf(name, sizeof(name), "limits.%s", key->name);
 		row = value_new_object();
 		value_set(row, "value", limit_value(key, setup->policy));
 		value_set_text(row, "why", origin_of(setup, name));
 		if (strcmp(origin_of(setup, name), "option") == 0) {
-			(void)snprintf(name, sizeof(name), "--%s", key->name);
+			(void)snprintf(name, sizeof(name), "--%s",
+				       strcmp(key->name, "io_write") == 0 ? "io-write"
+									  : key->name);
 			value_set_text(row, "why", name);
 		}
 		value_set(list, key->name, row);
@@ -590,9 +610,10 @@ static void add_directions(const struct setup *setup, struct cell_spec *spec)
 		directions_set(rows, count, spec);
 }
 
-static struct value *report_value(const struct setup *setup, const struct setup_flags *flags,
-				  const struct cell_spec *spec, double timeout_s,
-				  const char *who)
+static struct value *explain_value(const struct setup *setup,
+				   const struct setup_flags *flags,
+				   const struct cell_spec *spec, double timeout_s,
+				   const char *who)
 {
 	struct value *report = value_new_object();
 	struct buf above;
@@ -632,7 +653,7 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 	if (setup_shape(setup, &spec, &err)) {
 		add_directions(setup, &spec);
 		auto_value struct value *report =
-			report_value(setup, flags, &spec, time->seconds, time->why);
+			explain_value(setup, flags, &spec, time->seconds, time->why);
 
 		for (void *at = value_first(more); at != NULL; at = value_next(more, at))
 			value_set(report, value_key(at), value_copy(value_at(at)));
@@ -649,9 +670,214 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 }
 
 static const struct option_row exec_options[] = {
-	EXEC_OPTION_ROWS,     EXEC_POLICY_ROWS, OPTION_ROW_REVIEW,
-	OPTION_ROW_NO_REVIEW, OPTION_ROW_HELP,  {0},
+	EXEC_OPTION_ROWS,
+	{"json", 0, OPTION_EITHER, "FILE|FD",
+	 "write how it ended, and what it used, as one JSON object to FILE or to the open "
+	 "descriptor FD; without one: with --explain print that as JSON, with --review the layer, "
+	 "on stderr",
+	 .alone = "explain " REVIEW_OPTION},
+	EXEC_POLICY_ROWS,
+	OPTION_ROW_REVIEW,
+	OPTION_ROW_NO_REVIEW,
+	OPTION_ROW_HELP,
+	{0},
 };
+
+/*
+ * The report of --json: how the program ended and what it used, in a place of the caller's
+ * that is opened before the program runs. Standard output and error stay the program's.
+ */
+
+enum {
+	REPORT_MAX = 1 << 20,
+	REPORT_MS = 10000, /* a reader of a pipe takes so little at once in far less */
+	/* a file made by others' words: as the shell makes one behind `>` */
+	REPORT_MODE = 0666,
+};
+
+struct report {
+	const char *place; /* as it was said; NULL: no report is wanted */
+	int fd;
+};
+
+/* --json without a place: another thing that is printed is printed as JSON. */
+static bool prints_json(const struct options *options)
+{
+	return options_given(options, "json") && options_text(options, "json") == NULL;
+}
+
+/* Take the descriptor that TEXT, digits only, names. */
+static bool report_take_fd(const char *text, int *fd, struct err *err)
+{
+	const int given = strlen(text) < sizeof("999999") ? fd_of_text(text) : INT_MAX;
+	int flags;
+
+	if (given <= STDERR_FILENO)
+		return err_set(err, EINVAL,
+			       "descriptor %s belongs to the program; take one from 3 on "
+			       "(--json 3 3>FILE), or ./%s for a file of that name",
+			       text, text);
+	flags = fcntl(given, F_GETFL);
+	if (flags < 0)
+		return err_set(err, EBADF,
+			       "descriptor %s is not open; open it (%s>FILE), or write ./%s for "
+			       "a file of that name",
+			       text, text, text);
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		return err_set(err, EBADF, "descriptor %s is open for reading only", text);
+	*fd = fcntl(given, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return *fd >= 0 || err_set(err, errno, "descriptor %s: %s", text, strerror(errno));
+}
+
+/*
+ * Open PATH for the report, and make it when it is not there. Below ROOT, where programs of
+ * an earlier cell could have left links, no link is followed.
+ */
+static int report_open_path(const char *path, const char *root)
+{
+	const mode_t mask = umask(0);
+	auto_close int folder = -1;
+	struct stat st;
+	int fd = -1;
+
+	(void)umask(mask);
+	if (!path_within(path, root) || strcmp(path, root) == 0)
+		return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+			    REPORT_MODE);
+	folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder >= 0)
+		fd = fd_open_beneath(folder, path_relative(path, root), O_WRONLY | O_CREAT);
+	/* It was made with no rights at all. */
+	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & ALLPERMS) == 0)
+		(void)fchmod(fd, REPORT_MODE & ~mask);
+	return fd;
+}
+
+/* Open the place of REPORT, which is empty then. ROOT: the workspace of the cell. */
+static bool report_open(struct report *report, const char *root, struct err *err)
+{
+	const char *place = report->place;
+	auto_free char *here = NULL;
+	struct buf path;
+
+	report->fd = -1;
+	if (place == NULL)
+		return true;
+	if (place[strspn(place, "0123456789")] == '\0')
+		return report_take_fd(place, &report->fd, err) ||
+		       err_while(err, "--json %s", place);
+	here = getcwd(NULL, 0);
+	buf_init(&path, PATH_MAX);
+	if (here != NULL && path_normal(here, place, &path))
+		report->fd = report_open_path(path.data, root);
+	else
+		errno = here != NULL ? ENAMETOOLONG : errno;
+	buf_fini(&path);
+	if (report->fd < 0)
+		return err_set(err, errno, "--json %s: %s%s", place, strerror(errno),
+			       errno == ELOOP
+				       ? "; in the workspace no link is followed: name the file "
+					 "itself"
+			       : errno == ENXIO ? "; nobody reads this pipe"
+						: "");
+	/* Nothing of an earlier report stays. A pipe or a device has nothing. */
+	(void)!ftruncate(report->fd, 0);
+	return true;
+}
+
+static void report_close(struct report *report)
+{
+	if (report->place != NULL)
+		fd_close(&report->fd);
+}
+
+/* Write TEXT, and wait for a slow reader, but not for ever. */
+static bool report_send(int fd, struct str text)
+{
+	const int64_t until = clock_now_ms() + REPORT_MS;
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+
+	while (text.size > 0) {
+		ssize_t n = write(fd, text.data, text.size);
+
+		if (n > 0)
+			text = str_part(text, (size_t)n, text.size);
+		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			return false;
+		else if (clock_now_ms() >= until ||
+			 poll(&room, 1, (int)(until - clock_now_ms())) == 0) {
+			errno = ETIMEDOUT;
+			return false;
+		}
+	}
+	return true;
+}
+
+static void set_number(struct value *object, const char *name, bool known, int number)
+{
+	value_set(object, name, known ? value_new_integer(number) : value_new_null());
+}
+
+/* The report of RESULT, or with NULL of a program that did not run; CODE is our own exit code. */
+static struct value *report_value(const struct tool_result *result,
+				  const struct exec_time *time, int code,
+				  struct value *hosts)
+{
+	static const struct tool_result none = {.exit_code = -1};
+	const struct tool_result *told = result != NULL ? result : &none;
+	struct value *object = value_new_object();
+	struct accounts accounts = told->accounts;
+	const bool timed_out = told->status == RESULT_TIMED_OUT;
+
+	accounts.limit = denial_limit(told);
+	if (timed_out && strcmp(time->why, "limits.wall_s") == 0)
+		accounts.limit = "wall_s";
+	set_number(object, "exit", told->exit_code >= 0, told->exit_code);
+	set_number(object, "signal", told->signal > 0, told->signal);
+	value_set_boolean(object, "timed_out", timed_out);
+	value_set_real(object, "seconds", told->seconds);
+	value_set(object, "limit",
+		  accounts.limit != NULL ? value_new_text(accounts.limit)
+					 : value_new_null());
+	value_set_text(object, "status",
+		       result != NULL ? result_status_name(told->status) : "set_up");
+	value_set_integer(object, "code", code);
+	if (result != NULL)
+		tool_set_strength(object, told->strength);
+	value_set(object, "denials",
+		  denial_list(told) != NULL ? value_copy(denial_list(told))
+					    : value_new_array());
+	value_set(object, "network", hosts);
+	value_set(object, "accounts", accounts_value(&accounts));
+	return object;
+}
+
+/* Write REPORT of RESULT; returns CODE, or 1 in place of 0 when that failed. */
+static int report_write(const struct report *report, const struct session *session,
+			const struct tool_result *result, const struct exec_time *time,
+			int code)
+{
+	struct value *hosts;
+	struct accounts of_cell;
+	auto_value struct value *object = NULL;
+	struct buf text;
+
+	if (report->place == NULL)
+		return code;
+	hosts = value_new_array();
+	if (session != NULL)
+		session_accounts(session, &of_cell, hosts);
+	object = report_value(result, time, code, hosts);
+	buf_init(&text, REPORT_MAX);
+	errno = EFBIG;
+	if (!value_print(object, 0, &text) || !buf_addc(&text, '\n') ||
+	    !report_send(report->fd, buf_str(&text)))
+		code = verb_complain(code == CODE_DONE ? CODE_FAILED : code,
+				     "--json %s: the report could not be written: %s",
+				     report->place, strerror(errno));
+	buf_fini(&text);
+	return code;
+}
 
 /*
  * Add the folders of option NAME as real paths. Links are followed, since the person
@@ -772,6 +998,10 @@ static bool check_flags(const char *verb, const struct value *entry, struct err 
 	text = str_of(why.text);
 	if (str_starts(text, STR(limit)))
 		text = str_part(text, sizeof(limit) - 1, text.size);
+	if (str_starts(text, STR("io_write")))
+		return err_set(err, EINVAL, "%s: --io-write%.*s", verb,
+			       (int)(text.size - strlen("io_write")),
+			       text.data + strlen("io_write"));
 	/*
 	 * Do not quote a variable, which may be a secret. The reason names it when its
 	 * name is complete.
@@ -817,6 +1047,10 @@ bool exec_read_flags(const char *verb, const struct options *options, struct val
 	if (options_given(options, "pids"))
 		value_set_integer(limits, "pids",
 				  (int64_t)options_count(options, "pids", 0));
+	if (options_given(options, "cpus"))
+		value_set_real(limits, "cpus", options_amount(options, "cpus", 0));
+	if (options_given(options, "io-write"))
+		value_set_text(limits, "io_write", options_text(options, "io-write"));
 	add_variables(options, entry);
 	if (!check_flags(verb, entry, err) || !add_folders(options, "write", entry, err) ||
 	    !add_folders(options, "read", entry, err))
@@ -1059,7 +1293,8 @@ static void ask_for_terminal(struct value *arguments)
 
 static int follow(const struct setup *setup, struct session *session,
 		  const struct options *options, const struct policy_words *words,
-		  const struct exec_time *time, struct relay *relay)
+		  const struct exec_time *time, const struct report *report,
+		  struct relay *relay)
 {
 	auto_value struct value *arguments =
 		exec_arguments(options->words, options->word_count);
@@ -1105,13 +1340,16 @@ static int follow(const struct setup *setup, struct session *session,
 	hint_messages(running_result(running), session, words, buf_str(&messages));
 	buf_fini(&messages);
 	code = tell_end(running_result(running), time, setup->interrupt);
-	running_free(running);
 	/* The program wrote to our pipe, and could not know that its output was lost. */
-	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
+	if (code == CODE_DONE && relay_lost(relay))
+		code = CODE_FAILED;
+	code = report_write(report, session, running_result(running), time, code);
+	running_free(running);
+	return code;
 }
 
 static int exec_with(struct setup *setup, const struct options *options,
-		     const struct exec_time *time)
+		     const struct exec_time *time, const struct report *report)
 {
 	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
 	bool tty = options_given(options, "tty");
@@ -1135,18 +1373,138 @@ static int exec_with(struct setup *setup, const struct options *options,
 			   &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	code = setup_session_once(setup, &session);
-	if (code != CODE_DONE)
+	if (code != CODE_DONE) {
 		(void)layered_end(setup, false, NULL);
-	if (code != CODE_DONE)
-		return code == CODE_USAGE || code == CODE_DENIED ? code : CODE_EXEC_NO_CELL;
+		return report_write(report, NULL, NULL, time,
+				    code == CODE_USAGE || code == CODE_DENIED
+					    ? code
+					    : CODE_EXEC_NO_CELL);
+	}
 	if (relay_open(session_loop(session), tty ? RELAY_TERMINAL : RELAY_PLAIN,
 		       clipboard, &relay, &err))
-		code = follow(setup, session, options, &words, time, relay);
+		code = follow(setup, session, options, &words, time, report, relay);
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
 	interrupt_close_session(setup->interrupt, session);
-	(void)layered_end(setup, options_given(options, "json"), stderr);
+	(void)layered_end(setup, prints_json(options), stderr);
+	return code;
+}
+
+/* Begins this program again in a scope of systemd, whose control group it may divide. */
+
+enum {
+	COMMAND_LINE_MAX = 4 << 20, /* more than the kernel takes */
+	SCOPE_WORDS = 16,           /* of systemd-run, and the end */
+};
+
+/* Set for the program that begins again, so that it does so once only. */
+#define SCOPE_VARIABLE "GLOVEBOX_IN_SCOPE"
+
+static bool systemd_is_here(void)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char path[PATH_MAX];
+
+	if (geteuid() == 0)
+		return access("/run/systemd/system", F_OK) == 0;
+	(void)snprintf(path, sizeof(path), "%s/systemd/private",
+		       runtime != NULL ? runtime : "/nonexistent");
+	return access(path, F_OK) == 0;
+}
+
+/* The words of our own command line in TEXT, each ended by a NUL byte, behind SCOPE_WORDS places. */
+static const char **words_of(const struct buf *text, size_t *count)
+{
+	const char **words = NULL;
+
+	*count = 0;
+	for (size_t at = 0; at < text->size; at += strlen(text->data + at) + 1) {
+		words = memory_grow(words, SCOPE_WORDS + *count + 2, sizeof(*words));
+		words[SCOPE_WORDS + (*count)++] = text->data + at;
+	}
+	if (words != NULL)
+		words[SCOPE_WORDS + *count] = NULL;
+	return words;
+}
+
+void exec_begin_in_scope(void)
+{
+	static const char *const run[] = {"systemd-run", "--scope", "--quiet", "-p",
+					  "Delegate=yes"};
+	const char *begin[SCOPE_WORDS];
+	auto_free const char **words = NULL;
+	char program[PATH_MAX];
+	ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	size_t count = sizeof(run) / sizeof(run[0]), own;
+	struct buf text;
+	struct err err;
+
+	if (getenv(SCOPE_VARIABLE) != NULL || !systemd_is_here() || size <= 0)
+		return;
+	program[size] = '\0';
+	buf_init(&text, COMMAND_LINE_MAX);
+	if (fd_read_file("/proc/self/cmdline", COMMAND_LINE_MAX, &text, &err))
+		words = words_of(&text, &own);
+	if (words != NULL) {
+		memcpy(begin, run, sizeof(run));
+		if (geteuid() != 0)
+			begin[count++] = "--user";
+		begin[count++] = "--";
+		/* The program comes in place of its own name. */
+		words[SCOPE_WORDS] = program;
+		memcpy(words + SCOPE_WORDS - count, begin, count * sizeof(begin[0]));
+		(void)setenv(SCOPE_VARIABLE, "1", 1);
+		(void)execvp(begin[0],
+			     (char *const *)(uintptr_t)(words + SCOPE_WORDS - count));
+		(void)unsetenv(SCOPE_VARIABLE);
+	}
+	buf_fini(&text);
+}
+
+bool exec_scope(const struct options *options, bool *begins_again, struct err *err)
+{
+	const char *when = options_text(options, "scope");
+
+	*begins_again = when == NULL || strcmp(when, "auto") == 0;
+	return *begins_again || strcmp(when, "never") == 0 ||
+	       err_set(err, EINVAL, "--scope: \"%.20s\" is neither auto nor never", when);
+}
+
+/*
+ * Can this machine keep the limits of SETUP that need a control group? With --scope auto, and
+ * when --cpus asks for one, begin this program again in a scope of systemd, which has one.
+ */
+static bool scope_settle(const struct setup *setup, const struct options *options,
+			 struct err *err)
+{
+	static const char key[] = "limits.cpus";
+	bool begins_again;
+	struct err why;
+
+	if (!exec_scope(options, &begins_again, err))
+		return false;
+	if (groups_cell_check(&setup->policy->limits, &why))
+		return true;
+	if (options_given(options, "cpus") && begins_again)
+		exec_begin_in_scope();
+	return options_given(options, "cpus") && str_starts(str_of(why.text), STR(key))
+		       ? err_set(err, ENOTSUP, "--cpus%s", why.text + sizeof(key) - 1)
+		       : err_set(err, ENOTSUP, "%s", why.text);
+}
+
+/* Like exec_with; the report is opened before the program runs, and written in any case. */
+static int exec_reporting(struct setup *setup, const struct options *options,
+			  const struct exec_time *time)
+{
+	struct report report = {.place = options_text(options, "json")};
+	struct err err;
+	int code;
+
+	if (!report_open(&report, setup->policy->workspace, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	code = exec_with(setup, options, time, &report);
+	report_close(&report);
 	return code;
 }
 
@@ -1193,16 +1551,19 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	time = time_of(options, setup->wall_s);
 	if (flags->explain)
-		return explain_print(setup, flags, &time, options_given(options, "json"),
-				     more, out);
+		return explain_print(setup, flags, &time, prints_json(options), more, out);
 	if (setup->ssh != NULL && !(options_given(options, "tty") &&
 				    isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
 		return verb_complain(CODE_USAGE,
 				     "--ssh asks you before each use of a key: it needs --tty, and "
 				     "a terminal here");
 	tell_repositories(setup);
-	return use != NULL ? use->carry_out(use->context, setup, options, &time)
-			   : exec_with(setup, options, &time);
+	setup->exact = use == NULL && options_text(options, "json") != NULL;
+	if (!scope_settle(setup, options, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	if (use != NULL)
+		return use->carry_out(use->context, setup, options, &time);
+	return exec_reporting(setup, options, &time);
 }
 
 int exec_take_flags(const char *verb, const struct options *options, struct value *entry,
@@ -1220,12 +1581,20 @@ int exec_take_flags(const char *verb, const struct options *options, struct valu
 		.no_credentials = options_given(options, "no-credential"),
 		.explain = options_given(options, "explain"),
 	};
-	if (options_given(options, "json") && !flags->explain &&
+	if (prints_json(options) && !flags->explain &&
 	    (options_find(options->rows, "--" REVIEW_OPTION, &apart) == NULL ||
 	     !options_given(options, REVIEW_OPTION)))
-		return verb_complain(CODE_USAGE, "%s: --json goes with --explain%s", verb,
-				     strcmp(verb, verb_exec.name) == 0 ? " or --review"
-								       : "");
+		return verb_complain(CODE_USAGE, "%s: --json %s", verb,
+				     strcmp(verb, verb_exec.name) == 0
+					     ? "needs a file or a descriptor for the report "
+					       "(--json FILE, --json 3 3>FILE), or goes with "
+					       "--explain or --review"
+					     : "goes with --explain");
+	if (options_text(options, "json") != NULL && flags->explain)
+		return verb_complain(CODE_USAGE,
+				     "%s: --explain runs nothing, so there is no report for "
+				     "--json %s; --explain --json prints it as JSON",
+				     verb, options_text(options, "json"));
 	if (options_given(options, "agent") && flags->policy_file != NULL)
 		return verb_complain(CODE_USAGE,
 				     "%s: --agent and --policy each say what may be done: give one",
@@ -1279,6 +1648,7 @@ const struct verb verb_exec = {
 	.help = exec_help,
 	.example =
 		"  glovebox exec --timeout 60 -- make -j4\n"
+		"  glovebox exec --json used.json --cpus 1.5 -- make\n"
 		"  mkdir out; glovebox exec --write out --memory 2G -- sh -c 'date > out/now'\n"
 		"  glovebox exec --tty -- bash\n"
 		"  glovebox exec -e CI=1 -e NPM_TOKEN -- npm test\n"

@@ -34,12 +34,17 @@
 	 "memory of all its processes together: 512M, 2G"}, \
 	{"pids", 'p', OPTION_COUNT, "N", \
 	 "processes and threads at once (where no control group can be made: and up to 300 more)"}, \
+	{"cpus", 0, OPTION_AMOUNT, "N", \
+	 "processors that all of the cell may use, fractions allowed (needs a control group)"}, \
+	{"io-write", 0, OPTION_TEXT, "RATE", \
+	 "bytes a second that it may write to each disk: 10M (needs one of version 2)"}, \
+	{"scope", 0, OPTION_TEXT, "WHEN", \
+	 "auto or never: begin again in a scope of systemd when --cpus needs one (default: auto)"}, \
 	{"tty", 0, OPTION_FLAG, NULL, "give it a terminal: vim, less, a shell to work in"}, \
 	{"clipboard", 0, OPTION_FLAG, NULL, \
 	 "let it set the clipboard of your terminal (OSC 52); reading it stays closed"}, \
 	{"explain", 0, OPTION_FLAG, NULL, \
 	 "print what the cell would show, and why; run nothing"}, \
-	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object; with --review: the layer as one, on stderr"}, \
 	OPTION_ROW_WORKSPACE, \
 	OPTION_ROW_CONFIG, \
 	OPTION_ROW_ALLOW_HOST, \
@@ -48,6 +53,10 @@
 	{"publish", 0, OPTION_TEXTS, "PORT", \
 	 "let this machine reach PORT of the cell; HOST:PORT: at port HOST, 0: any free one; " \
 	 "own:PORT: at an address of the project (may be repeated)"}
+
+/* Of the verbs that write no accounts. */
+#define EXEC_ROW_JSON \
+	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object"}
 
 /* Of the verbs in which a policy or an agent says what may be done. */
 #define EXEC_POLICY_ROWS \
@@ -113,3 +122,14 @@ void exec_add_told(const struct session *session, const struct tool_result *resu
 
 /* The exit code of the program of RESULT. */
 int exec_code(const struct tool_result *result);
+
+/*
+ * --scope of OPTIONS: may this program begin again in a scope of systemd, whose control group
+ * is its own to divide?
+ */
+bool exec_scope(const struct options *options, bool *begins_again, struct err *err);
+/*
+ * Begin this program again, with the same words, in such a scope. Returns where there is no
+ * systemd, and in the program that was begun again.
+ */
+void exec_begin_in_scope(void);

@@ -93,6 +93,7 @@ static const struct option_row exec_server_options[] = {
 	{"listen", 0, OPTION_TEXT, "PLACE",
 	 "where the client is: stdio (standard input and output; the default)"},
 	EXEC_OPTION_ROWS,
+	EXEC_ROW_JSON,
 	EXEC_POLICY_ROWS,
 	OPTION_ROW_HELP,
 	{0},

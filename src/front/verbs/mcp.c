@@ -6,14 +6,17 @@
 #include "base/path.h"
 #include "base/value.h"
 #include "build_config.h"
+#include "cell/groups.h"
 #include "front/agents.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "front/verbs/exec.h"
 #include "front/wrap/mcp_install.h"
 #include "mcp/server/http.h"
 #include "mcp/server/stdio.h"
 #include "plugins/plugin.h"
+#include "policy/policy.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -102,6 +105,9 @@ static const struct option_row mcp_options[] = {
 	 "with --install: only print the entry, its place and the command"},
 	{"write", 0, OPTION_FLAG, NULL,
 	 "with --install: as without (version 0.1.0 only printed without it)"},
+	{"scope", 0, OPTION_TEXT, "WHEN",
+	 "with --http, auto or never: begin again in a scope of systemd where there is no "
+	 "control group (default: auto)"},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
@@ -402,6 +408,19 @@ static int install(const struct options *options, FILE *out)
 	return code;
 }
 
+/* A server that lives long gets a control group of its own, where systemd gives it one. */
+static bool scope_settle(const struct options *options, struct err *err)
+{
+	const struct policy_limits any = {.cpu_s = 1};
+	bool begins_again;
+
+	if (!exec_scope(options, &begins_again, err))
+		return false;
+	if (options_given(options, "http") && begins_again && !groups_cell_check(&any, NULL))
+		exec_begin_in_scope();
+	return true;
+}
+
 static int mcp_run(const struct options *options, FILE *out)
 {
 	struct serving serving = {.options = options};
@@ -419,6 +438,10 @@ static int mcp_run(const struct options *options, FILE *out)
 	    (options_given(options, "token-file") || options_given(options, "host")))
 		return verb_complain(CODE_USAGE,
 				     "mcp: --token-file and --host go with --http");
+	if (options_given(options, "scope") && !options_given(options, "http"))
+		return verb_complain(CODE_USAGE, "mcp: --scope goes with --http");
+	if (!scope_settle(options, &err))
+		return verb_complain(CODE_USAGE, "mcp: %s", err.text);
 	if (options_given(options, "install") && options_given(options, "http"))
 		return verb_complain(CODE_USAGE,
 				     "mcp: --install is for clients that start the server "

@@ -1341,6 +1341,7 @@ static const struct option_row wrap_options[] = {
 	{"login", 0, OPTION_FLAG, NULL,
 	 "show the files of its login as they are: its commands can read and change them"},
 	EXEC_OPTION_ROWS,
+	EXEC_ROW_JSON,
 	OPTION_ROW_HELP,
 	{0},
 };

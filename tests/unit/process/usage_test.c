@@ -8,6 +8,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "base/buf.h"
 #include "process/usage.h"
 
 #include "init.h"
@@ -231,9 +232,43 @@ static void what_a_namespace_holds_is_added_up(void **state)
 	assert_int_equal(init_status(CLONE_NEWNS, as_init), 0);
 }
 
+/* Accounts name the source of each quantity, and their members are always the same. */
+static void accounts_are_printed_with_their_sources(void **state)
+{
+	const struct accounts accounts = {
+		.cpu_s = 1.5,
+		.cpu_user_s = 1.25,
+		.wall_s = 2,
+		.memory_peak = UINT64_MAX,
+		.written = 4096,
+		.net_out = 7,
+		.processes_peak = 3,
+		.cpu = ACCOUNTS_CGROUP1,
+		.memory = ACCOUNTS_SAMPLED,
+		.io = ACCOUNTS_RUSAGE,
+		.net = ACCOUNTS_PROXY,
+		.limit = "cpu_s",
+	};
+	struct value *object = accounts_value(&accounts);
+	struct buf text;
+
+	(void)state;
+	buf_init(&text, 4096);
+	assert_true(value_print(object, 0, &text));
+	assert_string_equal(
+		text.data,
+		"{\"cpu_s\":1.5,\"cpu_user_s\":1.25,\"wall_s\":2.0,"
+		"\"memory_peak\":9223372036854775807,\"written\":4096,\"read\":0,\"net_in\":0,"
+		"\"net_out\":7,\"processes_peak\":3,\"source\":{\"cpu\":\"cgroup1\","
+		"\"memory\":\"sampled\",\"io\":\"rusage\",\"net\":\"proxy\"},\"limit\":\"cpu_s\"}");
+	buf_fini(&text);
+	value_free(object);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accounts_are_printed_with_their_sources),
 		cmocka_unit_test(what_a_namespace_holds_is_added_up),
 	};
 

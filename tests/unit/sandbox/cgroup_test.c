@@ -5,6 +5,7 @@
 #include "../base/tree.h"
 #include "../base/unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -318,7 +320,6 @@ static void a_real_group_holds_and_counts(void **state)
 		cgroup_leave(&place);
 		unit_skip("this user may make no control group with a memory limit");
 	}
-	cgroup_sweep(&place);
 	assert_true(cgroup_make(&place, 1, &limits, &group, &err));
 	assert_int_equal(pipe(ends), 0);
 	pid = taker_start(ends[0], 512);
@@ -337,47 +338,145 @@ static void a_real_group_holds_and_counts(void **state)
 	cgroup_leave(&place);
 }
 
-/* A group whose maker was killed goes with the next who looks. */
-static void what_a_dead_process_left_is_swept(void **state)
+/* The group of this process as a front, or a skip. */
+static void place_of_front(struct cgroup_place *place)
+{
+	struct err err;
+
+	cgroup_find("", place);
+	if (place->folders[CGROUP_MEMORY] < 0) {
+		cgroup_leave(place);
+		unit_skip("this user may make no control group");
+	}
+	if (!cgroup_front(place, getpid(), &err))
+		fail_msg("%s", err.text);
+}
+
+/* Start a child that makes a group as a front of its own, and ends when ENDS[0] is closed. */
+static pid_t front_start(const int ends[2], const int told[2], char name[CGROUP_NAME_MAX])
 {
 	const struct cgroup_limits limits = {.memory = 64 * MEBI,
 					     .programs = 32 * MEBI,
 					     .pids = 8};
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		struct cgroup_place place;
+		struct cgroup group;
+		char byte;
+
+		(void)close(ends[1]);
+		cgroup_find("", &place);
+		if (!cgroup_front(&place, getpid(), NULL) ||
+		    !cgroup_make(&place, 7, &limits, &group, NULL))
+			_exit(1);
+		(void)!write(told[1], "x", 1);
+		(void)!read(ends[0], &byte, 1);
+		_exit(0);
+	}
+	assert_true(read(told[0], name, 1) == 1);
+	return pid;
+}
+
+/* How many groups of the front PID lie beside the group of PLACE? */
+static int front_count(const struct cgroup_place *place, pid_t pid)
+{
+	char start[64];
+	int count = 0;
+	int above = openat(place->folders[CGROUP_MEMORY], "..",
+			   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fdopendir(above);
+
+	assert_non_null(folder);
+	(void)snprintf(start, sizeof(start), "glovebox-%d-", (int)pid);
+	for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+		count += strncmp(entry->d_name, start, strlen(start)) == 0;
+	(void)closedir(folder);
+	return count;
+}
+
+/* The groups of a front that was killed go with the next front, those of a living one stay. */
+static void what_a_dead_front_left_is_swept(void **state)
+{
 	struct cgroup_place place;
 	char name[CGROUP_NAME_MAX] = {0};
-	int ends[2];
+	int dead_ends[2], ends[2], told[2];
+	pid_t dead, living;
+
+	(void)state;
+	place_of_front(&place);
+	cgroup_front_leave(&place, getpid());
+	assert_int_equal(pipe(dead_ends), 0);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(told), 0);
+	living = front_start(ends, told, name);
+	dead = front_start(dead_ends, told, name);
+	assert_int_equal(kill(dead, SIGKILL), 0);
+	assert_int_equal(waitpid(dead, NULL, 0), dead);
+	place_of_front(&place);
+	assert_int_equal(front_count(&place, dead), 0);
+	assert_int_equal(front_count(&place, living), 1);
+	assert_int_equal(front_count(&place, getpid()), 1);
+	(void)close(ends[1]);
+	assert_int_equal(waitpid(living, NULL, 0), living);
+	cgroup_front_leave(&place, getpid());
+	place_of_front(&place);
+	assert_int_equal(front_count(&place, living), 0);
+	cgroup_front_leave(&place, getpid());
+	(void)close(ends[0]);
+	(void)close(dead_ends[0]);
+	(void)close(dead_ends[1]);
+	(void)close(told[0]);
+	(void)close(told[1]);
+}
+
+/* Use a processor for some time: in a child, which its parent does not wait for. */
+static void burn(void)
+{
+	const clock_t until = clock() + CLOCKS_PER_SEC / 5;
+
+	(void)signal(SIGCHLD, SIG_IGN);
+	if (fork() == 0) {
+		while (clock() < until)
+			;
+		_exit(0);
+	}
+	(void)wait(NULL);
+	_exit(0);
+}
+
+static void a_cell_is_counted_whatever_its_processes_do(void **state)
+{
+	const struct cgroup_cell_limits limits = {.cpus = 0.5};
+	struct cgroup_place place;
+	struct cgroup_cell cell;
+	struct cgroup_usage usage;
+	struct err err;
 	pid_t pid;
 
 	(void)state;
-	cgroup_find("", &place);
-	if (place.version == 0) {
-		cgroup_leave(&place);
-		unit_skip("this user may make no control group");
+	place_of_front(&place);
+	if (place.version != 1 || place.folders[CGROUP_CPU] < 0) {
+		cgroup_front_leave(&place, getpid());
+		unit_skip("groups of version 1 are not here; the cases of exec try version 2");
 	}
-	assert_int_equal(pipe(ends), 0);
+	if (!cgroup_cell_make(&place, &limits, &cell, &err))
+		fail_msg("%s", err.text);
 	pid = fork();
 	if (pid == 0) {
-		struct cgroup group;
-
-		if (!cgroup_make(&place, 7, &limits, &group, NULL))
+		if (!cgroup_cell_enter(cell.doors, NULL))
 			_exit(1);
-		(void)!write(ends[1], group.name, sizeof(group.name));
-		_exit(0);
+		burn();
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_true(read(ends[0], name, sizeof(name)) > 0);
-	(void)close(ends[0]);
-	(void)close(ends[1]);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-		if (place.folders[i] >= 0)
-			assert_int_equal(faccessat(place.folders[i], name, F_OK, 0), 0);
-	}
-	cgroup_sweep(&place);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-		if (place.folders[i] >= 0)
-			assert_int_equal(faccessat(place.folders[i], name, F_OK, 0), -1);
-	}
-	cgroup_leave(&place);
+	cgroup_cell_read(&cell, &usage);
+	assert_in_range(usage.cpu_us, 190000, 2000000);
+	assert_true(usage.user_us <= usage.cpu_us);
+	assert_in_range(usage.memory_peak, 1, 64 * MEBI);
+	assert_true(usage.written == UINT64_MAX);
+	cgroup_cell_remove(&place, &cell, 1000);
+	assert_int_equal(front_count(&place, getpid()), 1);
+	cgroup_front_leave(&place, getpid());
 }
 
 int main(void)
@@ -400,7 +499,8 @@ int main(void)
 	const struct CMUnitTest real[] = {
 		cmocka_unit_test(a_worker_outlives_programs_that_take_too_much),
 		cmocka_unit_test(a_real_group_holds_and_counts),
-		cmocka_unit_test(what_a_dead_process_left_is_swept),
+		cmocka_unit_test(what_a_dead_front_left_is_swept),
+		cmocka_unit_test(a_cell_is_counted_whatever_its_processes_do),
 	};
 	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
