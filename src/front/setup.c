@@ -628,11 +628,13 @@ static bool starts_browsers(const struct setup *setup)
 
 int setup_session_once(struct setup *setup, struct session **session)
 {
+	const enum session_counting counting =
+		setup->exact ? COUNTING_ONE : COUNTING_COMMANDS;
 	/*
 	 * Nothing is made ahead: there is one call, and a control group, which holds only
 	 * what begins after it was made, would come too late for it (cell/groups.h).
 	 */
-	struct session_options with_keys = {.rests = true, .exact = setup->exact};
+	struct session_options with_keys = {.rests = true, .counting = counting};
 
 	/*
 	 * Keys come into this process, or stay in its environment, so nothing of it may be
@@ -642,7 +644,7 @@ int setup_session_once(struct setup *setup, struct session **session)
 		return session_of_one_call(setup, &with_keys, session);
 	struct session_options options = {
 		.direct = true,
-		.exact = setup->exact,
+		.counting = counting,
 		.caller_environment = environment_wipe(&setup->policy->environment),
 	};
 

@@ -15,6 +15,7 @@
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "process/role.h"
+#include "process/usage.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/probe.h"
 #include "serve/caller.h"
@@ -217,11 +218,21 @@ static void task_drop(struct engine_task **at)
 
 struct value *engine_accounts(const struct tool_result *result)
 {
-	struct value *accounts = value_new_object();
+	struct accounts accounts = result->accounts;
 
-	/* The one place where the accounts of a call are filled in. */
-	value_set_real(accounts, "wall_s", result->seconds);
-	return accounts;
+	accounts.limit = denial_limit(result);
+	return accounts_value(&accounts);
+}
+
+/* Add what all of CELL has used so far to TOLD. */
+static void add_cell_accounts(const struct engine_cell *cell, struct value *told)
+{
+	struct value *hosts = value_new_array();
+	struct accounts accounts;
+
+	session_accounts(cell->place.session, &accounts, hosts);
+	value_set(told, "accounts", accounts_value(&accounts));
+	value_set(told, "network", hosts);
 }
 
 void engine_refuse_result(const struct engine_cell *cell, const struct value *id,
@@ -598,6 +609,7 @@ static void close_cell(const struct engine_request *request)
 
 	end_tasks(engine, cell);
 	value_set_integer(told, "calls", (int64_t)cell->calls);
+	add_cell_accounts(cell, told);
 	if (keeps || cell->place.fresh == NULL)
 		value_set_text(told, "workspace", session_workspace(cell->place.session));
 	cell_end(cell, keeps);
@@ -620,6 +632,14 @@ static void list_cells(const struct engine_request *request)
 static void tell_cell(const struct engine_request *request)
 {
 	caller_answer(&request->engine->caller, request->id, info_value(request->cell));
+}
+
+static void tell_accounts(const struct engine_request *request)
+{
+	struct value *told = value_new_object();
+
+	add_cell_accounts(request->cell, told);
+	caller_answer(&request->engine->caller, request->id, told);
 }
 
 static const struct row cancel_params[] = {
@@ -650,6 +670,7 @@ static const struct engine_method engine_own[] = {
 	{"cell/close", close_params, close_cell},
 	{"cell/list", no_params, list_cells},
 	{"cell/info", cell_params, tell_cell},
+	{"cell/accounts", cell_params, tell_accounts},
 	{"$/cancel", cancel_params, cancel},
 	{0},
 };

@@ -374,21 +374,10 @@ static bool open_all(struct program *program, bool has_input, struct err *err)
 /* The limit that ended the program, by its key; or null. */
 static struct value *limit_value(const struct tool_result *result)
 {
-	const struct value *list = denial_list(result);
-	static const char prefix[] = "limits.";
+	const char *limit =
+		result->status == RESULT_TIMED_OUT ? "timeout_s" : denial_limit(result);
 
-	if (result->status == RESULT_TIMED_OUT)
-		return value_new_text("timeout_s");
-	for (size_t i = 0; i < value_count(list); i++) {
-		const struct value *denial = value_item(list, i);
-		const char *rule = value_text(value_member(denial, "rule"));
-
-		if (denial_is(denial, DENIAL_LIMIT) && rule != NULL)
-			return value_new_text(strncmp(rule, prefix, sizeof(prefix) - 1) == 0
-						      ? rule + sizeof(prefix) - 1
-						      : rule);
-	}
-	return value_new_null();
+	return limit != NULL ? value_new_text(limit) : value_new_null();
 }
 
 /* The denials of RESULT, and those that the error output of PROGRAM tells of. */

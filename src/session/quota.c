@@ -131,7 +131,7 @@ void session_quota_tell(struct running *running)
 	if (running->tool == NULL || (running->tool->effects & EFFECT_RUNS) == 0 ||
 	    session->cell == NULL || !running_is_sent(running))
 		return;
-	if (session->exact)
+	if (session->counting == COUNTING_ONE)
 		cell_accounts(session->cell, &result->accounts, NULL);
 	if (running->limit == NULL)
 		return;

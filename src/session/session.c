@@ -473,7 +473,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.person_home = getenv("HOME"),
 		.person_environment = (const char *const *)(uintptr_t)environ,
 		.limits = &session->policy->limits,
-		.exact = options->exact,
+		.exact = options->counting != COUNTING_COMMANDS,
 		.ready = options->direct ? 0 : options->ready_workers,
 		.prepared = prepares(session, options),
 		.changed = cell_changed,
@@ -523,7 +523,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->own_loop = options->loop == NULL;
 	made->loop = made->own_loop ? loop_new() : options->loop;
 	made->one_call = options->direct;
-	made->exact = options->exact;
+	made->counting = options->counting;
 	made->answers_questions = options->answers_questions;
 	made->answers_plans = options->answers_plans;
 	made->answers_approvals = options->answers_approvals;

@@ -71,6 +71,14 @@ enum { SESSION_ANY_LEVEL = -1 };
 /* How often the time of a call ELSEWHERE begins anew, because it reported progress. */
 enum { SESSION_PROLONGED_MAX = 10 };
 
+/* What a cell and its commands have used is counted so (docs/accounts.md). */
+enum session_counting {
+	COUNTING_COMMANDS, /* each command by estimates, the cell not */
+	COUNTING_CELL,     /* and the cell by a control group, where one can be made */
+	/* the session is for one command, whose accounts are those of such a cell */
+	COUNTING_ONE,
+};
+
 struct session_options {
 	const char *workspace; /* a folder; may be a symlink: the user named it */
 	/* the user's name for it, when WORKSPACE was resolved before; or NULL */
@@ -177,11 +185,7 @@ struct session_options {
 	bool asks;
 	/* gets a line for each entry of the policy that the ceiling takes; or NULL */
 	struct buf *told;
-	/*
-	 * The session is for one command, whose accounts are those of the whole cell, by a
-	 * control group where one can be made (docs/accounts.md).
-	 */
-	bool exact;
+	enum session_counting counting;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 	/*
 	 * The caller calls session_rest when it waits for something else. Everything that
@@ -271,7 +275,7 @@ void session_print_own(const struct session *session, const struct tool_result *
 		       struct buf *out);
 /*
  * What the cell of SESSION has used so far. Exact where it has a control group (a limit needs
- * it, or `exact`), else only the bytes of its network are known. HOSTS (or NULL) gets
+ * it, or `counting`), else only the bytes of its network are known. HOSTS (or NULL) gets
  * {host, in, out} for each host.
  */
 void session_accounts(const struct session *session, struct accounts *accounts,
@@ -586,7 +590,7 @@ struct session {
 			  struct err *err);
 	void *keep_rule_context;
 	bool one_call; /* opened for one call: the cell ends with it */
-	bool exact;    /* of session_options */
+	enum session_counting counting;
 	int64_t opened_us;
 	struct timer quota; /* the next look at the limits of the whole cell (quota.c) */
 	const char *over;   /* the key of the limit that the cell has reached; or NULL */

@@ -34,7 +34,7 @@ UNREAD = 1 << 20
 
 # The members that each method needs besides its cell.
 NEEDS = {
-    "cell/close": {}, "cell/info": {}, "exec/run": {"argv": ["true"]}, "exec/start": {"argv": ["true"]},
+    "cell/close": {}, "cell/info": {}, "cell/accounts": {}, "exec/run": {"argv": ["true"]}, "exec/start": {"argv": ["true"]},
     "exec/write": {"process": 1, "bytes": ""}, "exec/signal": {"process": 1, "signal": 15},
     "exec/resize": {"process": 1, "rows": 2, "columns": 2}, "exec/wait": {"process": 1},
     "exec/more": {"process": 1, "bytes": 1}, "file/read": {"path": "a"}, "file/write": {"path": "a", "bytes": ""},

@@ -154,6 +154,7 @@ static bool open_session(const struct options *options, const struct engine_wish
 		.ready_workers = wish->ready > 0 ? wish->ready : 1,
 		.cancel_fd = -1,
 		.dormant = wish->ready == 0,
+		.counting = COUNTING_CELL,
 	};
 	struct setup_flags flags = {
 		.agent = wish->agent != NULL ? wish->agent : POLICY_NAME_DEFAULT,
