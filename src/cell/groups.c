@@ -352,19 +352,23 @@ bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec
 	struct cgroup_cell_limits wanted = {.cpus = limits->cpus,
 					    .io_write = limits->io_write};
 	auto_free dev_t *disks = NULL;
-	bool ok;
+	bool ok, held;
 
 	cgroup_find("", &cell->front);
-	ok = place_check(limits, &cell->front, err) &&
-	     (cell->front.folders[CGROUP_TIME] >= 0 ||
-	      err_set(err, ENOTSUP, "no control group can be made")) &&
-	     cgroup_front(&cell->front, getpid(), err);
+	held = place_check(limits, &cell->front, err) &&
+	       (cell->front.folders[CGROUP_TIME] >= 0 ||
+		err_set(err, ENOTSUP, "no control group can be made")) &&
+	       cgroup_front(&cell->front, getpid(), err);
+	ok = held;
 	if (ok && limits->io_write > 0)
 		disks = disks_of(spec, &wanted.disk_count);
 	wanted.disks = disks;
 	ok = ok && cgroup_cell_make(&cell->front, &wanted, &cell->group, err);
 	if (!ok) {
-		cgroup_leave(&cell->front);
+		if (held)
+			cgroup_front_leave(&cell->front, getpid());
+		else
+			cgroup_leave(&cell->front);
 		return false;
 	}
 	spec->group_version = cell->group.version;

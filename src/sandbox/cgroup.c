@@ -465,29 +465,10 @@ static bool may_be_changed(int folder_fd)
 	       faccessat(folder_fd, "cgroup.procs", W_OK, AT_EACCESS) == 0;
 }
 
-/* Do groups below FOLDER_FD have both controllers, if necessary after we enabled them? */
-static bool gives_controllers(int folder_fd, struct buf *text)
-{
-	for (int i = 0; i < 2; i++) {
-		struct str list;
-
-		if (!fd_read_at(folder_fd, "cgroup.subtree_control", text))
-			return false;
-		list = str_trim(buf_str(text));
-		if (has_word(list, ' ', "memory") && has_word(list, ' ', "pids"))
-			return true;
-		/*
-		 * EBUSY when processes live in this group: the caller then tries the
-		 * group above.
-		 */
-		if (i == 0 &&
-		    !fd_write_at(folder_fd, "cgroup.subtree_control", "+memory +pids"))
-			return false;
-	}
-	return false;
-}
-
-/* Do groups below FOLDER_FD have CONTROLLER, if necessary after we enabled it? */
+/*
+ * Do groups below FOLDER_FD have CONTROLLER, if necessary after we enabled it? EBUSY when processes
+ * live in this group: the caller then tries the group above.
+ */
 static bool gives_controller(int folder_fd, const char *controller, struct buf *text)
 {
 	char enable[32];
@@ -523,7 +504,8 @@ static void find_unified(const char *root, struct str own, struct str mounts,
 	for (int i = 0; i < 2 && folder.size > 0 && !place->version; i++) {
 		auto_close int fd = open(folder.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		if (fd >= 0 && may_be_changed(fd) && gives_controllers(fd, &text)) {
+		if (fd >= 0 && may_be_changed(fd) && gives_controller(fd, "memory", &text) &&
+		    gives_controller(fd, "pids", &text)) {
 			place->version = 2;
 			place->folders[CGROUP_PIDS] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 			place->folders[CGROUP_TIME] = fcntl(fd, F_DUPFD_CLOEXEC, 3);

@@ -50,6 +50,24 @@ static const char *limit_reached(const struct session *session)
 	return NULL;
 }
 
+/* Is RUNNING a call of programs, which the limits of the cell hold for? */
+static bool is_limited(const struct running *running)
+{
+	return running->tool != NULL && (running->tool->effects & EFFECT_RUNS) != 0;
+}
+
+/* A call that the limit has to end still. */
+static struct running *next_limited(const struct session *session)
+{
+	struct running *at = session->first;
+
+	while (at != NULL &&
+	       (at->limit != NULL || at->state == RUNNING_OVER || !is_limited(at) ||
+		!(running_is_command(at) || at->tool->internal)))
+		at = at->next;
+	return at;
+}
+
 static void look_due(struct timer *timer)
 {
 	struct session *session = timer->context;
@@ -59,12 +77,8 @@ static void look_due(struct timer *timer)
 	if (session->over == NULL)
 		return;
 	timer->due_ms = CLOCK_NEVER;
-	for (struct running *at = session->first; at != NULL; at = at->next) {
-		if (!running_is_command(at) && at->tool != NULL && !at->tool->internal)
-			continue;
-		if (at->state == RUNNING_OVER || at->tool == NULL ||
-		    (at->tool->effects & EFFECT_RUNS) == 0)
-			continue;
+	/* A call that is over at once may be freed by its owner, and others with it. */
+	for (struct running *at; (at = next_limited(session)) != NULL;) {
 		at->limit = session->over;
 		running_cancel_work(at);
 	}
@@ -113,7 +127,7 @@ bool session_quota_allows(struct running *running)
 {
 	const char *over = running->session->over;
 
-	if (over == NULL || (running->tool->effects & EFFECT_RUNS) == 0)
+	if (over == NULL || !is_limited(running))
 		return true;
 	(void)tool_fail(&running->result,
 			"Not run: the cell has reached limits.%s, and starts no command any more.",
@@ -128,8 +142,7 @@ void session_quota_tell(struct running *running)
 	struct session *session = running->session;
 	struct tool_result *result = &running->result;
 
-	if (running->tool == NULL || (running->tool->effects & EFFECT_RUNS) == 0 ||
-	    session->cell == NULL || !running_is_sent(running))
+	if (!is_limited(running) || session->cell == NULL || !running_is_sent(running))
 		return;
 	if (session->counting == COUNTING_ONE)
 		cell_accounts(session->cell, &result->accounts, NULL);

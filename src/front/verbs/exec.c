@@ -791,24 +791,28 @@ static void report_close(struct report *report)
 		fd_close(&report->fd);
 }
 
-/* Write TEXT, and wait for a slow reader, but not for ever. */
+/*
+ * Write TEXT, and wait for a slow reader, but not for ever: the caller's descriptor may be one
+ * that blocks, and takes PIPE_BUF bytes without that when it is ready.
+ */
 static bool report_send(int fd, struct str text)
 {
 	const int64_t until = clock_now_ms() + REPORT_MS;
 	struct pollfd room = {.fd = fd, .events = POLLOUT};
 
 	while (text.size > 0) {
-		ssize_t n = write(fd, text.data, text.size);
+		const int64_t left = until - clock_now_ms();
+		ssize_t n;
 
+		if (left <= 0 || poll(&room, 1, (int)left) == 0) {
+			errno = ETIMEDOUT;
+			return false;
+		}
+		n = write(fd, text.data, text.size < PIPE_BUF ? text.size : PIPE_BUF);
 		if (n > 0)
 			text = str_part(text, (size_t)n, text.size);
 		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 			return false;
-		else if (clock_now_ms() >= until ||
-			 poll(&room, 1, (int)(until - clock_now_ms())) == 0) {
-			errno = ETIMEDOUT;
-			return false;
-		}
 	}
 	return true;
 }
