@@ -460,6 +460,7 @@ static struct engine_pieces **pieces_begin(const struct engine_request *request,
 {
 	struct engine_pieces *pieces, **at = &request->engine->pieces;
 	size_t count = 0;
+	int fd;
 
 	for (; *at != NULL; at = &(*at)->next)
 		count++;
@@ -471,10 +472,17 @@ static struct engine_pieces **pieces_begin(const struct engine_request *request,
 			      count);
 		return NULL;
 	}
+	fd = memfd_create("glovebox-file", MFD_CLOEXEC);
+	if (fd < 0) {
+		caller_refuse(&request->engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = errno},
+			      "file/write: a file in memory: %s", strerror(errno));
+		return NULL;
+	}
 	pieces = memory_alloc(sizeof(*pieces));
 	pieces->cell = request->cell;
 	pieces->path = memory_copy(path);
-	pieces->fd = memfd_create("glovebox-file", MFD_CLOEXEC);
+	pieces->fd = fd;
 	*at = pieces;
 	return at;
 }
@@ -489,10 +497,14 @@ static void answer_written(struct file_task *file, const struct tool_result *res
 static void write_whole(const struct engine_request *request, const char *path)
 {
 	auto_value struct value *arguments = value_new_object();
+	struct engine_pieces **at = pieces_find(request, path);
 	struct file_task *file;
 
 	if (!engine_has_room(request, 0))
 		return;
+	/* A caller that has given up its pieces writes the file as a whole. */
+	if (*at != NULL)
+		pieces_drop(at);
 	value_set_text(arguments, "path", path);
 	value_set(arguments, "content", value_ref(value_member(request->params, "bytes")));
 	file = file_new(request, "file/write", answer_written);
@@ -516,11 +528,15 @@ static void write_pieces(const struct engine_request *request, struct engine_pie
 	engine_run_own(request, "file/write", argv, &pieces->fd, answer_program);
 }
 
-/* Add BYTES of REQUEST at OFFSET to PIECES. False: it was refused. */
-static bool add_piece(const struct engine_request *request, struct engine_pieces *pieces,
+/*
+ * Add BYTES of REQUEST at OFFSET to *AT. False: it was refused. Pieces of which nobody knows
+ * any more how much was written are dropped, and so are those that have not begun.
+ */
+static bool add_piece(const struct engine_request *request, struct engine_pieces **at,
 		      int64_t offset, struct str bytes)
 {
 	struct caller *caller = &request->engine->caller;
+	struct engine_pieces *pieces = *at;
 	struct err err = {0};
 
 	if (offset != pieces->size)
@@ -533,12 +549,21 @@ static bool add_piece(const struct engine_request *request, struct engine_pieces
 		caller_refuse(caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = EFBIG},
 			      "file/write: a file may have %d MiB", FILE_MAX >> 20);
-	else if (!fd_write_all(pieces->fd, bytes.data, bytes.size, &err))
+	else if (!fd_write_all(pieces->fd, bytes.data, bytes.size, &err)) {
 		caller_refuse(caller, request->id,
-			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = err.code},
-			      "file/write: %s", err.text);
-	else
+			      &(struct caller_fault){.kind = CALLER_LIMIT,
+						     .error = err.code,
+						     .remedy = "send the file again, from "
+							       "offset 0"},
+			      "file/write: the pieces so far are dropped: %s", err.text);
+		pieces_drop(at);
+		return false;
+	} else {
+		pieces->size += (int64_t)bytes.size;
 		return true;
+	}
+	if (pieces->size == 0)
+		pieces_drop(at);
 	return false;
 }
 
@@ -550,6 +575,9 @@ static void take_piece(const struct engine_request *request, const char *path, b
 	struct buf bytes;
 	bool added;
 
+	/* A caller that is told to try again may send the last piece once more. */
+	if (last && !engine_has_room(request, 0))
+		return;
 	/* A caller that has given up begins again. */
 	if (*at != NULL && offset == 0)
 		pieces_drop(at);
@@ -560,8 +588,7 @@ static void take_piece(const struct engine_request *request, const char *path, b
 		return;
 	buf_init(&bytes, PIECE_MAX + 3);
 	(void)buf_base64_read(value_str(value_member(request->params, "bytes")), &bytes);
-	added = add_piece(request, *at, offset, buf_str(&bytes));
-	(*at)->size += added ? (int64_t)bytes.size : 0;
+	added = add_piece(request, at, offset, buf_str(&bytes));
 	buf_fini(&bytes);
 	if (!added)
 		return;
@@ -569,8 +596,6 @@ static void take_piece(const struct engine_request *request, const char *path, b
 		caller_answer(&request->engine->caller, request->id, value_new_object());
 		return;
 	}
-	if (!engine_has_room(request, 0))
-		return;
 	write_pieces(request, *at);
 	pieces_drop(at);
 }

@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import sys
@@ -323,6 +324,40 @@ def a_file_in_pieces_appears_as_a_whole():
         assert got == piece * 3 and engine.run(cell, "ls -A")["stdout"] == b"big\n"
         assert "begins at 5" in engine.error("file/write", "usage", cell=cell, path="x", offset=9,
                                              bytes="", last=False)["message"].replace("at 0", "at 5")
+
+
+@tap.case
+def the_last_piece_is_sent_again_after_busy():
+    with served() as engine:
+        cell = engine.open()
+        engine.result("file/write", cell=cell, path="f", bytes=wire.encode(b"one "), last=False)
+        calls = [engine.send("exec/run", cell=cell, command="sleep 1000") for _ in range(CELL_CALLS)]
+        piece = {"cell": cell, "path": "f", "bytes": wire.encode(b"two"), "offset": 4}
+        engine.error("file/write", "busy", **piece)
+        engine.cancel(calls[0])
+        engine.answer(calls[0])
+        engine.result("file/write", **piece)
+        assert wire.decode(engine.result("file/read", cell=cell, path="f")["bytes"]) == b"one two"
+
+
+@tap.case
+def pieces_that_were_given_up_are_dropped():
+    with served() as engine:
+        cell = engine.open()
+        for name in range(20):
+            engine.error("file/write", "usage", cell=cell, path=f"never{name}", bytes="", offset=9, last=False)
+        engine.result("file/write", cell=cell, path="f", bytes=wire.encode(b"old"), last=False)
+        engine.result("file/write", cell=cell, path="f", bytes=wire.encode(b"whole"))
+        engine.error("file/write", "usage", cell=cell, path="f", bytes=wire.encode(b"end"), offset=3)
+        assert wire.decode(engine.result("file/read", cell=cell, path="f")["bytes"]) == b"whole"
+        opened = {int(name) for name in os.listdir(f"/proc/{engine.process.pid}/fd")}
+        free = min(set(range(len(opened) + 1)) - opened)
+        before = resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, (free, before[1]))
+        refused = engine.error("file/write", "limit", cell=cell, path="g", bytes="", last=False)
+        assert refused["data"]["error"] == "EMFILE"
+        resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, before)
+        engine.result("file/write", cell=cell, path="g", bytes="", last=False)
 
 
 @tap.case
