@@ -614,7 +614,8 @@ static bool open_pipes(struct process *process, bool pipe_stdin, struct err *err
 		return false;
 	process->given[GIVEN_SIGNALS] = ends[0];
 	process->signals = ends[1];
-	return open_output(&process->outputs[0], &process->given[GIVEN_OUT], err) &&
+	return fd_set_blocking(process->signals, false, err) &&
+	       open_output(&process->outputs[0], &process->given[GIVEN_OUT], err) &&
 	       open_output(&process->outputs[1], &process->given[GIVEN_ERROR], err);
 }
 
@@ -1038,6 +1039,7 @@ static void signal_process(struct server *server, const struct value *id,
 		/* Without a pid namespace, exec has no way to signal all it has started. */
 		running_cancel(process->running);
 	else if (process->signals >= 0)
+		/* Where the pipe is full, more than enough interrupts wait already. */
 		(void)!write(process->signals, number, sizeof(number));
 	answer(server, id, value_new_object());
 }

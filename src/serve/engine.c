@@ -161,13 +161,30 @@ bool engine_has_room(const struct engine_request *request, uint64_t kept)
 			      "%d calls are under way in cell %s, which is the most",
 			      ENGINE_CELL_TASKS, request->cell->name);
 	else if (engine->kept + kept > ENGINE_KEPT)
-		caller_refuse(&engine->caller, request->id, &busy,
-			      "the calls under way may keep %d MiB of output together, which "
-			      "is the most: ask for less by `keep`",
-			      ENGINE_KEPT >> 20);
+		engine_refuse_kept(engine, request->id);
 	else
 		return true;
 	return false;
+}
+
+bool engine_charge(struct engine *engine, uint64_t *charged, uint64_t kept)
+{
+	if (kept > *charged && engine->kept + (kept - *charged) > ENGINE_KEPT)
+		return false;
+	engine->kept = engine->kept - *charged + kept;
+	*charged = kept;
+	return true;
+}
+
+void engine_refuse_kept(struct engine *engine, const struct value *id)
+{
+	caller_refuse(&engine->caller, id,
+		      &(struct caller_fault){.kind = CALLER_BUSY,
+					     .remedy = "wait for an answer, or ask for less "
+						       "by `keep` or `size`"},
+		      "the calls under way and files in pieces may keep %d MiB together, which "
+		      "is the most",
+		      ENGINE_KEPT >> 20);
 }
 
 void engine_add_task(struct engine_task *task, struct engine_cell *cell,
@@ -201,7 +218,7 @@ void engine_rest_task(struct engine_task *task)
 		return;
 	task->rests = true;
 	task->engine->task_count--;
-	task->engine->kept -= task->kept;
+	(void)engine_charge(task->engine, &task->kept, 0);
 	task->cell->tasks--;
 	task->cell->used_ms = clock_now_ms();
 }

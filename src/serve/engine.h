@@ -14,7 +14,8 @@
  * (struct engine_host), and the engine closes it.
  *
  * Ceilings: ENGINE_TASKS calls under way, ENGINE_CELL_TASKS of them in one cell, and
- * ENGINE_KEPT bytes of output that they may keep together. The engine ends when the
+ * ENGINE_KEPT bytes that are kept for all of them together: outputs and answers that are
+ * gathered, files that are written, and input that programs have not read. The engine ends when the
  * caller's input ends, when stop_fd becomes readable, or when its parent dies. Everything
  * in its cells is killed then. It looks at the workspaces of its caller for ENGINE_LOOK_MS
  * at most; the next session in a workspace looks at what is left.
@@ -39,7 +40,7 @@ enum {
 	ENGINE_CELLS_MAX = 4096, /* the most that it may say */
 	ENGINE_TASKS = 1024,     /* calls under way */
 	ENGINE_CELL_TASKS = 64,  /* of them in one cell */
-	ENGINE_KEPT = 1 << 30,   /* bytes of output that they may keep together */
+	ENGINE_KEPT = 1 << 30,   /* bytes that are kept for them together */
 	ENGINE_NAME = 128,       /* bytes of a name that the caller gives */
 	ENGINE_LOOK_MS = 1000,   /* for looks into workspaces when the engine ends */
 	ENGINE_END_MS = 1500,    /* until the engine returns, when everything is killed */
@@ -125,7 +126,7 @@ struct engine_task {
 	bool cancelled; /* by $/cancel */
 	bool rests;     /* nothing of it is under way, but it can still be asked for */
 	bool over;      /* its end was told, and it may be freed */
-	uint64_t kept;  /* bytes of ENGINE_KEPT that it may use */
+	uint64_t kept;  /* bytes of ENGINE_KEPT that are charged to it */
 	/* In each turn of the loop, before the next: RUNNING may be done. */
 	void (*turn)(struct engine_task *task);
 	/* Frees the task with everything; its call is cancelled when it runs. */
@@ -175,10 +176,15 @@ extern const struct engine_method engine_tools[];
 		.max = ENGINE_NAME, .description = "the name that cell/open has answered" \
 	}
 
-/*
- * May one more call begin in the cell of REQUEST? False: it was refused.
- */
+/* May one more call begin in the cell of REQUEST, and keep KEPT bytes? False: it was refused. */
 bool engine_has_room(const struct engine_request *request, uint64_t kept);
+/*
+ * Let *CHARGED, the bytes of ENGINE_KEPT that something uses, be KEPT from now on. False: it
+ * stays as it was, because too many would be kept. Fewer than before always fit.
+ */
+bool engine_charge(struct engine *engine, uint64_t *charged, uint64_t kept);
+/* Refuse the request ID, for which engine_charge had no room. */
+void engine_refuse_kept(struct engine *engine, const struct value *id);
 /* Add TASK, all of whose members but `next` and `engine` the caller has filled. */
 void engine_add_task(struct engine_task *task, struct engine_cell *cell,
 		     const struct value *id);
@@ -202,11 +208,11 @@ bool engine_check_variables(const struct row *row, const struct value *value,
 bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path);
 /*
  * Run the program TAKE_ARGV of the engine's own for REQUEST, whose method is NAME, with the
- * input *TAKE_INPUT (NULL: none). When it has run, ANSWER answers, by its result and all it
+ * input *TAKE_INPUT (NULL: none), which is INPUT_SIZE bytes in memory. When it has run, ANSWER answers, by its result and all it
  * has SAID; when it could not run the request was refused already.
  */
 void engine_run_own(const struct engine_request *request, const char *name,
-		    struct value *take_argv, int *take_input,
+		    struct value *take_argv, int *take_input, uint64_t input_size,
 		    void (*answer)(struct engine_task *task,
 				   const struct tool_result *result, struct str said));
 /* Forget the pieces of files that CELL has got (files.c). */

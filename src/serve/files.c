@@ -190,6 +190,11 @@ static void answer_content(struct file_task *file, const struct tool_result *res
 			      "%s: the file is being changed", file->name);
 		return;
 	}
+	if (!engine_charge(file->task.engine, &file->task.kept,
+			   file->content.size + result->text.size)) {
+		engine_refuse_kept(file->task.engine, file->task.id);
+		return;
+	}
 	if (file->mark == NULL)
 		file->mark = memory_copy(mark);
 	(void)buf_addstr(&file->content, buf_str(&result->text));
@@ -336,7 +341,7 @@ static void change(const struct engine_request *request, const char *name,
 		}
 	}
 	if (engine_has_room(request, 0))
-		engine_run_own(request, name, argv, NULL, answer_program);
+		engine_run_own(request, name, argv, NULL, 0, answer_program);
 	else
 		value_free(argv);
 }
@@ -422,6 +427,7 @@ struct engine_pieces {
 	char *path;
 	int fd; /* in memory */
 	int64_t size;
+	uint64_t kept; /* bytes of ENGINE_KEPT that are charged to it */
 };
 
 static struct engine_pieces **pieces_find(const struct engine_request *request,
@@ -440,6 +446,7 @@ static void pieces_drop(struct engine_pieces **at)
 	struct engine_pieces *pieces = *at;
 
 	*at = pieces->next;
+	(void)engine_charge(pieces->cell->engine, &pieces->kept, 0);
 	fd_close(&pieces->fd);
 	free(pieces->path);
 	free(pieces);
@@ -497,23 +504,31 @@ static void answer_written(struct file_task *file, const struct tool_result *res
 static void write_whole(const struct engine_request *request, const char *path)
 {
 	auto_value struct value *arguments = value_new_object();
+	struct value *bytes = value_member(request->params, "bytes");
 	struct engine_pieces **at = pieces_find(request, path);
 	struct file_task *file;
 
-	if (!engine_has_room(request, 0))
+	if (!engine_has_room(request, value_str(bytes).size))
 		return;
 	/* A caller that has given up its pieces writes the file as a whole. */
 	if (*at != NULL)
 		pieces_drop(at);
 	value_set_text(arguments, "path", path);
-	value_set(arguments, "content", value_ref(value_member(request->params, "bytes")));
+	value_set(arguments, "content", value_ref(bytes));
 	file = file_new(request, "file/write", answer_written);
+	(void)engine_charge(request->engine, &file->task.kept, value_str(bytes).size);
 	file_call(file, &fs_write_tool, arguments);
 }
 
-/* The last piece is there: the file appears under its name, with the mode that it had. */
-static void write_pieces(const struct engine_request *request, struct engine_pieces *pieces)
+/*
+ * The last piece of *AT is there: the file appears under its name, with the mode that it had.
+ * The bytes are charged to its call.
+ */
+static void write_pieces(const struct engine_request *request, struct engine_pieces **at)
 {
+	struct engine_pieces *pieces = *at;
+	int content = fd_take(&pieces->fd);
+	const uint64_t size = (uint64_t)pieces->size;
 	static const char script[] =
 		"set -f; t=$(mktemp -- \"$1.XXXXXXXX\") && cat >\"$t\" && "
 		"{ if [ -e \"$1\" ]; then chmod --reference=\"$1\" -- \"$t\"; "
@@ -524,8 +539,9 @@ static void write_pieces(const struct engine_request *request, struct engine_pie
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		value_append(argv, value_new_text(words[i]));
-	(void)lseek(pieces->fd, 0, SEEK_SET);
-	engine_run_own(request, "file/write", argv, &pieces->fd, answer_program);
+	pieces_drop(at);
+	(void)lseek(content, 0, SEEK_SET);
+	engine_run_own(request, "file/write", argv, &content, size, answer_program);
 }
 
 /*
@@ -549,6 +565,9 @@ static bool add_piece(const struct engine_request *request, struct engine_pieces
 		caller_refuse(caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = EFBIG},
 			      "file/write: a file may have %d MiB", FILE_MAX >> 20);
+	else if (!engine_charge(request->engine, &pieces->kept,
+				(uint64_t)pieces->size + bytes.size))
+		engine_refuse_kept(request->engine, request->id);
 	else if (!fd_write_all(pieces->fd, bytes.data, bytes.size, &err)) {
 		caller_refuse(caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_LIMIT,
@@ -596,8 +615,7 @@ static void take_piece(const struct engine_request *request, const char *path, b
 		caller_answer(&request->engine->caller, request->id, value_new_object());
 		return;
 	}
-	write_pieces(request, *at);
-	pieces_drop(at);
+	write_pieces(request, at);
 }
 
 static void write_file(const struct engine_request *request)

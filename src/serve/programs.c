@@ -91,7 +91,10 @@ struct program {
 	struct watch input; /* its fd is -1 when there is no input, or no more */
 	struct buf typed;
 	size_t typed_from;
-	bool input_ends; /* behind the bytes in `typed` */
+	uint64_t typed_kept; /* bytes of ENGINE_KEPT that are charged to `typed` */
+	bool input_ends;     /* behind the bytes in `typed` */
+	bool resizes;        /* SIZE is to be told to the terminal */
+	struct pty_size size;
 	bool tty, merge;
 	int signals;
 	uint64_t unread; /* bytes told since the last exec/more, and not taken by it */
@@ -176,19 +179,37 @@ static void stream_ready(struct watch *watch, short events)
 
 /* The input of programs. */
 
+/* Nothing is left to be written. */
+static void forget_typed(struct program *program)
+{
+	buf_fini(&program->typed);
+	program->typed_from = 0;
+	(void)engine_charge(program->task.engine, &program->typed_kept, 0);
+}
+
 static void close_input(struct program *program)
 {
 	loop_remove(&program->input);
 	fd_close(&program->input.fd);
-	buf_fini(&program->typed);
-	program->typed_from = 0;
+	forget_typed(program);
 }
 
-/* Write once, as much as goes: a packet for a terminal, bytes for a pipe. */
-static ssize_t write_input(struct program *program)
+static bool send_packet(const struct program *program, const char *packet, size_t size)
+{
+	return send(program->input.fd, packet, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+/* How many bytes wait for PROGRAM to read? */
+static size_t typed_size(const struct program *program)
+{
+	return program->typed.size - program->typed_from;
+}
+
+/* Write bytes once, as much as goes: a packet for a terminal, bytes for a pipe. */
+static ssize_t write_typed(const struct program *program)
 {
 	const char *data = program->typed.data + program->typed_from;
-	const size_t size = program->typed.size - program->typed_from;
+	const size_t size = typed_size(program);
 	char packet[1 + PTY_PACKET];
 	ssize_t n;
 
@@ -197,62 +218,72 @@ static ssize_t write_input(struct program *program)
 	packet[0] = PTY_TYPED;
 	n = (ssize_t)(size < PTY_PACKET ? size : PTY_PACKET);
 	memcpy(packet + 1, data, (size_t)n);
-	return send(program->input.fd, packet, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
-		       ? -1
-		       : n;
+	return send_packet(program, packet, (size_t)n + 1) ? n : -1;
 }
 
-/* All bytes are written: end the input, where it was to end behind them. */
-static void input_empty(struct program *program)
+/* Write the next of what waits: a new size of the terminal, bytes, the end of a terminal's. */
+static bool write_next(struct program *program)
 {
 	static const char end = PTY_ENDED;
+	char packet[1 + sizeof(program->size)] = {PTY_RESIZED};
+	ssize_t n;
 
-	buf_clear(&program->typed);
-	program->typed_from = 0;
-	loop_remove(&program->input);
-	if (!program->input_ends)
-		return;
-	if (program->tty)
-		(void)send(program->input.fd, &end, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	else
+	if (program->resizes) {
+		memcpy(packet + 1, &program->size, sizeof(program->size));
+		program->resizes = !send_packet(program, packet, sizeof(packet));
+		return !program->resizes;
+	}
+	if (typed_size(program) > 0) {
+		n = write_typed(program);
+		program->typed_from += n > 0 ? (size_t)n : 0;
+		return n >= 0;
+	}
+	program->input_ends = !send_packet(program, &end, 1);
+	return !program->input_ends;
+}
+
+/* Write on when it is possible, where something waits; a pipe ends behind its last byte. */
+static void input_settle(struct program *program)
+{
+	const bool empty = typed_size(program) == 0;
+
+	if (empty)
+		forget_typed(program);
+	if (empty && program->input_ends && !program->tty) {
 		close_input(program);
-	program->input_ends = false;
+		program->input_ends = false;
+	} else if (!empty || program->resizes || program->input_ends) {
+		loop_add(program->task.engine->loop, &program->input);
+	} else {
+		loop_remove(&program->input);
+	}
 }
 
 static void input_ready(struct watch *watch, short events)
 {
 	struct program *program = watch->context;
-	ssize_t n;
 
 	/* Only an error: nobody reads any more. */
-	if (!(events & POLLOUT)) {
+	if (!(events & POLLOUT) ||
+	    (!write_next(program) && errno != EAGAIN && errno != EINTR))
 		close_input(program);
-		return;
-	}
-	n = write_input(program);
-	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		close_input(program);
-		return;
-	}
-	program->typed_from += n > 0 ? (size_t)n : 0;
-	if (program->typed_from == program->typed.size)
-		input_empty(program);
+	else
+		input_settle(program);
 }
 
 /* Take BYTES for the input of PROGRAM. False: too many wait already. */
 static bool type(struct program *program, struct str bytes, bool ends)
 {
-	if (program->typed_from > 0) {
-		buf_remove(&program->typed, 0, program->typed_from);
-		program->typed_from = 0;
-	}
-	if (!buf_addstr(&program->typed, bytes))
+	const size_t size = typed_size(program) + bytes.size;
+
+	if (size > PROGRAM_INPUT ||
+	    !engine_charge(program->task.engine, &program->typed_kept, size))
 		return false;
+	buf_remove(&program->typed, 0, program->typed_from);
+	program->typed_from = 0;
+	(void)buf_addstr(&program->typed, bytes);
 	program->input_ends = program->input_ends || ends;
-	if (program->typed.size > 0)
-		loop_add(program->task.engine->loop, &program->input);
-	else
-		input_empty(program);
+	input_settle(program);
 	return true;
 }
 
@@ -353,16 +384,22 @@ static bool open_input(struct program *program, bool has_input, struct err *err)
 	return !has_input || fd_set_blocking(program->input.fd, false, err);
 }
 
-/* Without HAS_INPUT the input of the program is at its end from the beginning. */
-static bool open_all(struct program *program, bool has_input, struct err *err)
+static bool open_signals(struct program *program, struct err *err)
 {
 	int ends[2];
 
-	if (!open_input(program, has_input, err) || !fd_pipe(ends, err))
+	if (!fd_pipe(ends, err))
 		return false;
 	program->given[GIVEN_SIGNALS] = ends[0];
 	program->signals = ends[1];
-	return open_stream(&program->streams[0], &program->given[GIVEN_OUT], err) &&
+	return fd_set_blocking(program->signals, false, err);
+}
+
+/* Without HAS_INPUT the input of the program is at its end from the beginning. */
+static bool open_all(struct program *program, bool has_input, struct err *err)
+{
+	return open_input(program, has_input, err) && open_signals(program, err) &&
+	       open_stream(&program->streams[0], &program->given[GIVEN_OUT], err) &&
 	       (program->tty || program->merge
 			? open_again(program, &program->given[GIVEN_ERROR], err)
 			: open_stream(&program->streams[1], &program->given[GIVEN_ERROR],
@@ -738,6 +775,12 @@ static bool start(const struct engine_request *request, struct program *program,
 	return true;
 }
 
+/* How many bytes of input does REQUEST bring at most? */
+static uint64_t stdin_size(const struct engine_request *request)
+{
+	return value_str(value_member(request->params, "stdin")).size / 4 * 3;
+}
+
 /* PROGRAM was refused, and its request was told. */
 static void program_refuse(struct program *program)
 {
@@ -752,7 +795,7 @@ static void run(const struct engine_request *request)
 		wanted != NULL ? (size_t)value_integer(wanted) : (size_t)PROGRAM_KEEP;
 	struct program *program;
 
-	if (!engine_has_room(request, STREAMS * keep))
+	if (!engine_has_room(request, STREAMS * keep + stdin_size(request)))
 		return;
 	program = program_new("exec/run", keep);
 	if (!start(request, program, value_member(request->params, "stdin") != NULL))
@@ -760,7 +803,7 @@ static void run(const struct engine_request *request)
 }
 
 void engine_run_own(const struct engine_request *request, const char *name,
-		    struct value *take_argv, int *take_input,
+		    struct value *take_argv, int *take_input, uint64_t input_size,
 		    void (*answer)(struct engine_task *task,
 				   const struct tool_result *result, struct str said))
 {
@@ -768,7 +811,6 @@ void engine_run_own(const struct engine_request *request, const char *name,
 	struct value *variables = value_new_array();
 	struct program *program = program_new(name, SAID_MAX);
 	struct err err = {0};
-	int ends[2];
 
 	program->merge = true;
 	program->answer = answer;
@@ -779,15 +821,14 @@ void engine_run_own(const struct engine_request *request, const char *name,
 	value_append(variables, value_new_text("LC_ALL=C"));
 	value_set(program->carried, "env", variables);
 	program->given[GIVEN_IN] = take_input != NULL ? fd_take(take_input) : -1;
-	if (take_input != NULL && fd_pipe(ends, &err)) {
-		program->given[GIVEN_SIGNALS] = ends[0];
-		program->signals = ends[1];
-	}
-	if (err.text[0] == '\0' &&
-	    (take_input == NULL
-		     ? open_all(program, false, &err)
-		     : open_stream(&program->streams[0], &program->given[GIVEN_OUT], &err) &&
-			       open_again(program, &program->given[GIVEN_ERROR], &err))) {
+	(void)engine_charge(request->engine, &program->task.kept,
+			    program->task.kept + input_size);
+	if (take_input == NULL
+		    ? open_all(program, false, &err)
+		    : open_signals(program, &err) &&
+			      open_stream(&program->streams[0],
+					  &program->given[GIVEN_OUT], &err) &&
+			      open_again(program, &program->given[GIVEN_ERROR], &err)) {
 		begin_call(request, program, arguments);
 		return;
 	}
@@ -803,7 +844,7 @@ static void start_program(const struct engine_request *request)
 	struct program *program;
 	struct value *told;
 
-	if (!engine_has_room(request, 0))
+	if (!engine_has_room(request, stdin_size(request)))
 		return;
 	program = program_new("exec/start", 0);
 	program->number = ++engine->programs_made;
@@ -901,9 +942,9 @@ static void write_program(const struct engine_request *request)
 		caller_refuse(&request->engine->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY,
 						     .remedy = "write less at a time"},
-			      "exec/write: the program does not read its input; %d MiB wait "
+			      "exec/write: the program does not read its input: %zu bytes wait "
 			      "for it",
-			      PROGRAM_INPUT >> 20);
+			      typed_size(program));
 }
 
 static const struct row signal_params[] = {
@@ -928,8 +969,15 @@ static void signal_program(const struct engine_request *request)
 	if (number == SIGKILL ||
 	    session_strength(request->cell->place.session).level < SANDBOX_SEALED)
 		running_cancel(program->task.running);
-	else if (program->signals >= 0)
-		(void)!write(program->signals, &number, sizeof(number));
+	else if (program->signals >= 0 &&
+		 write(program->signals, &number, sizeof(number)) < 0 && errno == EAGAIN) {
+		caller_refuse(&request->engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_BUSY},
+			      "exec/signal: the cell takes no signals of process %" PRIu64
+			      " now, and as many as fit wait for it",
+			      program->number);
+		return;
+	}
 	answer_done(request);
 }
 
@@ -949,7 +997,6 @@ static void resize_program(const struct engine_request *request)
 		.rows = (uint16_t)value_integer(value_member(request->params, "rows")),
 		.columns = (uint16_t)value_integer(value_member(request->params, "columns")),
 	};
-	char packet[1 + sizeof(size)] = {PTY_RESIZED};
 
 	if (program == NULL)
 		return;
@@ -962,10 +1009,11 @@ static void resize_program(const struct engine_request *request)
 			      program->number);
 		return;
 	}
-	memcpy(packet + 1, &size, sizeof(size));
-	if (program->input.fd >= 0)
-		(void)send(program->input.fd, packet, sizeof(packet),
-			   MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (program->input.fd >= 0) {
+		program->size = size;
+		program->resizes = true;
+		input_settle(program);
+	}
 	answer_done(request);
 }
 

@@ -360,6 +360,83 @@ def pieces_that_were_given_up_are_dropped():
         engine.result("file/write", cell=cell, path="g", bytes="", last=False)
 
 
+@contextlib.contextmanager
+def stopped(engine):
+    """Nothing of the cells runs."""
+    pids = engine.children()
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+@tap.case
+def all_that_is_kept_is_charged():
+    with served() as engine:
+        cell = engine.open()
+        engine.result("file/write", cell=cell, path="f", bytes=wire.encode(b"x" * 1000))
+        process = engine.result("exec/start", cell=cell, command="cat >&2; wc -c", input=True)["process"]
+        # Eight calls that may keep 1 GiB together.
+        calls = [engine.send("exec/run", cell=cell, command="sleep 1000", keep=64 << 20) for _ in range(8)]
+        for method, params in (("file/read", {"path": "f"}), ("exec/run", {"command": "cat", "stdin": "eHg="}),
+                               ("exec/write", {"process": process, "bytes": "eHg="}),
+                               ("file/write", {"path": "g", "bytes": "eHg="}),
+                               ("file/write", {"path": "g", "bytes": "eHg=", "last": False})):
+            engine.error(method, "busy", cell=cell, **params)
+        engine.cancel(calls.pop())
+        piece = wire.encode(b"x" * (8 << 20))
+        for at in range(15):
+            engine.result("file/write", cell=cell, path="g", bytes=piece, offset=at << 23, last=False)
+        engine.result("file/write", cell=cell, path="h", bytes=wire.encode(b"x" * (7 << 20)), last=False)
+        engine.error("file/write", "busy", cell=cell, path="g", bytes=piece, offset=15 << 23, last=False)
+        engine.result("file/write", cell=cell, path="g", bytes="", offset=15 << 23)
+        engine.result("file/write", cell=cell, path="h", bytes="", offset=7 << 20)
+        assert engine.result("file/stat", cell=cell, path="g")["size"] == 15 << 23
+        # Nothing stays charged: the same fits again.
+        calls.append(engine.send("exec/run", cell=cell, command="sleep 1000", keep=(64 << 20) - 4096))
+        engine.result("exec/write", cell=cell, process=process, bytes=wire.encode(b"x" * 4000))
+        assert engine.result("cell/info", cell=cell)["under_way"] == 9
+        engine.result("cell/close", cell=cell)
+
+
+@tap.case
+def signals_that_nobody_takes_hold_up_nobody():
+    with served() as engine:
+        cell = engine.open()
+        process = engine.result("exec/start", cell=cell, command="trap 'exit 7' USR1; echo ready; "
+                                "while :; do sleep 0.01; done")["process"]
+        engine.notice("exec/output")
+        with stopped(engine):
+            line = json.dumps({"jsonrpc": "2.0", "id": "signal", "method": "exec/signal",
+                               "params": {"cell": cell, "process": process, "signal": 10}}).encode() + b"\n"
+            engine.write(line * (70 << 10))
+            refused = engine.take(lambda message: "error" in message)["error"]
+            assert refused["data"]["kind"] == "busy", refused
+            engine.held.clear()
+            assert len(engine.result("cell/list")["cells"]) == 1
+            engine.held.clear()
+        assert engine.result("exec/wait", cell=cell, process=process)["exit"] == 7
+
+
+@tap.case
+def a_terminal_gets_its_newest_size_and_its_end_when_it_reads():
+    with served() as engine:
+        cell = engine.open()
+        process = engine.result("exec/start", cell=cell, tty={"rows": 3, "columns": 4},
+                                command="stty -echo; echo ready; read x; stty size; cat; echo over")["process"]
+        engine.notice("exec/output")
+        with stopped(engine):
+            for number in range(1, 1001):
+                engine.result("exec/resize", cell=cell, process=process, rows=number, columns=7)
+            engine.result("exec/write", cell=cell, process=process, bytes=wire.encode(b"\n"), end=True)
+        assert engine.result("exec/wait", cell=cell, process=process)["exit"] == 0
+        assert engine.output(process) == b"1000 7\r\nover\r\n"
+
+
 @tap.case
 def a_tool_of_the_caller_is_asked_of_it():
     with served() as engine:
