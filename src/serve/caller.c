@@ -25,8 +25,6 @@ enum {
 	ID_MAX = 32,
 };
 
-static const char ask_prefix[] = CALLER_ASKS;
-
 /* The names of enum caller_kind on the wire, and their codes. */
 static const struct {
 	const char *name;
@@ -112,7 +110,7 @@ int64_t caller_tell(struct caller *caller, const char *method, struct value *tak
 	char id[ID_MAX];
 
 	if (asks) {
-		(void)snprintf(id, sizeof(id), "%s%" PRId64, ask_prefix, ++caller->asked);
+		(void)snprintf(id, sizeof(id), CALLER_ASKS "%" PRId64, ++caller->asked);
 		value_set_text(message, "id", id);
 	}
 	value_set_text(message, "method", method);
@@ -126,9 +124,9 @@ int64_t caller_answered(const struct mcp_message *message)
 	const char *id = value_text(message->id);
 
 	if (message->kind != MCP_RESPONSE || id == NULL ||
-	    strncmp(id, ask_prefix, sizeof(ask_prefix) - 1) != 0)
+	    strncmp(id, CALLER_ASKS, sizeof(CALLER_ASKS) - 1) != 0)
 		return 0;
-	return (int64_t)strtoll(id + sizeof(ask_prefix) - 1, NULL, 10);
+	return (int64_t)strtoll(id + sizeof(CALLER_ASKS) - 1, NULL, 10);
 }
 
 bool caller_reads(const struct caller *caller)

@@ -40,7 +40,7 @@ enum {
 /* The ids of our requests begin with it. */
 #define CALLER_ASKS "glovebox-"
 
-/* The kinds of errors, in words: caller_kind_names of caller.c, and docs/serve.md. */
+/* The kinds of errors, in words: `kinds` of caller.c, and docs/serve.md. */
 enum caller_kind {
 	CALLER_USAGE, /* the request is wrong: a member, its type, its bounds, its turn */
 	CALLER_NO_SUCH,     /* no such cell, process, file, tool or method */

@@ -24,7 +24,6 @@
 #include "tool/tool.h"
 
 #include <errno.h>
-#include <float.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>

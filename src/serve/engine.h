@@ -142,7 +142,7 @@ struct engine {
 	bool greeted;
 	struct engine_cell *cells; /* the one that was used last comes first */
 	size_t cell_count;
-	uint64_t cells_made, programs_made, tools_asked;
+	uint64_t cells_made, programs_made;
 	struct engine_task *tasks;
 	size_t task_count;
 	uint64_t kept;
@@ -204,7 +204,10 @@ struct value *engine_accounts(const struct tool_result *result);
 /* For rows of variables: are all members of VALUE texts, with names of variables? */
 bool engine_check_variables(const struct row *row, const struct value *value,
 			    struct rows_problem *problem);
-/* The path of TEXT, relative to the workspace of CELL, in normal form. */
+/*
+ * The path of TEXT, relative to the workspace of CELL, in normal form. False: it is too long
+ * for PATH, or leads above /.
+ */
 bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path);
 /*
  * Run the program TAKE_ARGV of the engine's own for REQUEST, whose method is NAME, with the

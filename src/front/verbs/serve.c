@@ -263,7 +263,6 @@ static int serve_unix(struct engine_options *engine, struct interrupt *interrupt
 {
 	auto_close int listener = -1, caller = -1;
 	struct err err = {0};
-	int code = CODE_DONE;
 
 	if (!listen_at(path, &listener, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
@@ -275,8 +274,7 @@ static int serve_unix(struct engine_options *engine, struct interrupt *interrupt
 	if (caller < 0)
 		return CODE_SIGNAL + interrupt_signal(interrupt);
 	engine->input = engine->output = caller;
-	code = serve(engine, interrupt);
-	return code;
+	return serve(engine, interrupt);
 }
 
 static int serve_verb(const struct options *options, FILE *out)
