@@ -64,20 +64,3 @@ bool fetch_run(struct call *call, const struct fetch_request *request,
 /* html_read of a PAGE whose address is URL. */
 bool fetch_read_page(struct str page, const char *url, bool plain, struct buf *out,
 		     struct buf *title, struct err *err);
-
-enum { FETCH_MARK_DIGITS = 12 };
-
-/*
- * The frame of everything that comes from the web: it says where the text is from and that it is
- * information, up to a line with a random mark. No text can close it: the mark is not known to a
- * page, and fetch_frame_end puts words of its own before each line that looks like one of a frame.
- */
-struct fetch_frame {
-	char mark[FETCH_MARK_DIGITS + 5];
-	size_t begin, at; /* in the output: of the frame, and of the text in it */
-};
-
-/* Append the beginning to OUT, which is at the beginning of a line: the text is from SOURCE. */
-void fetch_frame_begin(struct fetch_frame *frame, const char *source, struct buf *out);
-/* Look through the text that OUT has got since then, and append the end. */
-void fetch_frame_end(const struct fetch_frame *frame, struct buf *out);

@@ -15,6 +15,7 @@
 #include "base/value.h"
 #include "tool/call.h"
 #include "tool/tool.h"
+#include "tool/web_frame.h"
 #include "tools/documents/pdf.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -226,13 +227,13 @@ static void show_page(const struct page *page, size_t start, size_t most,
 {
 	const struct str text = buf_str(&page->text);
 	const char *title = value_text(value_member(page->head, "title"));
-	struct fetch_frame frame;
+	struct web_frame frame;
 	struct buf *out = &result->text;
 	size_t end;
 
 	start = text_character_border(text, start < text.size ? start : text.size);
 	end = part_end(text, start, most);
-	fetch_frame_begin(&frame, value_text(value_member(page->head, "url")), out);
+	web_frame_begin(&frame, value_text(value_member(page->head, "url")), out);
 	if (title != NULL && start == 0) {
 		(void)buf_adds(out, "Title: ");
 		text_add_name(out, str_of(title));
@@ -240,7 +241,7 @@ static void show_page(const struct page *page, size_t start, size_t most,
 	}
 	(void)buf_addc(out, '\n');
 	text_add_paragraph(out, str_part(text, start, end - start));
-	fetch_frame_end(&frame, out);
+	web_frame_end(&frame, out);
 	if (text.size == 0)
 		(void)buf_adds(out, "[The page says nothing that could be shown; format \"raw\" shows "
 				    "its source.]\n");
@@ -274,7 +275,7 @@ static enum result_status show_bytes(struct call *call, const struct fetched *fe
 		const ssize_t count =
 			pread(fetched->fd, bytes, FETCH_MAX, (off_t)fetched->at);
 		int fd = -1;
-		struct fetch_frame frame;
+		struct web_frame frame;
 		enum result_status status;
 
 		if (count < 0 ||
@@ -285,13 +286,13 @@ static enum result_status show_bytes(struct call *call, const struct fetched *fe
 					 strerror(errno));
 		}
 		free(bytes);
-		fetch_frame_begin(&frame, fetched->url, &result->text);
+		web_frame_begin(&frame, fetched->url, &result->text);
 		status = pdf_show(call, fd, fetched->url,
 				  &(struct pdf_wanted){.max_bytes = FETCH_PDF_BYTES},
 				  result);
 		/* The sentence of a failure is ours. */
 		if (status == RESULT_DONE)
-			fetch_frame_end(&frame, &result->text);
+			web_frame_end(&frame, &result->text);
 		else
 			buf_remove(&result->text, frame.begin, frame.at - frame.begin);
 		fd_close(&fd);

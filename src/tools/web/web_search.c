@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "tool/call.h"
+#include "tool/web_frame.h"
 #include "tools/tools.h"
 #include "tools/web/fetch.h"
 
@@ -153,10 +154,10 @@ static void show_pages(const struct service *service, const struct call *call,
 {
 	struct buf *out = &result->text;
 	struct value *pages = tool_details_list(result, "pages");
-	struct fetch_frame frame;
+	struct web_frame frame;
 	int64_t shown = 0;
 
-	fetch_frame_begin(&frame, service->name, out);
+	web_frame_begin(&frame, service->name, out);
 	(void)buf_addc(out, '\n');
 	for (size_t i = 0; i < value_count(list) && shown < limit; i++) {
 		const struct value *row = value_item(list, i);
@@ -174,7 +175,7 @@ static void show_pages(const struct service *service, const struct call *call,
 		(void)buf_addc(out, '\n');
 		value_append(pages, value_new_str(url));
 	}
-	fetch_frame_end(&frame, out);
+	web_frame_end(&frame, out);
 	if (shown == 0)
 		(void)buf_addf(out,
 			       "[%s names no page for these words; try fewer or others.]\n",
