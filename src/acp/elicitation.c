@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "tool/call.h"
 #include "tool/validate.h"
 
 #include <errno.h>
@@ -311,7 +312,7 @@ static struct value *params_of(const struct acp_elicitation *elicitation,
 
 static bool is_sampling(const struct value *question)
 {
-	return str_is(value_str(value_member(question, "kind")), "sampling");
+	return str_is(value_str(value_member(question, "kind")), CALL_ASK_SAMPLING);
 }
 
 static void add_option(struct value *options, const char *id, const char *kind,

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "session/approval.h"
+#include "tool/call.h"
 #include "tool/schema.h"
 
 #include <errno.h>
@@ -792,7 +793,7 @@ static uint64_t sample_tokens(const struct agent *agent, const struct value *req
 	const int64_t wanted = value_integer(value_member(request, "tokens"));
 	const struct limits *limits = &agent->turn->limits;
 	struct agent_budget left;
-	uint64_t most = AGENT_SAMPLE_TOKENS;
+	uint64_t most = CALL_SAMPLING_TOKENS_MAX;
 
 	agent_left(agent, &left);
 	if (left.used_up || (limits->iterations_max > 0 && left.answers == 0))
@@ -902,7 +903,6 @@ static void sample(struct agent *agent, const char *call, const struct value *re
 bool agent_answer(struct agent *agent, const char *call, int64_t question,
 		  const struct value *answer, struct err *err)
 {
-	static const char samples[] = "sampling";
 	struct session *session = agent->options.session;
 	auto_value struct value *whole = value_copy(answer);
 	auto_value struct value *held = NULL;
@@ -913,14 +913,14 @@ bool agent_answer(struct agent *agent, const char *call, int64_t question,
 		return session_answer(session, call, question, answer, err);
 	held = value_copy(request);
 	several = value_member(held, "requests");
-	if (strcmp(kind, samples) == 0)
+	if (strcmp(kind, CALL_ASK_SAMPLING) == 0)
 		sample(agent, call, held, whole);
 	for (void *at = value_first(several); at != NULL; at = value_next(several, at)) {
 		struct value *one =
 			value_member(value_member(whole, "content"), value_key(at));
 
 		if (value_kind(one) == VALUE_OBJECT &&
-		    str_is(value_str(value_member(value_at(at), "kind")), samples))
+		    str_is(value_str(value_member(value_at(at), "kind")), CALL_ASK_SAMPLING))
 			sample(agent, call, value_at(at), one);
 	}
 	return session_answer(session, call, question, whole, err);

@@ -381,7 +381,7 @@ static struct value *request_of(const struct value *line, const char **kind, str
 		copy_member(line, "message", request);
 		copy_member(line, by_url ? "url" : "schema", request);
 	} else if (str_is(type, "sampling")) {
-		*kind = "sampling";
+		*kind = CALL_ASK_SAMPLING;
 		if (!need(value_kind(asked) == VALUE_OBJECT, "the object \"request\"", err))
 			return NULL;
 		request = value_copy(asked);

@@ -427,7 +427,7 @@ static bool is_kind(const char *kind)
 {
 	struct str name = str_of(kind);
 
-	return str_among("form url sampling roots several", name);
+	return str_among("form url " CALL_ASK_SAMPLING " roots several", name);
 }
 
 bool call_tell_print_question(const struct tell_question *question, struct buf *out)

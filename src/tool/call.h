@@ -154,6 +154,9 @@ void call_log(struct call *call, const char *level, const char *logger, struct s
  * is too large, and when nobody is there.
  */
 bool call_ask(struct call *call, const char *kind, const struct value *request);
+/* The kind for a model, and the most tokens that such an answer may have. */
+#define CALL_ASK_SAMPLING "sampling"
+enum { CALL_SAMPLING_TOKENS_MAX = 4000 };
 /*
  * The answer to call_ask: an object with an "action" (accept, decline, cancel), which
  * the caller owns; NULL when none has come yet. Poll call->control_fd before, and ask

@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "front/ask/desk.h"
 #include "policy/address.h"
+#include "tool/call.h"
 #include "tool/validate.h"
 #include "tui/console.h"
 #include "tui/line.h"
@@ -273,7 +274,7 @@ static struct value *ask_one(const struct put *form, const char *kind,
 		return ask_form(form, request);
 	if (kind != NULL && strcmp(kind, "url") == 0)
 		return ask_address(form, request);
-	if (kind != NULL && strcmp(kind, "sampling") == 0)
+	if (kind != NULL && strcmp(kind, CALL_ASK_SAMPLING) == 0)
 		return ask_sampling(form, request);
 	return answer_of("decline");
 }

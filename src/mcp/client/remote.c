@@ -15,6 +15,7 @@
 #include "mcp/message.h"
 #include "process/loop.h"
 #include "session/session.h"
+#include "tool/call.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -1541,7 +1542,7 @@ static bool add_responses(const struct value *asked, const struct value *content
 		const struct value *answer = value_member(content, value_key(at));
 		struct value *result;
 
-		if (strcmp(kind_of(value_at(at)), SAMPLING_KIND) != 0) {
+		if (strcmp(kind_of(value_at(at)), CALL_ASK_SAMPLING) != 0) {
 			value_set(responses, value_key(at), result_of(answer));
 			continue;
 		}

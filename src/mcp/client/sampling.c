@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "tool/call.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -108,8 +109,9 @@ struct value *sampling_question(const char *name, const struct value *params, st
 	struct sampling sampling = {.messages = value_new_array()};
 	const struct value *prompt = value_member(params, "systemPrompt");
 	const int64_t wanted = value_integer(value_member(params, "maxTokens"));
-	const int64_t tokens =
-		wanted > 0 && wanted < SAMPLING_TOKENS_MAX ? wanted : SAMPLING_TOKENS_MAX;
+	const int64_t tokens = wanted > 0 && wanted < CALL_SAMPLING_TOKENS_MAX
+				       ? wanted
+				       : CALL_SAMPLING_TOKENS_MAX;
 	struct value *question = NULL;
 	struct buf message;
 
@@ -121,7 +123,7 @@ struct value *sampling_question(const char *name, const struct value *params, st
 			       "The MCP server %.100s wants your model to be asked what stands "
 			       "below, for up to %lld tokens; the server reads the answer.",
 			       name, (long long)tokens);
-		value_set_text(question, "kind", SAMPLING_KIND);
+		value_set_text(question, "kind", CALL_ASK_SAMPLING);
 		value_set_str(question, "message", buf_str(&message));
 		value_set_str(question, "text", buf_str(&sampling.shown));
 		if (value_str(prompt).size > 0)

@@ -3,7 +3,7 @@
  * (sampling/createMessage), as a question to the person, and what becomes of it as an answer
  * to the server. Pure.
  *
- * The question (EVENT_QUESTION, kind "sampling") has a `message`, which says what the server
+ * The question (EVENT_QUESTION, kind CALL_ASK_SAMPLING) has a `message`, which says what the server
  * wants; `text`, all that the model would be sent, as a person can read it; and the parts of
  * it for the model: `system` (or absent), `messages`, a list of {model, text} where `model` is
  * true for words of a model, and `tokens`, the most that the answer may have. The answer, in
@@ -16,13 +16,11 @@
 #include "base/value.h"
 
 enum {
-	SAMPLING_TOKENS_MAX = 4000,
 	SAMPLING_TEXT_MAX = 24 << 10, /* bytes of all texts: a person reads them */
 	SAMPLING_MESSAGES_MAX = 64,
 };
 
 #define SAMPLING_METHOD "sampling/createMessage"
-#define SAMPLING_KIND   "sampling"
 
 /*
  * PARAMS of the server NAME as a question; the caller frees it. NULL: it is refused, and WHY

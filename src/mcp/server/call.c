@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "session/approval.h"
+#include "tool/call.h"
 #include "tool/event.h"
 #include "tool/validate.h"
 
@@ -1012,7 +1013,7 @@ static struct value *request_of(const char *kind, const struct value *request)
 
 	if (value_is_true(value_member(request, "required")))
 		value_set_boolean(made, "needed", true);
-	if (strcmp(kind, "sampling") == 0) {
+	if (strcmp(kind, CALL_ASK_SAMPLING) == 0) {
 		params = value_copy(request);
 		value_remove(params, "required");
 		value_remove(params, "key");
