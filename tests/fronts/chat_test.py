@@ -166,6 +166,18 @@ def a_terminal_is_put_back_whatever_the_pager_does():
         tty.shows("the pager could not be started: /nowhere/pager")
         tty.prompt()
         tty.leave()
+    # A file that is no program could not be started either; a pager whose child a signal ended was.
+    with Chat(MUCH, environment={"PAGER": "./pager"}) as tty:
+        with open(os.path.join(tty.work, "pager"), "w", encoding="ascii") as file:
+            file.write("no program\n")
+        tty.type(b"/view\r")
+        tty.shows("the pager could not be started: ./pager")
+        tty.prompt()
+        tty.leave()
+    with Chat(MUCH, environment={"PAGER": "./pager"}) as tty:
+        pages(tty, "/view", ": >paged\nexit 141\n")
+        assert "could not be started" not in tty.screen.text(), tty.screen.text()
+        tty.leave()
 
 
 @tap.case
@@ -569,6 +581,13 @@ def a_text_is_edited_in_the_persons_own_editor():
         tty.prompt()
         tty.type(b"\x07")
         tty.shows("set VISUAL or EDITOR")
+        tty.leave()
+        # The message is of the path, whatever went wrong before.
+        tty.variables = {**tty.variables, "EDITOR": "true", "TMPDIR": "/" + "x" * 4090}
+        tty.run_again()
+        tty.prompt()
+        tty.type(b"\x07")
+        tty.shows("File name too long")
         tty.leave()
 
 

@@ -35,15 +35,12 @@ static void give_terminal(pid_t group)
 static void stop_as_well(pid_t pid)
 {
 	give_terminal(getpgrp());
-	/* For this thread, which so does not run on before the process stands still. */
+	/* The signal is for this thread: it does not go on before the process stands still. */
 	(void)raise(SIGSTOP);
 	/* A shell may let us go on in the background: the terminal is its own then. */
 	if (tcgetpgrp(STDIN_FILENO) == getpgrp())
 		give_terminal(pid);
 }
-
-/* How far the program is told to end. */
-enum telling { TELLING_NOTHING, TELLING_ENDS };
 
 /* Wait for the end of JOB's program PID. CONTROLLED: it has a process group. Returns its status. */
 static int wait_for(const struct lent_job *job, pid_t pid, bool controlled)
@@ -52,7 +49,7 @@ static int wait_for(const struct lent_job *job, pid_t pid, bool controlled)
 	struct pollfd fds[] = {{.fd = ended, .events = POLLIN},
 			       {.fd = job->wake_fd, .events = POLLIN}};
 	const pid_t all = controlled ? -pid : pid;
-	enum telling telling = TELLING_NOTHING;
+	bool told_to_end = false;
 	int status = 0;
 
 	for (;;) {
@@ -68,13 +65,13 @@ static int wait_for(const struct lent_job *job, pid_t pid, bool controlled)
 				stop_as_well(pid);
 			(void)kill(all, SIGCONT);
 		}
-		const int ready = poll(fds, 2, telling == TELLING_ENDS ? END_MS : LOOK_MS);
+		const int ready = poll(fds, 2, told_to_end ? END_MS : LOOK_MS);
 		/* The time is over, and the program does not end by itself. */
-		if (ready == 0 && telling == TELLING_ENDS)
+		if (ready == 0 && told_to_end)
 			(void)kill(all, SIGKILL);
 		if (ready > 0 && fds[1].revents != 0) {
 			(void)kill(all, SIGTERM);
-			telling = TELLING_ENDS;
+			told_to_end = true;
 			fds[1] = (struct pollfd){.fd = -1};
 		}
 	}

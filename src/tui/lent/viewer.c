@@ -15,7 +15,9 @@
 
 enum {
 	COMMAND_MAX = 4 << 10,
-	ENVIRONMENT_MAX = 10000, /* variables */
+	/* how a shell ends whose program could not be started (POSIX, 2.8.2) */
+	NOT_RUNNABLE = 126,
+	NOT_FOUND = 127,
 };
 
 /* Variables that have less run programs of the person, or leave them out. */
@@ -25,10 +27,14 @@ static const char secure[] = "LESSSECURE=1";
 
 const char **viewer_environment_new(void)
 {
-	const char **made = memory_array(ENVIRONMENT_MAX + 2, sizeof(*made));
+	const char **made;
 	size_t count = 0;
 
-	for (char **at = environ; *at != NULL && count < ENVIRONMENT_MAX; at++) {
+	while (environ[count] != NULL)
+		count++;
+	made = memory_array(count + 2, sizeof(*made)); /* with ours, and the NULL */
+	count = 0;
+	for (char **at = environ; *at != NULL; at++) {
 		bool goes = true;
 
 		for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
@@ -73,7 +79,6 @@ static void add_command(size_t line, struct buf *command)
 
 bool viewer_show(struct console *console, int text, size_t line, int wake_fd, struct err *err)
 {
-	enum { NOT_FOUND = 127 };
 	const char **environment = viewer_environment_new();
 	struct buf command;
 	int status = 0;
@@ -90,7 +95,8 @@ bool viewer_show(struct console *console, int text, size_t line, int wake_fd, st
 		.stop = LENT_GOES_ON,
 	};
 	shown = lent_job_run(console, &job, &status, err);
-	if (shown && WIFEXITED(status) && WEXITSTATUS(status) >= NOT_FOUND - 1)
+	if (shown && WIFEXITED(status) &&
+	    (WEXITSTATUS(status) == NOT_RUNNABLE || WEXITSTATUS(status) == NOT_FOUND))
 		shown = err_set(err, ENOENT, "the pager could not be started: %s",
 				getenv("PAGER") != NULL ? getenv("PAGER") : "less, more");
 	buf_fini(&command);

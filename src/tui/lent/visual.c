@@ -1,3 +1,4 @@
+/* visual: the text in a file for the editor, the editor's command, and what it left. */
 #include "tui/lent/visual.h"
 
 #include "base/fd.h"
@@ -86,7 +87,7 @@ bool visual_edit(struct console *console, struct buf *text, int wake_fd, struct 
 {
 	const char *place = getenv("XDG_RUNTIME_DIR");
 	char folder[PATH_MAX], path[PATH_MAX + 16];
-	bool edited;
+	bool made = false, edited;
 
 	if (editor() == NULL)
 		return err_set(err, ENOENT,
@@ -96,8 +97,11 @@ bool visual_edit(struct console *console, struct buf *text, int wake_fd, struct 
 	if (place == NULL || place[0] != '/')
 		place = "/tmp";
 	if ((size_t)snprintf(folder, sizeof(folder), "%s/glovebox-edit-XXXXXX", place) >=
-		    sizeof(folder) ||
-	    mkdtemp(folder) == NULL)
+	    sizeof(folder))
+		errno = ENAMETOOLONG;
+	else if (mkdtemp(folder) != NULL)
+		made = true;
+	if (!made)
 		return err_set(err, errno, "a folder for the text in %s: %s", place,
 			       strerror(errno));
 	(void)snprintf(path, sizeof(path), "%s/prompt.md", folder);
