@@ -19,6 +19,12 @@ bool text_is_utf8(struct str text);
 /* Append the character with the number CODE, at most 0x10ffff, as UTF-8. */
 void text_add_code(uint32_t code, struct buf *out);
 
+/* Is C white space in HTML and CSS (Infra Standard, "ASCII whitespace")? */
+static inline bool text_is_web_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
+}
+
 /* The largest n <= AT that does not cut a character. */
 size_t text_character_border(struct str text, size_t at);
 

@@ -202,11 +202,6 @@ static bool is_text(const GumboNode *node)
 
 /* Characters. */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
-}
-
 enum sight { SIGHT_SEEN, SIGHT_BLANK, SIGHT_NONE };
 
 /*
@@ -221,9 +216,9 @@ static enum sight sight_of(struct str character)
 	uint32_t code = b[0];
 
 	if (character.size == 1)
-		return is_blank(character.data[0])  ? SIGHT_BLANK
-		       : code < ' ' || code == 0x7f ? SIGHT_NONE
-						    : SIGHT_SEEN;
+		return text_is_web_blank(character.data[0]) ? SIGHT_BLANK
+		       : code < ' ' || code == 0x7f         ? SIGHT_NONE
+							    : SIGHT_SEEN;
 	if (character.size == 2)
 		code = (b[0] & 0x1fU) << 6 | (b[1] & 0x3fU);
 	else if (character.size == 3)
@@ -478,7 +473,7 @@ static void write_pre(struct writer *writer, const GumboNode *node)
 	buf_init(&fence, CODE_MAX);
 	gather(node, &code);
 	rest = buf_str(&code);
-	while (rest.size > 0 && is_blank(rest.data[rest.size - 1]))
+	while (rest.size > 0 && text_is_web_blank(rest.data[rest.size - 1]))
 		rest.size--;
 	if (str_trim(rest).size > 0) {
 		const size_t run = longest_run(rest);
@@ -511,7 +506,7 @@ static void write_code(struct writer *writer, const GumboNode *node)
 	buf_init(&words, CODE_MAX);
 	gather(node, &code);
 	for (size_t i = 0; i < code.size; i++)
-		code.data[i] = is_blank(code.data[i]) ? ' ' : code.data[i];
+		code.data[i] = text_is_web_blank(code.data[i]) ? ' ' : code.data[i];
 	rest = buf_str(&code);
 	while (str_next_word(&rest, &word)) {
 		(void)buf_adds(&words, words.size > 0 ? " " : "");
@@ -523,14 +518,14 @@ static void write_code(struct writer *writer, const GumboNode *node)
 			words.data[0] == '`' || words.data[words.size - 1] == '`';
 		const size_t fence = writer->options->plain ? 0 : run + 1;
 
-		if (code.size > 0 && is_blank(code.data[0]) && writer->ends == 0)
+		if (code.size > 0 && text_is_web_blank(code.data[0]) && writer->ends == 0)
 			writer->blank = true;
 		begin_text(writer);
 		add_fence(fence, writer->out);
 		(void)buf_addf(writer->out, "%s%s%s", edges && fence > 0 ? " " : "",
 			       words.data, edges && fence > 0 ? " " : "");
 		add_fence(fence, writer->out);
-		writer->blank = is_blank(code.data[code.size - 1]);
+		writer->blank = text_is_web_blank(code.data[code.size - 1]);
 	}
 	buf_fini(&words);
 	buf_fini(&code);
@@ -1018,8 +1013,8 @@ static void write_below(struct writer *writer, const GumboNode *root)
 }
 
 /*
- * Text that is not seen. A hidden element becomes a <template>, which nobody shows, and a hidden text a
- * comment, so that everything behind this asks only once.
+ * Text that is not seen. A hidden element becomes a <template>, which nobody shows, and a
+ * hidden text a comment, so that everything behind this asks only once.
  */
 
 struct hiding {
@@ -1049,8 +1044,8 @@ static struct str name_of(const GumboElement *element)
 	const struct str text = {element->original_tag.data, element->original_tag.length};
 	size_t end = 1;
 
-	while (end < text.size && !is_blank(text.data[end]) && text.data[end] != '/' &&
-	       text.data[end] != '>')
+	while (end < text.size && !text_is_web_blank(text.data[end]) &&
+	       text.data[end] != '/' && text.data[end] != '>')
 		end++;
 	return str_part(text, 1, text.size > 0 ? end - 1 : 0);
 }
@@ -1070,7 +1065,10 @@ static bool is_unseen(enum style_sight sight, bool around)
 	return sight == STYLE_INHERITED ? around : sight == STYLE_UNSEEN;
 }
 
-/* Hide NODE, an element within AROUND, if it is not seen; HERE becomes what is around its own. */
+/*
+ * Hide NODE, an element within AROUND, if it is not seen; HERE becomes what is around its
+ * own.
+ */
 static void hide_element(struct hiding *hiding, GumboNode *node,
 			 const struct around *around, struct around *here)
 {
@@ -1224,7 +1222,7 @@ static void find_title(const GumboNode *root, struct buf *title)
 	buf_init(&text, CODE_MAX);
 	gather(at, &text);
 	for (size_t i = 0; i < text.size; i++)
-		text.data[i] = is_blank(text.data[i]) ? ' ' : text.data[i];
+		text.data[i] = text_is_web_blank(text.data[i]) ? ' ' : text.data[i];
 	rest = buf_str(&text);
 	while (str_next_word(&rest, &word) && title->size + word.size < HTML_TITLE_MAX) {
 		if (title->size > 0)

@@ -1,6 +1,11 @@
+/*
+ * nesting: reads the tags of a page in one pass, keeps those that are open in a stack of at most
+ * NESTING_MAX, and copies the page without the tags of what would be above it.
+ */
 #include "tools/web/nesting.h"
 
 #include "base/memory.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,11 +179,6 @@ struct nesting {
 	size_t omitted; /* elements whose tags were taken out, and that are still open */
 };
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
-}
-
 static bool is_foreign(const struct nesting *nesting)
 {
 	return nesting->depth > 0 && nesting->open[nesting->depth - 1].foreign;
@@ -277,7 +277,7 @@ static size_t tag_end(struct str page, size_t at, bool *empty)
 		*empty = page.data[at] == '/';
 		if (page.data[at++] != '=')
 			continue;
-		while (at < page.size && is_space(page.data[at]))
+		while (at < page.size && text_is_web_blank(page.data[at]))
 			at++;
 		if (at < page.size && (page.data[at] == '"' || page.data[at] == '\'')) {
 			const char *end = memchr(&page.data[at + 1], page.data[at],
@@ -286,7 +286,8 @@ static size_t tag_end(struct str page, size_t at, bool *empty)
 			at = end != NULL ? (size_t)(end - page.data) + 1 : page.size;
 			continue;
 		}
-		while (at < page.size && page.data[at] != '>' && !is_space(page.data[at]))
+		while (at < page.size && page.data[at] != '>' &&
+		       !text_is_web_blank(page.data[at]))
 			at++;
 	}
 	return at < page.size ? at + 1 : at;
@@ -305,7 +306,7 @@ static size_t raw_end(struct str page, size_t at, const char *name)
 		at = (size_t)(next - page.data);
 		if (at + 2 + size < page.size && page.data[at + 1] == '/' &&
 		    strncasecmp(&page.data[at + 2], name, size) == 0 &&
-		    (is_space(page.data[at + 2 + size]) ||
+		    (text_is_web_blank(page.data[at + 2 + size]) ||
 		     page.data[at + 2 + size] == '/' || page.data[at + 2 + size] == '>'))
 			return at;
 	}
@@ -345,7 +346,7 @@ bool nesting_limit(struct str page, struct buf *flat)
 				at = comment_end(page, begin);
 			continue;
 		}
-		for (; at < page.size && !is_space(page.data[at]) &&
+		for (; at < page.size && !text_is_web_blank(page.data[at]) &&
 		       page.data[at] != '/' && page.data[at] != '>';
 		     at++) {
 			const char c = page.data[at];

@@ -1,3 +1,7 @@
+/*
+ * style: from the bottom to the top, the values of properties that hide, the text of CSS and its
+ * selectors, the rules of a page, and what they say of one element.
+ */
 #include "tools/web/style.h"
 
 #include "base/memory.h"
@@ -53,11 +57,6 @@ struct length {
 	char unit[5]; /* in lower case; longer ones are cut */
 };
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
-}
-
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -77,7 +76,7 @@ static bool is_name(char c)
 
 static struct str skip_blanks(struct str text)
 {
-	while (text.size > 0 && is_space(text.data[0]))
+	while (text.size > 0 && text_is_web_blank(text.data[0]))
 		text = str_part(text, 1, text.size);
 	return text;
 }
@@ -155,7 +154,13 @@ enum {
 	FAR_EM = 40,
 	FAR_PERCENT = 100,
 	FAR_RIGHT_PX = 5000, /* … and so is this to the right; pages are long, but not wide */
+	DIGIT_TWICE = 0x11, /* of a short colour each digit stands for two: "f" is "ff" */
 };
+
+/* About NEAR_NOTHING_PX, of the usual text of 16 px (em, ch) or of a screen of 1,500 (vw). */
+static const double near_nothing_em = 0.07;
+/* Nobody sees an opacity of less, and at this scale 100 px are one. */
+static const double near_nothing_part = 0.01;
 
 static bool is_nothing(const struct length *length)
 {
@@ -164,7 +169,7 @@ static bool is_nothing(const struct length *length)
 	if (size == 0)
 		return true;
 	if (unit_is(length, "em rem ex ch vw vh"))
-		return size < 0.07;
+		return size < near_nothing_em;
 	if (unit_is(length, "%"))
 		return size < 1;
 	return size <= NEAR_NOTHING_PX;
@@ -207,7 +212,8 @@ static uint32_t zero_value(struct str value)
 	struct length length;
 
 	return take_length(&value, &length) &&
-			       length.number <= (unit_is(&length, "%") ? 1 : 0.01)
+			       length.number <=
+				       (unit_is(&length, "%") ? 1 : near_nothing_part)
 		       ? VALUE_HIDES
 		       : VALUE_OTHER;
 }
@@ -264,7 +270,7 @@ static uint32_t hex_colour(struct str digits)
 
 		if (digit < 0)
 			return VALUE_OTHER;
-		parts[i / wide] = wide == 1    ? (uint32_t)digit * 17
+		parts[i / wide] = wide == 1    ? (uint32_t)digit * DIGIT_TWICE
 				  : i % 2 == 0 ? (uint32_t)digit << 4
 					       : parts[i / wide] | (uint32_t)digit;
 	}
@@ -324,9 +330,9 @@ static uint32_t clip_value(struct str value)
 {
 	struct length sides[4];
 
+	if (!begins(value, "rect"))
+		return VALUE_OTHER;
 	for (size_t i = 0; i < 4; i++) {
-		if (!begins(value, "rect") && i == 0)
-			return VALUE_OTHER;
 		if (!take_length(&value, &sides[i]))
 			return VALUE_OTHER;
 	}
@@ -527,7 +533,7 @@ static size_t read_escape(struct str text, char out[5])
 		}
 		return text.size > 1 ? 2 : 1;
 	}
-	if (at < text.size && is_space(text.data[at]))
+	if (at < text.size && text_is_web_blank(text.data[at]))
 		at++;
 	if (code == 0 || code > 0x10ffff)
 		return at;
@@ -772,7 +778,7 @@ static bool read_selector(struct str text, struct selector *selector)
 		if (selector->count == STYLE_PARTS || !take_part(&text, &part) ||
 		    text.size == size)
 			return false;
-		if (text.size > 0 && !is_space(text.data[0]) && text.data[0] != '>')
+		if (text.size > 0 && !text_is_web_blank(text.data[0]) && text.data[0] != '>')
 			return false;
 		text = skip_blanks(text);
 		selector->weight += (part.id != 0 ? 1U << 16 : 0) +
@@ -1111,7 +1117,7 @@ void style_name(struct style_element *element, struct str tag, struct str id,
 	       (classes = skip_blanks(classes)).size > 0) {
 		size_t end = 0;
 
-		while (end < classes.size && !is_space(classes.data[end]))
+		while (end < classes.size && !text_is_web_blank(classes.data[end]))
 			end++;
 		element->classes[element->class_count++] =
 			number_of(str_part(classes, 0, end));
