@@ -66,13 +66,14 @@ struct setup_flags {
 	bool shipped_only;   /* ignore the user's role files */
 	bool serves;         /* start the configuration's MCP servers */
 	/*
-	 * A person waits, in a conversation that goes on: no server is waited for longer than
-	 * 2 s, and the tools of a late one join later. Not where the policy names tools.
+	 * A person waits, in a conversation that goes on: no server is waited for longer
+	 * than 2 s, and the tools of a late one join later. Not where the policy names
+	 * tools.
 	 */
 	bool hurries;
 	/*
-	 * The verb is about servers: it knows those of the workspace as well, and those that
-	 * lack something (front_servers.lacking)
+	 * The verb is about servers: it knows those of the workspace as well, and those
+	 * that lack something (front_servers.lacking)
 	 */
 	bool knows_servers;
 	bool answers;  /* a person answers what they ask, where there is a terminal */
@@ -340,8 +341,8 @@ int interrupt_fd(const struct interrupt *interrupt);
 
 /*
  * From now on signals make the descriptor readable. Before this call a signal simply ends
- * the process, which is right as long as nothing runs. Call it when the session is open, or
- * earlier when a terminal has to be put back.
+ * the process, which is right as long as nothing runs. Call it when the session is open,
+ * or earlier when a terminal has to be put back.
  */
 bool interrupt_start(struct interrupt *interrupt, struct err *err);
 
@@ -389,7 +390,10 @@ bool setup_credential_is_there(const struct credential *credential, struct buf *
 /* Read the whole of PATH into TEXT. The same rules of owner and mode hold. */
 bool setup_config_read(const char *path, struct buf *text, struct err *err);
 
-/* The value of the variable NAME of the environment. NULL: it is not set, or empty; so is a NULL NAME. */
+/*
+ * The value of the variable NAME of the environment. NULL: it is not set, or empty; so is a
+ * NULL NAME.
+ */
 const char *setup_variable(const char *name);
 
 /*

@@ -1599,7 +1599,7 @@ const char *talk_model_name(const struct talk *talk)
 	return model_name(talk->model);
 }
 
-/* A patch has both; the person sees the patch alone. */
+/* A patch has both; the person sees only the patch. */
 #define TITLE   "The change so far"
 #define SUMMARY "What this conversation changed."
 #define HEADING TITLE "\n\n" SUMMARY "\n\n"

@@ -113,8 +113,8 @@ struct policy_limits {
 	uint64_t writers; /* delegates that write at the same time; 1: in the workspace */
 	uint64_t watches; /* folders that a session watches for changes */
 	/*
-	 * Of one cell with everything in it; 0: no limit. All but `net` need a control group
-	 * (cell/groups.h); a cell that cannot have it is not made.
+	 * Of one cell with everything in it; 0: no limit. All but `net` need a control
+	 * group (cell/groups.h); a cell that cannot have it is not made.
 	 */
 	double cpus;       /* processors at the same time */
 	double cpu_s;      /* seconds of all processors together */
@@ -131,8 +131,9 @@ struct policy_limits {
 /*
  * How freely an agent works. A mode takes rights away and never gives any: in MODE_ASK a
  * person is asked before each write, notes included, and each command, in MODE_PLAN nothing
- * that the agent writes stays. The table is the only list of the modes: the command line, the configuration,
- * the terminal and the clients of the Agent Client Protocol have their words from it.
+ * that the agent writes stays. The table is the only list of the modes: the command line,
+ * the configuration, the terminal and the clients of the Agent Client Protocol have their
+ * words from it.
  */
 
 /* A later one allows less. */

@@ -3,7 +3,7 @@
  * a command. The controllers are `memory` and `pids`: of version 2 where a part of the
  * tree was delegated to this user, of version 1 where the user may write it. A group
  * holds one worker and the processes it starts. A second group below limits the memory
- * of the programs alone: when it is full, the kernel kills one of them, and the worker
+ * of the programs only: when it is full, the kernel kills one of them, and the worker
  * survives to report it. Each controller can be missing; then the worker counts by
  * itself.
  *

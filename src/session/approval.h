@@ -6,8 +6,8 @@
  *   id        below 0: the number for running_answer and session_answer
  *   effect    "command": a text that no rule of a list lets run, or that MODE_ASK asks
  *             about; "change": a call of a tool that changes files, or writes a note for
- *             later sessions, which MODE_ASK asks about; "hook": a call that a hook leaves to a person (request.asks_for);
- *             "network": a host;
+ *             later sessions, which MODE_ASK asks about; "hook": a call that a hook leaves
+ *             to a person (request.asks_for); "network": a host;
  *             "read" and "write": a folder outside of what the policy shows or lets be
  *             written; or the effect that a tool of the front names by its `leave`
  *             (tool.h)

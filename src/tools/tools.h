@@ -16,7 +16,10 @@
 
 extern const struct tool *const builtin_tools[]; /* NULL-ended */
 
-/* The place in a workspace, after INDEX others, that the tool read_brought looks at; NULL: there is none. */
+/*
+ * The place in a workspace, after INDEX others, that the tool read_brought looks at; NULL:
+ * there is none.
+ */
 const char *tools_brought_place(size_t index);
 /* Most files of a skill. */
 enum { READ_BROUGHT_FILES_MAX = 1000 };

@@ -1,11 +1,12 @@
 /*
  * console: the person's terminal during a conversation. The person edits lines on it, also while
- * something runs (live.h), and answers questions. Escape interrupts as Ctrl+C does. The settings of the terminal are restored on every way out: the end, a
- * signal, a stop (Ctrl+Z), a crash or a kill.
+ * something runs (live.h), and answers questions. Escape interrupts as Ctrl+C does. The
+ * settings of the terminal are restored on every way out: the end, a signal, a stop
+ * (Ctrl+Z), a crash or a kill.
  *
  * On a terminal without cursor movement (TERM=dumb) lines are read as the kernel edits
- * them. On any other, text that this process prints to standard error while the console is open
- * goes above the rows that change, when standard error is the same terminal.
+ * them. On any other, text that this process prints to standard error while the console
+ * is open goes above the rows that change, when standard error is the same terminal.
  *
  * Only one thread may use a console. Open it before any other thread is started: from
  * then on the signals of window and job control go to the console's own thread.
@@ -90,8 +91,8 @@ void console_set_actor(struct console *console, const struct console_actor *acto
 enum console_answer console_read(struct console *console, struct line *line, int wake_fd);
 
 /*
- * Does the line that console_read has given stand on the terminal behind its mark, because the kernel
- * has echoed it there? One that was typed before the mark was printed does not.
+ * Does the line that console_read has given stand on the terminal behind its mark, because
+ * the kernel has echoed it there? One that was typed before the mark was printed does not.
  */
 bool console_echoed(const struct console *console);
 
@@ -99,26 +100,28 @@ bool console_echoed(const struct console *console);
 enum { CONSOLE_WAITING_MAX = 20 };
 
 /*
- * While something runs, the person edits LINE below what is printed, until console_rest. Enter
- * sends the text to what runs (it steers), Tab without anything to complete keeps it for the time
- * after, as it does with a command; Alt+Up takes the last one back. Escape interrupts, and what
- * waits is in the line again. Ctrl+D in an empty line ends the conversation after what runs. The
- * rest of LINE stays there. The person's editor (LINE_EDITOR) has the terminal while what runs goes on,
- * and what it prints waits; the editor is ended when WAKE_FD becomes readable. Does nothing on a
- * terminal without cursor movement: there, keys wait.
+ * While something runs, the person edits LINE below what is printed, until console_rest.
+ * Enter sends the text to what runs (it steers), Tab without anything to complete keeps it
+ * for the time after, as it does with a command; Alt+Up takes the last one back. Escape
+ * interrupts, and what waits is in the line again. Ctrl+D in an empty line ends the
+ * conversation after what runs. The rest of LINE stays there. The person's editor
+ * (LINE_EDITOR) has the terminal while what runs goes on, and what it prints waits; the
+ * editor is ended when WAKE_FD becomes readable. Does nothing on a terminal without cursor
+ * movement: there, keys wait.
  */
 void console_work(struct console *console, struct line *line, int wake_fd);
 /* The work is over. Waits for the end of an editor, as all do who want the terminal. */
 void console_rest(struct console *console);
 /*
- * While something runs: show SENTENCE, ours or clean, below the line until the next key. Where no
- * line is shown it is printed.
+ * While something runs: show SENTENCE, ours or clean, below the line until the next key.
+ * Where no line is shown it is printed.
  */
 void console_hint(struct console *console, const char *sentence);
 /*
- * The same before the conversation is there: LINE is shown when this returns, and each text that
- * is sent waits. Ctrl+C and Escape take back what waits; where nothing waits they edit LINE, and
- * Ctrl+C or Ctrl+D in an empty line sends SIGINT to this process. Until console_rest.
+ * The same before the conversation is there: LINE is shown when this returns, and each text
+ * that is sent waits. Ctrl+C and Escape take back what waits; where nothing waits they edit
+ * LINE, and Ctrl+C or Ctrl+D in an empty line sends SIGINT to this process. Until
+ * console_rest.
  */
 void console_begin(struct console *console, struct line *line);
 /* The person wants the end by Ctrl+D, after what waits. */
@@ -147,9 +150,9 @@ void console_take(struct console *console);
  * Let the person choose one of CHOICES ("once", "session", "no"; NULL-ended) by its first
  * letter. The last choice must be the safe one: Enter, Escape, Ctrl+C, Ctrl+D and
  * anything else that ends the question choose it. QUESTION is one short line of ours; the
- * caller shows its subject before. Keys count when the question has been shown for CONSOLE_DEAF_MS
- * and none has come meanwhile: those before were not meant as an answer. The function may be called between
- * lines and while something runs.
+ * caller shows its subject before. Keys count when the question has been shown for
+ * CONSOLE_DEAF_MS and none has come meanwhile: those before were not meant as an answer.
+ * The function may be called between lines and while something runs.
  *
  * Returns the index of the choice. The question and the answer stay on the screen.
  */

@@ -690,7 +690,7 @@ static const struct option_row exec_options[] = {
 
 enum {
 	REPORT_MAX = 1 << 20,
-	REPORT_MS = 10000, /* a reader of a pipe takes so little at once in far less */
+	REPORT_MS = 10000, /* a reader of a pipe takes so little in far less */
 	/* a file made by others' words: as the shell makes one behind `>` */
 	REPORT_MODE = 0666,
 };

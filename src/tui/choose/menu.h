@@ -47,8 +47,8 @@ struct str menu_common(const struct menu *menu);
 bool menu_has(const struct menu *menu, struct str word);
 
 /*
- * Append at most ROWS rows of COLUMNS to OUT, painted as LOOK says, with the chosen word among them. Returns how many
- * there are.
+ * Append at most ROWS rows of COLUMNS to OUT, painted as LOOK says, with the chosen word
+ * among them. Returns how many there are.
  */
 size_t menu_add_rows(const struct menu *menu, size_t rows, size_t columns,
 		     const struct line_look *look, struct buf *out);
