@@ -587,7 +587,7 @@ def a_text_is_edited_in_the_persons_own_editor():
         tty.run_again()
         tty.prompt()
         tty.type(b"\x07")
-        tty.shows("File name too long")
+        tty.shows("TMPDIR is too long")
         tty.leave()
 
 

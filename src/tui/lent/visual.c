@@ -87,7 +87,7 @@ bool visual_edit(struct console *console, struct buf *text, int wake_fd, struct 
 {
 	const char *place = getenv("XDG_RUNTIME_DIR");
 	char folder[PATH_MAX], path[PATH_MAX + 16];
-	bool made = false, edited;
+	bool edited;
 
 	if (editor() == NULL)
 		return err_set(err, ENOENT,
@@ -98,10 +98,9 @@ bool visual_edit(struct console *console, struct buf *text, int wake_fd, struct 
 		place = "/tmp";
 	if ((size_t)snprintf(folder, sizeof(folder), "%s/glovebox-edit-XXXXXX", place) >=
 	    sizeof(folder))
-		errno = ENAMETOOLONG;
-	else if (mkdtemp(folder) != NULL)
-		made = true;
-	if (!made)
+		return err_set(err, ENAMETOOLONG,
+			       "the path in XDG_RUNTIME_DIR or TMPDIR is too long");
+	if (mkdtemp(folder) == NULL)
 		return err_set(err, errno, "a folder for the text in %s: %s", place,
 			       strerror(errno));
 	(void)snprintf(path, sizeof(path), "%s/prompt.md", folder);
