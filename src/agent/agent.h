@@ -229,10 +229,10 @@ void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t 
 
 /*
  * Answer the question QUESTION of CALL, which the front has put to the person: session_answer.
- * Where the person agrees that the model is asked for a server (kind CALL_ASK_SAMPLING, as
- * mcp/client/sampling.h has it), ask it now, without tools, within the limits of the turn,
- * for CALL_SAMPLING_TOKENS_MAX at most; ANSWER gets the result as its content. A model that
- * fails, and a limit that is reached, are a no.
+ * Where the person agrees that the model is asked for a server (kind CALL_ASK_SAMPLING,
+ * as mcp/client/sampling.h has it), ask it now, without tools, within the limits of the
+ * turn, for CALL_SAMPLING_TOKENS_MAX at most; ANSWER gets the result as its content. A
+ * model that fails, and a limit that is reached, are a no.
  */
 bool agent_answer(struct agent *agent, const char *call, int64_t question,
 		  const struct value *answer, struct err *err);

@@ -391,8 +391,8 @@ bool setup_credential_is_there(const struct credential *credential, struct buf *
 bool setup_config_read(const char *path, struct buf *text, struct err *err);
 
 /*
- * The value of the variable NAME of the environment. NULL: it is not set, or empty; so is a
- * NULL NAME.
+ * The value of the variable NAME of the environment. NULL: it is not set, or empty; so is
+ * a NULL NAME.
  */
 const char *setup_variable(const char *name);
 

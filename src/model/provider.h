@@ -25,7 +25,10 @@ struct provider_settings {
 	const char *model;
 	double temperature;                   /* < 0: not set */
 	uint64_t thinking_budget, max_output; /* 0: not set */
-	/* the most tokens that this one request may have answered; 0: only max_output holds */
+	/*
+	 * the most tokens that this one request may have answered; 0: only max_output
+	 * holds
+	 */
 	uint64_t answer_max;
 	uint64_t context; /* tokens that the server must make room for; 0: not set */
 	bool sees; /* the model takes pictures; without it only their texts are sent */

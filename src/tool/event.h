@@ -114,8 +114,8 @@ enum event_kind {
 	EVENT_COMPACTED,
 	/*
 	 * call, tool; text: the answer of the agent's model to what the server of the call
-	 * wanted it to be asked, or, with empty text, a search of the model's service; data:
-	 * model, asked (the question, as the person read it), finish, usage
+	 * wanted it to be asked, or, with empty text, a search of the model's service;
+	 * data: model, asked (the question, as the person read it), finish, usage
 	 */
 	EVENT_SAMPLED,
 	/*

@@ -1,4 +1,7 @@
-/* web_frame: the lines around a text from the web, and what is done to lines that look like them. */
+/*
+ * web_frame: the lines around a text from the web, and what is done to lines that
+ * look like them.
+ */
 #include "tool/web_frame.h"
 
 #include "base/clock.h"
@@ -76,7 +79,10 @@ void web_frame_end(const struct web_frame *frame, struct buf *out)
 	struct str rest = str_part(buf_str(out), frame->at, out->size), line;
 	struct buf text;
 
-	/* The words before a line are longer than a line that looks like one of a frame. */
+	/*
+	 * The words before a line are longer than a line that looks like one of a
+	 * frame.
+	 */
 	buf_init(&text, 4 * rest.size + 1);
 	while (str_next_line(&rest, &line)) {
 		if (looks_like_frame(line))

@@ -1,8 +1,8 @@
 /*
- * web_frame: the frame of everything that comes from the web, whoever fetched it. It says where
- * the text is from and that it is information, up to a line with a random mark. No text can close
- * it: the mark is not known to a page, and web_frame_end puts words of its own before each line
- * that looks like one of a frame.
+ * web_frame: the frame of everything that comes from the web, whoever fetched it. It says
+ * where the text is from and that it is information, up to a line with a random mark. No
+ * text can close it: the mark is not known to a page, and web_frame_end puts words of its
+ * own before each line that looks like one of a frame.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct web_frame {
 };
 
 /*
- * Append the beginning to OUT, which is at the beginning of a line: the text is from SOURCE, and
- * came today.
+ * Append the beginning to OUT, which is at the beginning of a line: the text is from
+ * SOURCE, and came today.
  */
 void web_frame_begin(struct web_frame *frame, const char *source, struct buf *out);
 /* Look through the text that OUT has got since then, and append the end. */

@@ -17,8 +17,8 @@
 extern const struct tool *const builtin_tools[]; /* NULL-ended */
 
 /*
- * The place in a workspace, after INDEX others, that the tool read_brought looks at; NULL:
- * there is none.
+ * The place in a workspace, after INDEX others, that the tool read_brought looks at;
+ * NULL: there is none.
  */
 const char *tools_brought_place(size_t index);
 /* Most files of a skill. */

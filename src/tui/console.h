@@ -91,8 +91,9 @@ void console_set_actor(struct console *console, const struct console_actor *acto
 enum console_answer console_read(struct console *console, struct line *line, int wake_fd);
 
 /*
- * Does the line that console_read has given stand on the terminal behind its mark, because
- * the kernel has echoed it there? One that was typed before the mark was printed does not.
+ * Does the line that console_read has given stand on the terminal behind its mark,
+ * because the kernel has echoed it there? One that was typed before the mark was printed
+ * does not.
  */
 bool console_echoed(const struct console *console);
 
@@ -101,13 +102,13 @@ enum { CONSOLE_WAITING_MAX = 20 };
 
 /*
  * While something runs, the person edits LINE below what is printed, until console_rest.
- * Enter sends the text to what runs (it steers), Tab without anything to complete keeps it
- * for the time after, as it does with a command; Alt+Up takes the last one back. Escape
- * interrupts, and what waits is in the line again. Ctrl+D in an empty line ends the
- * conversation after what runs. The rest of LINE stays there. The person's editor
+ * Enter sends the text to what runs (it steers), Tab without anything to complete keeps
+ * it for the time after, as it does with a command; Alt+Up takes the last one back.
+ * Escape interrupts, and what waits is in the line again. Ctrl+D in an empty line ends
+ * the conversation after what runs. The rest of LINE stays there. The person's editor
  * (LINE_EDITOR) has the terminal while what runs goes on, and what it prints waits; the
- * editor is ended when WAKE_FD becomes readable. Does nothing on a terminal without cursor
- * movement: there, keys wait.
+ * editor is ended when WAKE_FD becomes readable. Does nothing on a terminal without
+ * cursor movement: there, keys wait.
  */
 void console_work(struct console *console, struct line *line, int wake_fd);
 /* The work is over. Waits for the end of an editor, as all do who want the terminal. */
@@ -118,10 +119,10 @@ void console_rest(struct console *console);
  */
 void console_hint(struct console *console, const char *sentence);
 /*
- * The same before the conversation is there: LINE is shown when this returns, and each text
- * that is sent waits. Ctrl+C and Escape take back what waits; where nothing waits they edit
- * LINE, and Ctrl+C or Ctrl+D in an empty line sends SIGINT to this process. Until
- * console_rest.
+ * The same before the conversation is there: LINE is shown when this returns, and each
+ * text that is sent waits. Ctrl+C and Escape take back what waits; where nothing waits
+ * they edit LINE, and Ctrl+C or Ctrl+D in an empty line sends SIGINT to this process.
+ * Until console_rest.
  */
 void console_begin(struct console *console, struct line *line);
 /* The person wants the end by Ctrl+D, after what waits. */

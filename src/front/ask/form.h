@@ -2,8 +2,8 @@
  * form: puts a question of an MCP server or a plugin to the person of a conversation
  * (EVENT_QUESTION): the fields of a form one by one, an address, which is shown whole and
  * is opened only by a key, or what a server wants the model to be asked, which is shown
- * whole. What the person types must fit the schema of its field. Where the terminal cannot
- * show rows that change, the answer is a no.
+ * whole. What the person types must fit the schema of its field. Where the terminal
+ * cannot show rows that change, the answer is a no.
  */
 #pragma once
 

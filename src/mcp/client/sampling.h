@@ -3,12 +3,12 @@
  * (sampling/createMessage), as a question to the person, and what becomes of it as an answer
  * to the server. Pure.
  *
- * The question (EVENT_QUESTION, kind CALL_ASK_SAMPLING) has a `message`, which says what the server
- * wants; `text`, all that the model would be sent, as a person can read it; and the parts of
- * it for the model: `system` (or absent), `messages`, a list of {model, text} where `model` is
- * true for words of a model, and `tokens`, the most that the answer may have. The answer, in
- * the place of an accepted form, has the result of the protocol as its content, else perhaps
- * `why` in its content.
+ * The question (EVENT_QUESTION, kind CALL_ASK_SAMPLING) has a `message`, which says what
+ * the server wants; `text`, all that the model would be sent, as a person can read it;
+ * and the parts of it for the model: `system` (or absent), `messages`, a list of {model,
+ * text} where `model` is true for words of a model, and `tokens`, the most that the
+ * answer may have. The answer, in the place of an accepted form, has the result of the
+ * protocol as its content, else perhaps `why` in its content.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * nesting: reads the tags of a page in one pass, keeps those that are open in a stack of at most
- * NESTING_MAX, and copies the page without the tags of what would be above it.
+ * nesting: reads the tags of a page in one pass, keeps those that are open in a stack of
+ * at most NESTING_MAX, and copies the page without the tags of what would be above it.
  */
 #include "tools/web/nesting.h"
 

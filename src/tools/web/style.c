@@ -1,6 +1,6 @@
 /*
- * style: from the bottom to the top, the values of properties that hide, the text of CSS and its
- * selectors, the rules of a page, and what they say of one element.
+ * style: from the bottom to the top, the values of properties that hide, the text of CSS
+ * and its selectors, the rules of a page, and what they say of one element.
  */
 #include "tools/web/style.h"
 
@@ -157,7 +157,10 @@ enum {
 	DIGIT_TWICE = 0x11, /* of a short colour each digit stands for two: "f" is "ff" */
 };
 
-/* About NEAR_NOTHING_PX, of the usual text of 16 px (em, ch) or of a screen of 1,500 (vw). */
+/*
+ * About NEAR_NOTHING_PX, of the usual text of 16 px (em, ch) or of a screen of 1,500
+ * (vw).
+ */
 static const double near_nothing_em = 0.07;
 /* Nobody sees an opacity of less, and at this scale 100 px are one. */
 static const double near_nothing_part = 0.01;

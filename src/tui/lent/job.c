@@ -35,7 +35,10 @@ static void give_terminal(pid_t group)
 static void stop_as_well(pid_t pid)
 {
 	give_terminal(getpgrp());
-	/* The signal is for this thread: it does not go on before the process stands still. */
+	/*
+	 * The signal is for this thread: it does not go on before the process stands
+	 * still.
+	 */
 	(void)raise(SIGSTOP);
 	/* A shell may let us go on in the background: the terminal is its own then. */
 	if (tcgetpgrp(STDIN_FILENO) == getpgrp())
