@@ -190,8 +190,8 @@ static void expect_refused(struct str payload)
 
 static void what_is_no_result_is_refused(void **state)
 {
-	/* From a head's begin on: the words that follow the four numbers, in bytes. */
-	enum { STATUS_AT = 24, DETAILS_AT = 32, BEFORE_AT = 44 };
+	/* From a head's begin on: the words that follow the two sizes, six accounts and two numbers. */
+	enum { STATUS_AT = 72, DETAILS_AT = 80, BEFORE_AT = 92 };
 	struct tool_result written;
 	struct buf payload;
 

@@ -63,8 +63,8 @@ static int groups_maker(void)
 	return found;
 }
 
-/* Its groups, in every hierarchy some levels deep. */
-static size_t count_groups(int maker)
+/* The groups of the process FRONT, in every hierarchy some levels deep: those of its workers are in them. */
+static size_t count_groups(int front)
 {
 	static const char *const levels[] = {"", "*/", "*/*/", "*/*/*/", "*/*/*/*/"};
 	size_t count = 0;
@@ -74,7 +74,7 @@ static size_t count_groups(int maker)
 		glob_t found;
 
 		(void)snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup/%sglovebox-%d-*",
-			       levels[i], maker);
+			       levels[i], front);
 		if (glob(pattern, 0, NULL, &found) == 0) {
 			count += found.gl_pathc;
 			globfree(&found);
@@ -163,7 +163,7 @@ static void a_thousand_commands_leave_nothing(void **state)
 			  "x\n");
 	}
 	maker = groups_maker();
-	assert_true(maker == 0 || count_groups(maker) > 0);
+	assert_true(maker == 0 || count_groups((int)getpid()) > 0);
 	/* Workers ready ahead come and go: a few each. */
 	assert_in_range(count_names("/proc/self/fd"), descriptors - 20, descriptors + 20);
 	if (allocated() > held + FLAT_BYTES)
@@ -172,7 +172,7 @@ static void a_thousand_commands_leave_nothing(void **state)
 	world->session = NULL;
 	assert_int_equal(count_lines("/proc/self/mountinfo"), mounts);
 	assert_int_equal(count_names("/proc/self/fd"), before_session);
-	assert_true(maker == 0 || count_groups(maker) == 0);
+	assert_true(maker == 0 || count_groups((int)getpid()) == 0);
 	/* No child, not even one that only __WALL sees. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
 	assert_int_equal(errno, ECHILD);
@@ -223,7 +223,7 @@ static void a_killed_program_leaves_nothing(void **state)
 		}
 		if (gone >= 0)
 			fail_msg("processes are left %d ms after the kill", waited);
-		assert_true(maker == 0 || count_groups(maker) == 0);
+		assert_true(maker == 0 || count_groups((int)pid) == 0);
 	}
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
 }

@@ -376,7 +376,6 @@ static void one_answer_may_be_shorter_than_others(void **state)
 		{"openai:fake", "/max_output_tokens"},
 		{"openai-chat:fake", "/max_tokens"},
 		{"openai-chat:gpt-5", "/max_completion_tokens"},
-		{"ollama:fake", "/options/num_predict"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -85,6 +85,27 @@ static void a_temperature_goes_to_those_that_take_one(void **state)
 	conversation_fini(&conversation);
 }
 
+static void an_answer_of_ollama_may_be_shorter_than_others(void **state)
+{
+	const struct provider_settings settings = {.model = "m",
+						   .max_output = 9000,
+						   .answer_max = 4000};
+	struct conversation conversation;
+	struct model_request request = {.conversation = &conversation, .stop_fd = -1};
+	auto_value struct value *sent = NULL;
+	struct buf body;
+
+	(void)state;
+	conversation_init(&conversation);
+	buf_init(&body, BODY_MAX);
+	assert_true(ollama_provider.request(&settings, &request, &body, NULL));
+	sent = json(body.data);
+	assert_int_equal(value_integer(value_at_pointer(sent, "/options/num_predict")),
+			 4000);
+	buf_fini(&body);
+	conversation_fini(&conversation);
+}
+
 static void an_empty_conversation_is_still_json(void **state)
 {
 	struct conversation conversation;
@@ -338,6 +359,7 @@ int main(void)
 		cmocka_unit_test(pictures_stand_in_the_message_after_their_result),
 		cmocka_unit_test(asks_for_a_stream_with_usage),
 		cmocka_unit_test(a_temperature_goes_to_those_that_take_one),
+		cmocka_unit_test(an_answer_of_ollama_may_be_shorter_than_others),
 		cmocka_unit_test(an_empty_conversation_is_still_json),
 		cmocka_unit_test(tools_go_with_their_schema),
 		cmocka_unit_test(calls_and_results_go_back_in_pairs),
