@@ -319,9 +319,25 @@ static void answer_program(struct engine_task *task, const struct tool_result *r
 			      words.size > 0 ? words.data : "it could not be changed");
 }
 
-/* Run PROGRAM with OPTIONS (NULL-ended) and the paths of REQUEST at KEYS (NULL-ended). */
+/* Is PATH something in the workspace, and not the workspace itself? Else REQUEST is refused. */
+static bool is_within(const struct engine_request *request, const char *name,
+		      const struct buf *path)
+{
+	if (path->size > 0 && strcmp(path->data, ".") != 0 &&
+	    strcmp(path->data, session_workspace(request->cell->place.session)) != 0)
+		return true;
+	caller_refuse(&request->engine->caller, request->id,
+		      &(struct caller_fault){.kind = CALLER_USAGE},
+		      "%s: the workspace itself stays; name what is in it", name);
+	return false;
+}
+
+/*
+ * Run the program and options WORDS (NULL-ended) with the paths of REQUEST at KEYS (NULL-ended).
+ * Unless it MAKES them, none is the workspace itself.
+ */
 static void change(const struct engine_request *request, const char *name,
-		   const char *const *words, const char *const *keys)
+		   const char *const *words, const char *const *keys, bool makes)
 {
 	struct value *argv = value_new_array();
 
@@ -332,7 +348,8 @@ static void change(const struct engine_request *request, const char *name,
 		bool fits;
 
 		buf_init(&path, PATH_MAX);
-		fits = take_path(request, *keys, &path);
+		fits = take_path(request, *keys, &path) &&
+		       (makes || is_within(request, name, &path));
 		value_append(argv, value_new_str(buf_str(&path)));
 		buf_fini(&path);
 		if (!fits) {
@@ -360,7 +377,7 @@ static void remove_file(const struct engine_request *request)
 	change(request, "file/remove",
 	       all ? (const char *const[]){"rm", "-r", "--", NULL}
 		   : (const char *const[]){"rm", "-d", "--", NULL},
-	       (const char *const[]){"path", NULL});
+	       (const char *const[]){"path", NULL}, false);
 }
 
 static const struct row rename_params[] = {
@@ -374,7 +391,7 @@ static const struct row rename_params[] = {
 static void rename_file(const struct engine_request *request)
 {
 	change(request, "file/rename", (const char *const[]){"mv", "-fT", "--", NULL},
-	       (const char *const[]){"path", "to", NULL});
+	       (const char *const[]){"path", "to", NULL}, false);
 }
 
 static const struct row make_dir_params[] = {
@@ -391,7 +408,7 @@ static void make_folder(const struct engine_request *request)
 	change(request, "file/make_dir",
 	       all ? (const char *const[]){"mkdir", "-p", "--", NULL}
 		   : (const char *const[]){"mkdir", "--", NULL},
-	       (const char *const[]){"path", NULL});
+	       (const char *const[]){"path", NULL}, true);
 }
 
 /* Files that are written. */

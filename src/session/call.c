@@ -430,8 +430,7 @@ static bool judge(struct running *running, const struct request *request)
 	return tool_choose(running, request) && lend(running, request->lent) &&
 	       arguments_fit(running, request) && masking_arguments(running) &&
 	       policy_allows(running, request->asks_for) && layer_allows(running) &&
-	       session_quota_allows(running) &&
-	       job_may_begin(running);
+	       session_quota_allows(running) && job_may_begin(running);
 }
 
 bool session_emit(struct session *session, enum event_kind kind,

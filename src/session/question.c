@@ -23,8 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a worker may take to read an answer. */
-enum { ANSWER_MS = 10000 };
+enum {
+	/* How long a worker may take to read an answer. */
+	ANSWER_MS = 10000,
+	/* One call asks no more after so many noes: a server that goes on and on holds nobody fast. */
+	REFUSALS_MAX = 3,
+};
 
 void running_question_end(struct running *running)
 {
@@ -66,8 +70,9 @@ static bool may_ask(const struct running *running)
 	const struct session *session = running->session;
 
 	return (running->tool->plans ? session->answers_plans : session->answers_questions) &&
-	       session->sink.event != NULL && !running->told.quiet &&
-	       !approval_is_open(running) && running->job == NULL && !running->cancelled;
+	       running->asking.refusals < REFUSALS_MAX && session->sink.event != NULL &&
+	       !running->told.quiet && !approval_is_open(running) &&
+	       running->job == NULL && !running->cancelled;
 }
 
 /* False: nobody has received the question. */
@@ -131,6 +136,8 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 			err, EINVAL,
 			"an answer is an object with an action: accept, decline or cancel");
 	running_question_end(running);
+	running->asking.refusals +=
+		!str_is(value_str(value_member(answer, "action")), "accept");
 	/* Neither the person nor a model that was asked has used up the time of the call. */
 	if (running->state == RUNNING_ELSEWHERE && running->times.timeout_s > 0 &&
 	    running->times.kill_timer.due_ms < clock_deadline(running->times.timeout_s))

@@ -795,6 +795,7 @@ struct running_asking {
 	char *kind;
 	struct value *request;
 	int64_t questions; /* how often its tool has asked, ELSEWHERE */
+	unsigned refusals; /* how often the answer was no */
 };
 
 /* A call and its worker. */

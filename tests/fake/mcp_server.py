@@ -6,7 +6,7 @@ deep (JSON nested too deep), ids (answers to nothing), huge (a line over every b
 (pages without an end), deaf (never reads), stderr (says much there, then dies), late (answers
 when there is a file "go" in its folder), many (twice a hundred tools more), rich (resources and
 prompts), modern-rich, poor (prompts that it does not list), forms (a longer one), modern-forms,
-address (asks to open one), samples (wants a model to be asked).
+address (asks to open one), samples (wants a model to be asked), samples-on (again and again).
 """
 import json
 import os
@@ -101,14 +101,20 @@ def ask(params):
                     "inputRequests": {"who": {"method": "elicitation/create", "params": FORM}}}
         assert params["requestState"] == "kept"
         return text(json.dumps(answers["who"], sort_keys=True))
-    if MODE == "samples":
+    if MODE.startswith("samples"):
         send({"id": "q1", "method": "sampling/createMessage", "params": SAMPLING})
     else:
         send({"id": "q1", "method": "elicitation/create", "params": FORM})
+    heard = []
     for line in sys.stdin:
         message = json.loads(line)
-        if message.get("id") == "q1":
-            return text(json.dumps(message.get("result", message.get("error")), sort_keys=True))
+        if not str(message.get("id")).startswith("q"):
+            continue
+        heard.append(message.get("result", message.get("error")))
+        if MODE == "samples-on" and len(heard) < 10:
+            send({"id": f"q{len(heard) + 1}", "method": "sampling/createMessage", "params": SAMPLING})
+            continue
+        return text(json.dumps(heard if MODE == "samples-on" else heard[0], sort_keys=True))
     return text("gone")
 
 

@@ -114,6 +114,23 @@ def an_address_of_a_server_is_shown_whole():
             tty.leave()
 
 
+def ended(tty):
+    return "Asked." in tty.screen.text()
+
+
+@tap.case
+def a_server_that_goes_on_asking_is_heard_three_times():
+    with AskedByServer("samples-on", [], {"sampling": True}) as tty:
+        asked = 0
+        while not ended(tty):
+            tty.wait_until(lambda: "[d]ecline" in tty.screen.text() or ended(tty), "asked, or answered")
+            asked += not ended(tty)
+            tty.type(b"d")
+            tty.wait_until(lambda: "[d]ecline" not in tty.screen.text() or ended(tty), "heard")
+        assert asked == 3 and len(tty.answer()) == 10 and not told(tty, "sampled"), asked
+        tty.leave()
+
+
 @tap.case
 def a_server_that_does_not_answer_holds_no_change_of_the_mode_up():
     fake = os.path.join(os.path.dirname(sys.argv[3]), "mcp_server.py")

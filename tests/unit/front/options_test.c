@@ -21,7 +21,8 @@ static const struct option_row rows[] = {
 	{"quiet", 'q', OPTION_FLAG, NULL, "say less"},
 	{"write", 'w', OPTION_TEXTS, "DIR", "several times"},
 	{"reason", 0, OPTION_WORDS, "TEXT", "may be empty"},
-	{"report", 0, OPTION_EITHER, "FILE", "with or without a value", .alone = "json quiet"},
+	{"report", 0, OPTION_EITHER, "FILE", "with or without a value",
+	 .alone = "json quiet"},
 	OPTION_ROW_WORKSPACE,
 	{0},
 };
