@@ -951,10 +951,11 @@ static bool spend(struct styles *styles)
 static bool around_fits(struct styles *styles, const struct selector *selector,
 			size_t count, const struct style_element *element)
 {
-	const bool is_child = count > 0 && selector->parts[count].is_child;
-
 	if (count == 0)
 		return true;
+	/* COUNT is the place of the part that fits already. */
+	const bool is_child = selector->parts[count].is_child;
+
 	for (element = element->parent; element != NULL && spend(styles);
 	     element = element->parent) {
 		if (part_fits(&selector->parts[count - 1], element) &&
