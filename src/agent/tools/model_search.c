@@ -7,9 +7,9 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "base/text/web_frame.h"
 #include "base/value.h"
 #include "session/session.h"
-#include "tool/web_frame.h"
 
 #include <stdbool.h>
 #include <stddef.h>

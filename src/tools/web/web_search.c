@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "base/text/web_frame.h"
 #include "base/value.h"
 #include "tool/call.h"
-#include "tool/web_frame.h"
 #include "tools/tools.h"
 #include "tools/web/fetch.h"
 

@@ -2,7 +2,7 @@
  * web_frame: the lines around a text from the web, and what is done to lines that
  * look like them.
  */
-#include "tool/web_frame.h"
+#include "base/text/web_frame.h"
 
 #include "base/clock.h"
 #include "base/str.h"
