@@ -303,7 +303,16 @@ static void read_result(const struct mcp_message *message, struct tool_result *r
 			     message->result != NULL ? "text" : "message");
 	const struct value *failed = value_member(message->result, "failed");
 
-	(void)buf_addstr(&result->text, value_str(text));
+	if (message->result != NULL && text != NULL && value_kind(text) != VALUE_STRING) {
+		(void)tool_fail(result, "The caller's answer has a `text` that is no text.");
+		return;
+	}
+	if (!buf_addstr(&result->text, value_str(text))) {
+		(void)tool_fail(result,
+				"The caller's answer has %zu bytes of text, more than %d.",
+				value_str(text).size, RESULT_TEXT_MAX);
+		return;
+	}
 	result->status = message->result != NULL && !value_is_true(failed) ? RESULT_DONE
 									   : RESULT_FAILED;
 	if (value_kind(value_member(message->result, "details")) == VALUE_OBJECT)

@@ -462,6 +462,11 @@ def a_tool_of_the_caller_is_asked_of_it():
         number = engine.send("tool/call", cell=cell, tool="double", arguments={"n": 1})
         engine.tell({"id": engine.notice("tool/host_call")["id"], "error": {"code": 1, "message": "no"}})
         assert engine.answer(number)["result"]["status"] == "failed"
+        for text, told in (("x" * (5 << 20), "5242880 bytes"), (5, "no text")):
+            number = engine.send("tool/call", cell=cell, tool="double", arguments={"n": 1})
+            engine.tell({"id": engine.notice("tool/host_call")["id"], "result": {"text": text}})
+            answer = engine.answer(number)["result"]
+            assert answer["status"] == "failed" and told in answer["text"], answer
 
 
 @tap.case
