@@ -34,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -121,6 +122,7 @@ struct console {
 	struct waiting waiting[CONSOLE_WAITING_MAX]; /* the oldest first */
 	size_t waiting_count;
 	int wake_fd;       /* for an editor while something runs */
+	int names_fd;      /* of console_offers */
 	bool wants_editor; /* the person has asked for it meanwhile */
 	unsigned lent; /* the terminal is the LENDER's, for a program; so many times */
 	pthread_t lender;
@@ -780,8 +782,11 @@ static void settle_keys(struct console *console)
 	(void)pthread_mutex_unlock(&console->lock);
 }
 
-/* Does the thread take the keys? PATIENCE_MS gets how long those that have come can wait. */
-static bool is_watching(struct console *console, int *patience_ms)
+/*
+ * Does the thread take the keys? PATIENCE_MS gets how long those that have come can wait, NAMES_FD
+ * the descriptor that tells of new names (-1: none).
+ */
+static bool is_watching(struct console *console, int *patience_ms, int *names_fd)
 {
 	bool watching;
 
@@ -790,8 +795,24 @@ static bool is_watching(struct console *console, int *patience_ms)
 	*patience_ms = watching && console->line != NULL
 			       ? typing_patience_ms(&console->typing)
 			       : -1;
+	*names_fd = watching && console->line != NULL ? console->names_fd : -1;
 	(void)pthread_mutex_unlock(&console->lock);
 	return watching;
+}
+
+/* There are new names: offer those that fit to what is typed. */
+static void offer_names(struct console *console, int names_fd)
+{
+	struct epoll_event event;
+
+	if (epoll_wait(names_fd, &event, 1, 0) <= 0)
+		return;
+	(void)pthread_mutex_lock(&console->lock);
+	if (console->mode == MODE_WATCHING && console->line != NULL) {
+		line_offer(console->line);
+		show_meanwhile(console);
+	}
+	(void)pthread_mutex_unlock(&console->lock);
 }
 
 /* Let the person edit the line in their own editor, on the console's thread, while something runs. */
@@ -842,13 +863,15 @@ static void *console_run(void *argument)
 		{.fd = console->end, .events = POLLIN},
 		{.fd = console->signals, .events = POLLIN},
 		{.fd = STDIN_FILENO, .events = POLLIN},
+		{.fd = -1, .events = POLLIN},
 	};
 	uint64_t count = 0;
 	int patience_ms, ready;
 
 	for (;;) {
 		edit_meanwhile(console);
-		fds[2].fd = is_watching(console, &patience_ms) ? STDIN_FILENO : -1;
+		fds[2].fd = is_watching(console, &patience_ms, &fds[3].fd) ? STDIN_FILENO
+									   : -1;
 		ready = poll(fds, sizeof(fds) / sizeof(fds[0]), patience_ms);
 		if (ready == 0)
 			settle_keys(console);
@@ -861,6 +884,8 @@ static void *console_run(void *argument)
 			take_signal(console);
 		if (fds[2].fd >= 0 && fds[2].revents != 0)
 			keep_keys(console);
+		if (fds[3].fd >= 0 && fds[3].revents != 0)
+			offer_names(console, fds[3].fd);
 	}
 }
 
@@ -934,7 +959,8 @@ bool console_open(struct console **opened, struct err *err)
 {
 	struct console *console = memory_alloc(sizeof(*console));
 
-	console->signals = console->news = console->end = console->wake_fd = -1;
+	console->signals = console->news = console->end = -1;
+	console->wake_fd = console->names_fd = -1;
 	console->look = screen_options_of(STDOUT_FILENO);
 	console->live = live_new(STDOUT_FILENO, &console->look);
 	term_init(&console->term);
@@ -1135,6 +1161,14 @@ void console_begin(struct console *console, struct line *line)
 void console_work(struct console *console, struct line *line, int wake_fd)
 {
 	begin_line(console, line, wake_fd, false);
+}
+
+void console_offers(struct console *console, int names_fd)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	console->names_fd = names_fd;
+	(void)pthread_mutex_unlock(&console->lock);
+	wake_thread(console);
 }
 
 void console_rest(struct console *console)

@@ -111,6 +111,11 @@ enum { CONSOLE_WAITING_MAX = 20 };
  * cursor movement: there, keys wait.
  */
 void console_work(struct console *console, struct line *line, int wake_fd);
+/*
+ * While something runs: NAMES_FD (an epoll; -1: none) is readable when there are new words to complete
+ * LINE with, which it then offers. It must tell of each news once (EPOLLONESHOT).
+ */
+void console_offers(struct console *console, int names_fd);
 /* The work is over. Waits for the end of an editor, as all do who want the terminal. */
 void console_rest(struct console *console);
 /*

@@ -469,7 +469,8 @@ def the_program_cannot_draw_meanwhile_and_its_screen_comes_back():
 
 @tap.case
 def a_full_screen_program_gets_its_modes_and_draws_again():
-    script = r"""trap 'stty size; printf "re""drawn"; [ "$(stty size)" = "30 100" ] && exit 3' WINCH
+    # A busy machine may bring both sizes by one signal: the last one counts.
+    script = r"""trap 's=$(stty size); echo "$s"; printf "re""drawn"; [ "$s" = "30 100" ] && exit 3' WINCH
         printf '\033[?1049h\033[?1000;1006h\033[>1u\033[?25l\033[?7l\033]11;#000\007scr''een'
         xdg-open https://login.example.org/a &
         while :; do sleep 0.05; done"""
@@ -478,7 +479,6 @@ def a_full_screen_program_gets_its_modes_and_draws_again():
         tty.wait_for(b"\x1b[?1000l\x1b[?1006l\x1b7\x1b[>0u\x1b]104\x07\x1b]110\x07\x1b]111\x07\x1b[0m")
         tty.answer()
         tty.wait_for(b"\x1b[<u\x1b8\x1b[?1000h\x1b[?1006h\x1b[?7l\x1b[?25l")
-        tty.wait_for(b"29 100")
         tty.wait_for(b"30 100")
         assert tty.end() == 3
 

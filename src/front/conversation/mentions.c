@@ -35,6 +35,7 @@ enum {
 struct mentions {
 	struct talk *talk;
 	int wake; /* epoll over the interrupt of the talk and `done` */
+	int news; /* epoll over `done`, which tells of it once */
 	pthread_mutex_t lock;
 	struct complete *names;
 	int64_t listed_ms; /* when the names were asked for; 0: never */
@@ -55,6 +56,7 @@ struct mentions *mentions_new(struct talk *talk)
 	mentions->names = complete_new();
 	(void)pthread_mutex_init(&mentions->lock, NULL);
 	mentions->wake = epoll_create1(EPOLL_CLOEXEC);
+	mentions->news = epoll_create1(EPOLL_CLOEXEC);
 	if (mentions->wake >= 0)
 		(void)epoll_ctl(mentions->wake, EPOLL_CTL_ADD, talk_interrupt_fd(talk),
 				&event);
@@ -105,6 +107,7 @@ void mentions_free(struct mentions *mentions)
 	mentions_stop(mentions);
 	complete_free(mentions->names);
 	fd_close(&mentions->wake);
+	fd_close(&mentions->news);
 	(void)pthread_mutex_destroy(&mentions->lock);
 	free(mentions);
 }
@@ -114,9 +117,15 @@ int mentions_wake_fd(const struct mentions *mentions)
 	return mentions->wake >= 0 ? mentions->wake : talk_interrupt_fd(mentions->talk);
 }
 
+int mentions_news_fd(const struct mentions *mentions)
+{
+	return mentions->news;
+}
+
 void mentions_refresh(struct mentions *mentions)
 {
 	struct epoll_event event = {.events = EPOLLIN};
+	struct epoll_event once = {.events = EPOLLIN | EPOLLONESHOT};
 	auto_value struct value *arguments = value_new_object();
 	struct request request = {
 		.tool = "list_paths",
@@ -149,6 +158,8 @@ void mentions_refresh(struct mentions *mentions)
 	mentions->done[0] = done[0];
 	mentions->done[1] = done[1];
 	(void)pthread_mutex_unlock(&mentions->lock);
+	/* Not before: the other thread takes the names as soon as it is told of them. */
+	(void)epoll_ctl(mentions->news, EPOLL_CTL_ADD, done[0], &once);
 }
 
 /* Take the names when they have come. The caller holds the lock. */

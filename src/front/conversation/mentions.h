@@ -37,6 +37,8 @@ void mentions_free(struct mentions *mentions); /* NULL is fine */
  */
 int mentions_wake_fd(const struct mentions *mentions);
 bool mentions_settle(struct mentions *mentions);
+/* An epoll that tells once of names that have come, for another thread (console_offers); or -1. */
+int mentions_news_fd(const struct mentions *mentions);
 
 /* Have the names listed, unless they are young or on their way. Nobody waits for it. */
 void mentions_refresh(struct mentions *mentions);

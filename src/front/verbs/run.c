@@ -488,7 +488,8 @@ static void take_prompt(struct chat *chat, const char *prompt,
 	if (outcome.reason == AGENT_CANCELLED || outcome.reason == AGENT_MODEL_FAILED)
 		console_take_back(chat->console);
 	console_rest(chat->console);
-	(void)mentions_settle(chat->mentions);
+	if (mentions_settle(chat->mentions))
+		line_offer(&chat->line);
 }
 
 /* Run the command of the person, while the person can stop it and types on. */
@@ -699,6 +700,8 @@ static int begin(struct chat *chat, const char *resume)
 	code = open_talk(chat, resume);
 	if (code == CODE_DONE)
 		chat->mentions = mentions_new(chat->talk);
+	if (chat->mentions != NULL)
+		console_offers(chat->console, mentions_news_fd(chat->mentions));
 	console_rest(chat->console);
 	number = interrupt_signal(chat->interrupt);
 	if (number == 0) {
@@ -754,6 +757,7 @@ static int converse(const struct options *options, const char *resume)
 		talk_break(chat.talk);
 		serve(&chat);
 	}
+	console_offers(chat.console, -1);
 	mentions_free(chat.mentions);
 	talk_close(chat.talk);
 	interrupt_close(chat.interrupt);
