@@ -15,6 +15,7 @@ import time
 
 TAIL_LINES = 40  # of a failure's log: a screenful
 IDLE_SECONDS, IDLE_SHARE = 1.0, 0.2  # how long to look at the processors, and how idle they are to be
+CUT_SECONDS = 60  # for tests to end when the time of the whole check is over
 END_SECONDS = 5  # for a test that took too long to remove its folders
 EXIT_SKIP = 77  # as automake and meson have it
 # Names of cases, for a runner to play only those that hold it. Each runner of ours reads this.
@@ -127,7 +128,9 @@ class Playing:
         self.report = Report(test.tap)
         self.began = time.monotonic()
         self.timed_out = False
+        self.cut = False  # the time of the whole check was over
         self.seconds = self.cpu_seconds = 0.0
+        self.case_ends = []  # (seconds since the beginning, name)
         # What a sanitizer says is not in the way of the cases.
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
@@ -145,20 +148,39 @@ class Playing:
         time.sleep(END_SECONDS)
         self.signal(signal.SIGKILL)
 
+    def cut_short(self):
+        """The time of the whole check is over. What was played counts; the runner removes its folders."""
+        self.cut = True
+        self.signal(signal.SIGTERM)
+
     def finish(self, heard):
         """Reads to the end; HEARD is called with each case that failed. Says what is wrong, or None."""
         timer = threading.Timer(self.test.seconds, self.too_late)
         timer.daemon = True
         timer.start()
         for line in self.process.stdout:
+            seen = self.report.seen()
+            # A case that is ended in the middle has not failed.
+            if self.cut:
+                continue
             if self.report.line(line.rstrip("\n")):
                 heard(self)
+            if self.report.seen() > seen:
+                case = TAP_CASE.match(line)
+                self.case_ends.append((time.monotonic() - self.began, case.group(2) if case else self.test.name))
         _, status, usage = os.wait4(self.process.pid, 0)
         timer.cancel()
         self.process.returncode = os.waitstatus_to_exitcode(status)
         self.seconds = time.monotonic() - self.began
         self.cpu_seconds = usage.ru_utime + usage.ru_stime
+        if self.cut:
+            return None
         return self.report.end(self.process.returncode, self.test.seconds if self.timed_out else 0)
+
+    def case_times(self):
+        """(seconds, name) of each case."""
+        before = [0.0] + [at for at, _ in self.case_ends]
+        return [(at - since, name) for since, (at, name) in zip(before, self.case_ends)]
 
     def error_text(self):
         self.errors.seek(0)
@@ -187,9 +209,10 @@ def have_processors_time():
 
 class Players:
     """Plays tests, ALWAYS at a time, and up to AT_ONCE while the processors have time: tests wait for much,
-    but where they compute, more of them at once make nothing faster, and each of them late."""
+    but where they compute, more of them at once make nothing faster, and each of them late. At UNTIL (of the
+    monotonic clock; None: never) those that play are cut short, and ENDED gets those that wait with no Playing."""
 
-    def __init__(self, tests, always, at_once, environment, heard, ended):
+    def __init__(self, tests, always, at_once, environment, heard, ended, until=None):
         self.waiting = list(tests)
         self.total = len(self.waiting)
         self.done = 0
@@ -198,6 +221,7 @@ class Players:
         self.environment = environment
         self.heard = heard
         self.ended = ended
+        self.until = until
         self.stopped = False
         self.looking = threading.Lock()
         self.threads = [threading.Thread(target=self.work, args=(number < always,), daemon=True)
@@ -206,15 +230,18 @@ class Players:
     def wait_for_time(self):
         """One at a time, so that each sees what the one before has begun."""
         with self.looking:
-            while self.waiting and not self.stopped and not have_processors_time():
+            while self.waiting and not self.stopped and not self.is_over() and not have_processors_time():
                 pass
+
+    def is_over(self):
+        return self.until is not None and time.monotonic() >= self.until
 
     def work(self, always):
         while True:
             if not always:
                 self.wait_for_time()
             with self.lock:
-                if self.stopped or not self.waiting:
+                if self.stopped or not self.waiting or self.is_over():
                     return
                 test = self.waiting.pop(0)
                 try:
@@ -234,6 +261,21 @@ class Players:
     def play(self):
         for thread in self.threads:
             thread.start()
+        for thread in self.threads:
+            thread.join(None if self.until is None else max(0, self.until - time.monotonic()))
+        if any(thread.is_alive() for thread in self.threads):
+            self.cut_short()
+        for test in self.waiting:
+            self.ended(test, None, None)
+
+    def cut_short(self):
+        with self.lock:
+            for playing in self.playing:
+                playing.cut_short()
+        for thread in self.threads:
+            thread.join(CUT_SECONDS)
+        for playing in list(self.playing):
+            playing.signal(signal.SIGKILL)
         for thread in self.threads:
             thread.join()
 

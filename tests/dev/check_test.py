@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 
 import tap
 
@@ -188,6 +189,37 @@ def where_more_cases_failed_than_chance_explains_none_is_played_again():
     many = 'echo 1..2; [ $N -gt 1 ] && { echo ok 1 - a; echo ok 2 - b; exit; }; echo not ok 1 - a; echo not ok 2 - b'
     assert played_again(many, 1)[0] == (1, 2, 0)
     assert played_again(AGAIN, 0)[0] == (1, 1, 0)
+
+
+@tap.case
+def what_the_time_of_the_check_does_not_reach_is_skipped_with_the_reason():
+    with checker() as one, contextlib.redirect_stdout(io.StringIO()):
+        one.until = time.monotonic() + 1.5
+        # The first says a case, and would wait for ever; the second, which wants to be alone, never begins.
+        alone = registered("next", "echo 1..1; echo ok")
+        alone.beside_others = False
+        script = "echo 1..3; echo ok 1 - a; trap 'echo not ok 2 - b; exit 1' TERM; sleep 600 & wait"
+        one.test("gcc", [registered("long", script), alone])
+        assert one.tally.counts() == (2, 0, 2), (one.tally.counts(), one.tally.reasons)
+        assert [reason.split(":")[0] for reason in one.tally.reasons] == ["gcc long, from case 2", "gcc next"]
+        assert all("CHECK_UNTIL" in reason for reason in one.tally.reasons)
+        one.layers = lambda: one.count("layers", True)
+        check.run(one, ["layers"])
+        assert one.tally.counts() == (2, 0, 3), one.tally.counts()
+
+
+@tap.case
+def the_end_of_a_check_is_a_time_of_the_clock():
+    for word, good in (("", True), (str(int(time.time()) + 100), True), ("soon", False), ("-5", False)):
+        os.environ[check.UNTIL_VARIABLE] = word
+        try:
+            until = check.read_until()
+        except SystemExit as said_why:
+            assert not good and word in str(said_why), said_why
+        else:
+            assert good and (until is None if not word else 90 < until - time.monotonic() < 110), until
+        finally:
+            del os.environ[check.UNTIL_VARIABLE]
 
 
 @tap.case
