@@ -40,7 +40,7 @@ GLOVEBOX = os.path.abspath(sys.argv[2])
 NAMED = [name for name in sys.argv[3:] if name != "--write"]
 FILES = NAMED or sorted(glob.glob(os.path.join(HERE, "screens", "**", "*.screen"), recursive=True))
 WRITES = os.environ.get("SCREENS_WRITE") or "--write" in sys.argv
-COMES_S = 15  # a busy machine draws later
+COMES_S = 120  # a busy machine draws later; nothing waits where all is well
 STILL_S = 1.0
 ESCAPES = {"\\r": "\r", "\\t": "\t", "\\e": "\x1b"}
 LOOKS = {"": {}, "colour": {}, "plain": {"NO_COLOR": "1"}, "ascii": {"NO_COLOR": "1", "LANG": "C"}}
