@@ -1,0 +1,223 @@
+"""
+The classes whose methods block. Each method is that of glovebox.aio, run to its end by `finish` (_waiting.py): names,
+types and documentation are taken from there, and nothing is written twice.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from . import _programs, aio
+from ._waiting import BLOCKING, finish
+from .errors import Usage
+from .results import Accounts, ToolResult
+
+__all__ = ["Cell", "Process", "Shell", "Stream", "Tools", "map"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+F = TypeVar("F", bound="_Face")
+
+
+class _Face:
+    """What blocks in place of an object that awaits."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+
+def _blocking(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
+    """METHOD of the object that awaits, as one that blocks."""
+    @functools.wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return finish(method(self._core, *args, **kwargs))
+    return call
+
+
+def _making(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, Any]],
+            face: Callable[[Any], F]) -> Callable[Concatenate[Any, P], F]:
+    """The same for a METHOD that makes an object: FACE blocks in its place."""
+    @functools.wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> F:
+        return face(finish(method(self._core, *args, **kwargs)))
+    return call
+
+
+def _as(method: Callable[P, None]) -> Callable[[Callable[..., None]], Callable[P, None]]:
+    """Decorator: the arguments are those of METHOD."""
+    def decorate(function: Callable[..., None]) -> Callable[P, None]:
+        @functools.wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> None:
+            function(*args, **kwargs)
+        return call
+    return decorate
+
+
+class Stream(_Face):
+    __doc__ = _programs.Stream.__doc__
+
+    read_some = _blocking(_programs.Stream.read_some)
+    read = _blocking(_programs.Stream.read)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            line: bytes = finish(self._core.__anext__())
+            return line
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+
+class Process(_Face):
+    __doc__ = _programs.Process.__doc__
+
+    def __init__(self, core: _programs.Process) -> None:
+        super().__init__(core)
+        self.stdout = Stream(core.stdout)
+        self.stderr = Stream(core.stderr)
+        self.number: int = core.number
+        self.poll = core.poll
+
+    write = _blocking(_programs.Process.write)
+    close_input = _blocking(_programs.Process.close_input)
+    signal = _blocking(_programs.Process.signal)
+    kill = _blocking(_programs.Process.kill)
+    resize = _blocking(_programs.Process.resize)
+    wait = _blocking(_programs.Process.wait)
+
+
+class Shell(_Face):
+    __doc__ = _programs.Shell.__doc__
+
+    run = _blocking(_programs.Shell.run)
+    interrupt = _blocking(_programs.Shell.interrupt)
+    close = _blocking(_programs.Shell.close)
+
+    def __enter__(self) -> Shell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Tools(_Face):
+    __doc__ = (aio.Tools.__doc__ or "").replace("await ", "")
+
+    def __getattr__(self, name: str) -> Callable[..., ToolResult]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def call(**arguments: Any) -> ToolResult:
+            return self.call(name, arguments)
+
+        call.__name__ = name
+        return call
+
+    call = _blocking(aio.Tools.call)
+    list = _blocking(aio.Tools.list)
+    schemas = _blocking(aio.Tools.schemas)
+
+
+class _BlockingCell(aio.Cell):
+    _mode = BLOCKING
+
+
+class Cell(_Face):
+    __doc__ = aio.Cell.__doc__
+
+    @_as(aio.Cell.__init__)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        self._core = _BlockingCell(*args, **kwargs)
+        self.tools = Tools(self._core.tools)
+        finish(self._core.open())
+
+    tools: Tools
+
+    exec = _blocking(aio.Cell.exec)
+    start = _making(aio.Cell.start, Process)
+    shell = _making(aio.Cell.shell, Shell)
+    read_bytes = _blocking(aio.Cell.read_bytes)
+    write_bytes = _blocking(aio.Cell.write_bytes)
+    read_text = _blocking(aio.Cell.read_text)
+    write_text = _blocking(aio.Cell.write_text)
+    listdir = _blocking(aio.Cell.listdir)
+    stat = _blocking(aio.Cell.stat)
+    remove = _blocking(aio.Cell.remove)
+    rename = _blocking(aio.Cell.rename)
+    mkdir = _blocking(aio.Cell.mkdir)
+    upload = _blocking(aio.Cell.upload)
+    download = _blocking(aio.Cell.download)
+    changes = _blocking(aio.Cell.changes)
+    patch = _blocking(aio.Cell.patch)
+    undo = _blocking(aio.Cell.undo)
+    snapshot = _blocking(aio.Cell.snapshot)
+    accounts = _blocking(aio.Cell.accounts)
+    add_tool = _blocking(aio.Cell.add_tool)
+    close = _blocking(aio.Cell.close)
+
+    def __enter__(self) -> Cell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """Its name in the engine."""
+        return str(self._core.name)
+
+    @property
+    def workspace(self) -> str:
+        """The path of its workspace on this machine."""
+        return str(self._core.workspace)
+
+    @property
+    def level(self) -> int:
+        """How strong it is: 3, 2 or 0 (docs/levels.md)."""
+        return int(self._core.level)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """All that the engine has said of it when it was opened."""
+        about: Mapping[str, Any] = self._core.about
+        return about
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._core.closed)
+
+
+def map(function: Callable[[Cell, T], R], items: Iterable[T], cells: int = 64, **cell_args: Any) -> Iterator[R]:
+    """
+    Call FUNCTION with a cell and an item, for each of ITEMS, in CELLS threads at the same time. Each item has a fresh
+    cell, made with CELL_ARGS. Results come in the order of the items; at most twice CELLS items are taken ahead of
+    them. The first exception ends it.
+    """
+    if cells < 1:
+        raise Usage(f"cells={cells}: at least one cell is needed")
+
+    def one(item: T) -> R:
+        with Cell(**cell_args) as cell:
+            return function(cell, item)
+
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(cells, thread_name_prefix="glovebox-map") as threads:
+        try:
+            for item in items:
+                waiting.append(threads.submit(one, item))
+                if len(waiting) >= 2 * cells:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
