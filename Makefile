@@ -15,6 +15,7 @@
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make uninstall  what an installation with the same PREFIX and DESTDIR has made, and nothing else
+#   make wheel      the Python package, with the program and without: build/packages, docs/python.md
 #   make packages   for Debian, npm, pip, editors, a tarball and an OCI image: build/packages, docs/packages.md
 #   make clean
 
@@ -29,7 +30,7 @@ PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check check-all bench races agents gate coverage fuzz packages install uninstall clean
+.PHONY: all demo quick check check-all bench races agents gate coverage fuzz wheel packages install uninstall clean
 
 all:
 	@dev/bootstrap build
@@ -80,6 +81,9 @@ coverage:
 fuzz:
 	@dev/bootstrap build test lint
 	@dev/fuzz $(SECONDS)
+
+wheel: all
+	@dev/package --build $(BUILD) pip
 
 packages: all
 	@dev/package --build $(BUILD)

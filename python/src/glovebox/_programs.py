@@ -7,6 +7,7 @@ import re
 import secrets
 import signal as signals
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +39,16 @@ class Stream:
     def __init__(self, process: Process, name: str) -> None:
         self._process = process
         self._name = name
-        self._rest = b""
-        self._ended = False
+        self._lines: deque[bytes] = deque()  # that have come, and that nobody has taken
+        self._rest = b""  # the beginning of the next line
 
     async def read_some(self) -> bytes:
         """The output that has come, or the next that comes; b"" behind the last byte."""
-        if self._rest:
-            rest, self._rest = self._rest, b""
-            return rest
+        if self._lines or self._rest:
+            data = b"".join([*self._lines, self._rest])
+            self._lines.clear()
+            self._rest = b""
+            return data
         return await self._process._next((self._name,), self._name)
 
     async def read(self) -> bytes:
@@ -59,22 +62,16 @@ class Stream:
         return self
 
     async def __anext__(self) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            data = await self.read_some()
-            if not data:
-                if parts:
-                    return b"".join(parts)
+        while not self._lines:
+            data = await self._process._next((self._name,), self._name)
+            if not data and not self._rest:
                 raise StopAsyncIteration
-            end = data.find(b"\n") + 1
-            if end or size + len(data) >= LINE_MAX:
-                end = end or len(data)
-                parts.append(data[:end])
-                self._rest = data[end:]
-                return b"".join(parts)
-            parts.append(data)
-            size += len(data)
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            self._lines.extend(line + b"\n" for line in lines)
+            if self._rest and (not data or len(self._rest) >= LINE_MAX):
+                self._lines.append(self._rest)
+                self._rest = b""
+        return self._lines.popleft()
 
 
 class Process:
@@ -222,7 +219,7 @@ class Shell:
         self._running = False
 
     @classmethod
-    async def begin(cls, cell: Cell) -> Shell:
+    async def _begin(cls, cell: Cell) -> Shell:
         mark = secrets.token_hex(8)
         # The mark is printed whenever bash is ready for a text, also after an interrupt.
         env = {"PROMPT_COMMAND": f"printf '\\036{mark} %d\\037' $?; PS1= PS2=", "PS1": "", "PS2": "",

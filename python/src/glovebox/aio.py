@@ -242,7 +242,7 @@ class Cell:
 
     async def shell(self) -> Shell:
         """Start one bash with a terminal, in which texts run one after the other."""
-        return await Shell.begin(self)
+        return await Shell._begin(self)
 
     # Files. Paths are absolute, or relative to the workspace.
 

@@ -117,7 +117,7 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class Change:
-    """A file that was changed in the cell; `state` is created, changed, removed and the like."""
+    """A file that was changed in the cell; `state` is created, modified, removed and the like."""
 
     path: str
     state: str

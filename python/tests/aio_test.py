@@ -1,0 +1,127 @@
+"""Cells for asyncio: cancelling, tasks beside each other, tools that are coroutines."""
+import asyncio
+import os
+import time
+import unittest
+
+import glovebox
+import support
+from glovebox import aio
+
+# A time that no other test of this machine sleeps.
+LONG = f"4321.{os.getpid()}"
+
+
+class Awaited(unittest.IsolatedAsyncioTestCase):
+    async def test_everything_is_awaited(self):
+        async with aio.Cell() as cell:
+            self.assertEqual((await cell.exec("echo hello")).text, "hello\n")
+            await cell.write_text("a", "b")
+            self.assertEqual(await cell.read_text("a"), "b")
+            process = await cell.start("cat; echo err >&2")
+            await process.write("one\ntwo\n")
+            await process.close_input()
+            self.assertEqual([line async for line in process.stdout], [b"one\n", b"two\n"])
+            self.assertEqual((await process.wait()).stderr, b"err\n")
+            shell = await cell.shell()
+            await shell.run("x=1")
+            self.assertEqual((await shell.run("echo $x")).text, "1\n")
+            self.assertEqual((await cell.tools.read_file(path="a")).status, "done")
+            self.assertIn("read_file", [row["name"] for row in await cell.tools.schemas("mcp")])
+            with self.assertRaises(FileNotFoundError):
+                await cell.read_bytes("none")
+        with self.assertRaises(glovebox.Closed):
+            await cell.exec("true")
+
+    async def test_a_cell_is_opened_by_await_too(self):
+        cell = aio.Cell()
+        with self.assertRaisesRegex(glovebox.Usage, "await Cell"):
+            await cell.exec("true")
+        self.assertIs(await cell, cell)
+        await cell.close()
+
+    async def test_a_cancelled_task_ends_its_program(self):
+        async with aio.Cell() as cell:
+            task = asyncio.create_task(cell.exec(["sleep", LONG]))
+            while not support.processes("sleep", LONG):
+                await asyncio.sleep(0.01)
+                self.assertFalse(task.done())
+            began = time.monotonic()
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertLess(time.monotonic() - began, 30)
+            self.assertTrue(support.until(lambda: not support.processes("sleep", LONG)))
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(cell.exec(["sleep", LONG]), 0.3)
+            with self.assertRaises(glovebox.TimedOut):
+                await cell.exec(["sleep", LONG], timeout=0.3)
+            self.assertTrue(support.until(lambda: not support.processes("sleep", LONG)))
+            self.assertEqual((await cell.exec("echo well")).text, "well\n")
+
+    async def test_a_cancelled_opening_leaves_no_cell(self):
+        engine = glovebox._engine.shared_engine()
+        async with aio.Cell() as first:
+            for _ in range(5):
+                task = asyncio.create_task(aio.Cell().open())
+                await asyncio.sleep(0)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+            end = time.monotonic() + 60
+            while True:
+                pending = glovebox._engine.Pending("cell/list")
+                cells = (await engine.request(first._mode, pending, {}))["cells"]
+                if len(cells) == 1 or time.monotonic() > end:
+                    break
+                await asyncio.sleep(0.01)
+            self.assertEqual([row["cell"] for row in cells], [first.name])
+
+    async def test_tasks_run_beside_each_other(self):
+        async with aio.Cell() as cell:
+            began = time.monotonic()
+            await asyncio.gather(*(cell.exec("sleep 1") for _ in range(8)))
+            together = time.monotonic() - began
+            self.assertLess(together, 8)
+
+    async def test_coroutine_functions_are_tools(self):
+        loop = asyncio.get_running_loop()
+
+        async def wait(seconds: float) -> str:
+            """Wait a little."""
+            await asyncio.sleep(seconds)
+            return "same loop" if asyncio.get_running_loop() is loop else "another"
+
+        def plain(text: str) -> str:
+            """Say it again."""
+            return text
+        async with aio.Cell() as cell:
+            await cell.add_tool(wait)
+            await cell.add_tool(plain)
+            self.assertEqual((await cell.tools.wait(seconds=0.01)).text, "same loop")
+            self.assertEqual((await cell.tools.plain(text="x")).text, "x")
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(cell.tools.wait(seconds=1000), 0.3)
+
+    async def test_map_keeps_the_order_and_a_bound(self):
+        taken = []
+
+        def items():
+            for number in range(20):
+                taken.append(number)
+                yield number
+
+        async def work(cell, number):
+            await cell.write_text("n", str(number))
+            return await cell.read_text("n")
+        got = []
+        async for result in aio.map(work, items(), cells=4):
+            got.append(result)
+            self.assertLessEqual(len(taken) - len(got), 8)
+        self.assertEqual(got, [str(number) for number in range(20)])
+
+        async def fails(cell, number):
+            raise ValueError(number)
+        with self.assertRaises(ValueError):
+            async for _ in aio.map(fails, items(), cells=2):
+                pass

@@ -1,0 +1,447 @@
+"""Each method of a cell that blocks, and each exception."""
+import enum
+import gc
+import inspect
+import os
+import pickle
+import signal
+import threading
+import typing
+import unittest
+import warnings
+from typing import Annotated, Literal, Optional
+
+import glovebox
+import support
+from glovebox import _schema
+
+
+class CellCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cell = glovebox.Cell()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cell.close()
+
+
+class Programs(CellCase):
+    def test_a_text_is_for_bash_and_a_list_is_taken_as_it_is(self):
+        result = self.cell.exec("echo out; echo err >&2; exit 3")
+        self.assertEqual((result.exit_code, result.stdout, result.stderr), (3, b"out\n", b"err\n"))
+        self.assertEqual(self.cell.exec(["echo", "$HOME; *"]).text, "$HOME; *\n")
+        self.assertGreater(result.seconds, 0)
+        self.assertIn("cpu", result.accounts.source)
+
+    def test_input_folder_and_variables_are_the_programs(self):
+        self.cell.mkdir("sub")
+        result = self.cell.exec('pwd; echo "$A"; cat', input="typed", cwd="sub", env={"A": "b c"})
+        self.assertEqual(result.text, f"{self.cell.workspace}/sub\nb c\ntyped")
+        self.assertEqual(self.cell.exec(["cat"], input=b"\0\xff").stdout, b"\0\xff")
+        self.assertEqual(self.cell.exec("echo a >&2; echo b", merge=True).stdout, b"a\nb\n")
+
+    def test_input_and_output_may_be_large(self):
+        data = os.urandom(1 << 20) * 9
+        result = self.cell.exec(["cat"], input=data, keep=len(data))
+        self.assertTrue(result.stdout == data and result.dropped == 0)
+        result = self.cell.exec("head -c 3000000 /dev/zero")
+        self.assertEqual((len(result.stdout), result.dropped), (1 << 20, 3000000 - (1 << 20)))
+        self.assertEqual(self.cell.exec("true", input=data).exit_code, 0)
+        with self.assertRaisesRegex(glovebox.Usage, "start"):
+            self.cell.exec("true", keep=1 << 40)
+
+    def test_a_timeout_has_what_there_was(self):
+        with self.assertRaises(glovebox.TimedOut) as caught:
+            self.cell.exec("echo begun; sleep 1000 & sleep 1000", timeout=1)
+        self.assertEqual(caught.exception.result.stdout, b"begun\n")
+        self.assertTrue(caught.exception.result.timed_out)
+        self.assertEqual(self.cell.exec("ps -e -o comm= | grep -c sleep").text, "0\n")
+
+    def test_a_failed_command_is_an_exception_when_asked(self):
+        self.assertEqual(self.cell.exec("exit 3").exit_code, 3)
+        with self.assertRaisesRegex(glovebox.CommandFailed, "exit code 3: no") as caught:
+            self.cell.exec("echo no >&2; exit 3", check=True)
+        self.assertEqual(caught.exception.result.exit_code, 3)
+        self.assertEqual(self.cell.exec(["no-such-program"]).exit_code, 127)
+        self.assertIn("no-such-program", self.cell.exec(["no-such-program"]).message)
+        self.assertEqual(self.cell.exec("kill -9 $$").signal, signal.SIGKILL)
+
+    def test_a_limit_is_an_exception(self):
+        with glovebox.Cell(policy={"write": ["."], "limits": {"file_size": "1M"}}) as cell:
+            with self.assertRaises(glovebox.Limit) as caught:
+                cell.exec("exec head -c 5000000 /dev/zero > big")
+            self.assertIn("file_size", str(caught.exception))
+            self.assertIsNotNone(caught.exception.result)
+
+    def test_wrong_arguments_name_themselves(self):
+        for wrong, words in ((b"true", "text for bash"), ("", "empty"), ([], "empty"), (7, "text for bash")):
+            with self.assertRaisesRegex(glovebox.Usage, words):
+                self.cell.exec(wrong)
+        with self.assertRaisesRegex(glovebox.Usage, "timeout"):
+            self.cell.exec("true", timeout=0)
+        with self.assertRaises(glovebox.Usage):
+            self.cell.exec("true", env={"A B=": "c"})
+
+    def test_a_process_is_read_written_and_waited_for(self):
+        process = self.cell.start("while read -r line; do echo got $line; done; echo end >&2; exit 4")
+        process.write("one\ntwo\n")
+        self.assertEqual([next(process.stdout), next(process.stdout)], [b"got one\n", b"got two\n"])
+        self.assertIsNone(process.poll())
+        with self.assertRaises(glovebox.TimedOut):
+            process.wait(timeout=0.05)
+        process.write("three")
+        process.close_input()
+        self.assertEqual(process.stderr.read(), b"end\n")
+        result = process.wait()
+        self.assertEqual((result.exit_code, result.stdout), (4, b""))
+        self.assertEqual(process.wait(), result)
+        with self.assertRaises(glovebox.Closed):
+            process.write("four")
+
+    def test_all_output_of_a_process_comes_in_lines(self):
+        process = self.cell.start("seq 1 200000", input="")
+        self.assertEqual([int(line) for line in process.stdout], list(range(1, 200001)))
+        process = self.cell.start("printf 'a\\nb'; seq 1 10 >&2", input="")
+        self.assertEqual((list(process.stdout), len(list(process.stderr))), ([b"a\n", b"b"], 10))
+
+    def test_output_that_nobody_reads_is_counted(self):
+        process = self.cell.start("head -c 6000000 /dev/zero; echo x >&2", input="")
+        result = process.wait()
+        self.assertEqual((len(result.stdout), result.dropped, result.stderr),
+                         (1 << 20, 6000000 - (1 << 20), b"x\n"))
+
+    def test_a_process_gets_signals(self):
+        process = self.cell.start("trap 'echo usr1; exit 5' USR1; echo ready; while :; do sleep 0.05; done")
+        self.assertEqual(next(process.stdout), b"ready\n")
+        process.signal(signal.SIGUSR1)
+        self.assertEqual((process.wait().exit_code, process.wait().stdout), (5, b"usr1\n"))
+        process = self.cell.start("sleep 1000")
+        process.kill()
+        self.assertIsNone(process.wait().exit_code)
+
+    def test_a_process_has_a_terminal_when_asked(self):
+        process = self.cell.start("stty size; read x; stty size; tty >/dev/null && echo yes", tty=(31, 97))
+        self.assertEqual(next(process.stdout), b"31 97\r\n")
+        process.resize(10, 20)
+        process.write("go\n")
+        rest = process.stdout.read()
+        self.assertIn(b"10 20\r\n", rest)
+        self.assertIn(b"yes", rest)
+
+    def test_a_shell_keeps_what_it_was_told(self):
+        with self.cell.shell() as shell:
+            self.assertEqual(shell.run("cd /tmp\nx=5; f() { echo \"f $1\"; }").stdout, b"")
+            self.assertEqual(shell.run("pwd; echo $x; f 'a\tb'").text, "/tmp\n5\nf a\tb\n")
+            self.assertEqual(shell.run("false").exit_code, 1)
+            self.assertEqual(shell.run("echo 'ü\\n\"' \"$((1+1))\" `echo b`").text, "ü\\n\" 2 b\n")
+            self.assertEqual(shell.run("cat <<'END'\n$x\nline\nEND\n").text, "$x\nline\n")
+            self.assertEqual(len(shell.run("echo " + "xyz" * 9000).stdout), 27001)
+            self.assertNotEqual(shell.run("if true; then").exit_code, 0)
+            self.assertEqual(shell.run("").exit_code, 0)
+            self.assertEqual(shell.run("test -t 0 && test -t 1 && echo terminal").text, "terminal\n")
+            self.assertEqual(shell.run("exit 7").exit_code, 7)
+            with self.assertRaises(glovebox.Closed):
+                shell.run("true")
+
+    def test_a_shell_goes_on_after_a_timeout(self):
+        with self.cell.shell() as shell:
+            shell.run("x=1")
+            with self.assertRaises(glovebox.TimedOut) as caught:
+                shell.run("echo begun; sleep 1000; echo never", timeout=1)
+            self.assertIn(b"begun", caught.exception.result.stdout)
+            self.assertEqual(shell.run("echo $x").text, "1\n")
+            threading.Timer(0.3, shell.interrupt).start()
+            self.assertEqual(shell.run("sleep 1000").exit_code, 130)
+            with self.assertRaises(glovebox.TimedOut):
+                shell.run("trap '' INT QUIT; while :; do :; done", timeout=0.2)
+            with self.assertRaises(glovebox.Closed):
+                shell.run("echo gone")
+
+
+class Files(CellCase):
+    def test_files_are_written_read_listed_and_removed(self):
+        self.cell.write_text("a.txt", "ä\n")
+        self.assertEqual(self.cell.read_bytes("a.txt"), "ä\n".encode())
+        self.assertEqual(self.cell.read_text(f"{self.cell.workspace}/a.txt"), "ä\n")
+        self.cell.mkdir("d/e", parents=True)
+        self.cell.rename("a.txt", "d/b.txt")
+        self.assertEqual(self.cell.listdir("d"), ["b.txt", "e"])
+        about = self.cell.stat("d/b.txt")
+        self.assertEqual((about.kind, about.size, about.mode & 0o600), ("file", 3, 0o600))
+        self.assertEqual(self.cell.stat("d").kind, "folder")
+        self.cell.remove("d", recursive=True)
+        self.assertNotIn("d", self.cell.listdir())
+        self.cell.write_bytes("empty", b"")
+        self.assertEqual(self.cell.read_bytes("empty"), b"")
+
+    def test_a_large_file_goes_both_ways(self):
+        data = os.urandom(1 << 20) * 19
+        self.cell.write_bytes("large", data)
+        self.assertTrue(self.cell.read_bytes("large") == data)
+
+    def test_files_are_uploaded_and_downloaded(self):
+        local = os.path.join(os.environ["TMPDIR"], "local")
+        data = os.urandom(1 << 20) * 9
+        with open(local, "wb") as file:
+            file.write(data)
+        self.cell.upload(local, "up")
+        self.assertEqual(self.cell.stat("up").size, len(data))
+        self.cell.download("up", local + "2")
+        with open(local + "2", "rb") as file:
+            self.assertTrue(file.read() == data)
+        with self.assertRaises(FileNotFoundError):
+            self.cell.download("none", local)
+        with open(local, "rb") as file:
+            self.assertTrue(file.read() == data)
+        self.assertEqual([name for name in os.listdir(os.environ["TMPDIR"]) if name.endswith(".part")], [])
+        with self.assertRaisesRegex(glovebox.Usage, "folder"):
+            self.cell.upload(os.environ["TMPDIR"], "up")
+        with self.assertRaises(FileNotFoundError):
+            self.cell.upload(local + "3", "up")
+
+    def test_missing_files_are_errors_of_the_system(self):
+        self.cell.write_text("file", "x")
+        for error, call in ((FileNotFoundError, lambda: self.cell.read_bytes("none")),
+                            (FileNotFoundError, lambda: self.cell.stat("none")),
+                            (FileNotFoundError, lambda: self.cell.remove("none")),
+                            (FileExistsError, lambda: self.cell.mkdir("file")),
+                            (NotADirectoryError, lambda: self.cell.listdir("file")),
+                            (FileNotFoundError, lambda: glovebox.Cell("/no/such/folder"))):
+            with self.assertRaises(error) as caught:
+                call()
+            self.assertIsNotNone(caught.exception.filename)
+        with self.assertRaises(glovebox.Denied):
+            self.cell.write_bytes("/etc/passwd", b"")
+
+
+class Changes(unittest.TestCase):
+    def test_changes_are_told_and_undone(self):
+        with glovebox.Cell() as cell:
+            self.assertEqual((cell.changes(), cell.patch()), ([], ""))
+            cell.write_text("a.txt", "one\n")
+            cell.exec("echo two > b.txt")
+            self.assertEqual([(change.path, change.state) for change in cell.changes()],
+                             [("a.txt", "created"), ("b.txt", "created")])
+            self.assertIn("+two", cell.patch())
+            self.assertEqual(cell.undo(), ["b.txt"])
+            self.assertEqual(cell.listdir(), ["a.txt"])
+            with self.assertRaises(glovebox.GloveboxError):
+                cell.undo(999999)
+
+    def test_accounts_stay_after_the_end(self):
+        with glovebox.Cell() as cell:
+            cell.exec("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+            self.assertGreater(cell.accounts().wall_s, 0)
+        self.assertGreater(cell.accounts().wall_s, 0)
+
+    def test_what_this_engine_lacks_is_said(self):
+        with glovebox.Cell() as cell:
+            if "cell/snapshot" not in glovebox._engine.shared_engine().info["methods"]:
+                with self.assertRaisesRegex(glovebox.Usage, "snapshot"):
+                    cell.snapshot("name")
+        for more in ({"base": "image:no/such:1"}, {"at": "/no such place"}, {"base": "nothing:at:all"}):
+            with self.subTest(more), self.assertRaises((glovebox.GloveboxError, OSError)):
+                glovebox.Cell(**more)
+
+
+class Opening(unittest.TestCase):
+    def test_a_workspace_stays_and_a_fresh_one_goes(self):
+        folder = os.path.join(os.environ["TMPDIR"], "project")
+        os.mkdir(folder)
+        with glovebox.Cell(folder, name="mine", env={"A": "b"}) as cell:
+            self.assertEqual((cell.workspace, cell.name, cell.level >= 0), (folder, "mine", True))
+            self.assertEqual(cell.exec("echo $A > file; pwd").text, folder + "\n")
+        with open(os.path.join(folder, "file"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "b\n")
+        with glovebox.Cell() as cell:
+            fresh = cell.workspace
+        self.assertFalse(os.path.exists(fresh))
+        cell = glovebox.Cell()
+        cell.close(keep=True)
+        self.assertTrue(os.path.isdir(cell.workspace))
+
+    def test_rights_are_those_that_were_named(self):
+        folder = os.path.join(os.environ["TMPDIR"], "rights")
+        os.makedirs(os.path.join(folder, "out"))
+        with glovebox.Cell(folder, write=["out"]) as cell:
+            self.assertNotEqual(cell.exec("touch a").exit_code, 0)
+            self.assertEqual(cell.exec("touch out/a").exit_code, 0)
+            with self.assertRaises(glovebox.Denied):
+                cell.write_text("b", "")
+        with glovebox.Cell(folder, policy={"read": ["."]}, memory="64M") as cell:
+            self.assertNotEqual(cell.exec("touch out/b").exit_code, 0)
+
+    def test_contradictions_are_refused_before_anything_begins(self):
+        for wrong in ({"policy": {}, "agent": "default"}, {"write": ["a"], "policy": {}}, {"read": ["a"], "agent": "x"},
+                      {"write": "."}, {"layer": True}, {"minimum_level": "L9"}):
+            with self.subTest(wrong), self.assertRaises(glovebox.Usage):
+                glovebox.Cell(**wrong)
+        for wrong in ({"policy": {"no_such_key": 1}}, {"memory": "much"}, {"agent": "no such agent"}):
+            with self.subTest(wrong), self.assertRaises(glovebox.GloveboxError):
+                glovebox.Cell(**wrong)
+
+    def test_a_closed_cell_says_so(self):
+        cell = glovebox.Cell()
+        process = cell.start("sleep 1000")
+        cell.close()
+        cell.close()
+        self.assertTrue(cell.closed)
+        for call in (lambda: cell.exec("true"), lambda: cell.read_bytes("a"), lambda: cell.tools.bash(command="true"),
+                     process.wait, cell.shell):
+            with self.assertRaisesRegex(glovebox.Closed, "closed"):
+                call()
+
+    def test_a_cell_that_is_left_open_warns_and_goes(self):
+        engine = glovebox._engine.shared_engine()
+        cell = glovebox.Cell(name="left")
+        self.assertIn("left", repr(cell))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            del cell
+            gc.collect()
+        self.assertEqual([warning.category for warning in said], [ResourceWarning])
+        self.assertIn("never closed", str(said[0].message))
+        with glovebox.Cell():
+            pending = glovebox._engine.Pending("cell/list")
+            open_now = glovebox._waiting.finish(engine.request(glovebox._waiting.BLOCKING, pending, {}))
+        self.assertNotIn("left", [row["cell"] for row in open_now["cells"]])
+
+    def test_threads_share_a_cell_and_an_engine(self):
+        said, failed = [], []
+
+        def work(number):
+            try:
+                said.append(self.cell.exec(f"echo {number}").text.strip())
+                with glovebox.Cell() as own:
+                    own.write_text("n", str(number))
+                    said.append(own.read_text("n"))
+            except Exception as error:
+                failed.append(error)
+        with glovebox.Cell() as self.cell:
+            threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(failed, [])
+        self.assertEqual(sorted(said), sorted([str(number) for number in range(12)] * 2))
+
+    def test_exceptions_can_be_pickled(self):
+        error = pickle.loads(pickle.dumps(glovebox.Denied("no", rule="write", remedy="ask")))
+        self.assertEqual((str(error), error.rule), ("no; ask", "write"))
+
+
+class Tools(CellCase):
+    def test_tools_are_called_by_name(self):
+        result = self.cell.tools.write_file(path="a.c", content="int main;\n")
+        self.assertTrue(result.ok, result)
+        self.assertIn("int main;", self.cell.tools.read_file(path="a.c").text)
+        self.assertEqual(self.cell.tools.read_file(path="none").status, "failed")
+        self.assertEqual(self.cell.tools.no_such_tool().status, "failed")
+        self.assertEqual(self.cell.tools.call("bash", {"command": "exit 3"}).exit_code, 3)
+        with self.assertRaises(AttributeError):
+            self.cell.tools._private  # noqa: B018, pylint: disable=pointless-statement
+
+    def test_schemas_fit_the_services(self):
+        names = [tool["name"] for tool in self.cell.tools.list()]
+        self.assertIn("read_file", names)
+        self.assertEqual([row["function"]["name"] for row in self.cell.tools.schemas("openai")], names)
+        self.assertEqual(self.cell.tools.schemas("anthropic")[0]["input_schema"]["type"], "object")
+        self.assertEqual(self.cell.tools.schemas("mcp")[0]["inputSchema"]["type"], "object")
+        with self.assertRaisesRegex(glovebox.Usage, "openai, anthropic, mcp"):
+            self.cell.tools.schemas("other")
+
+    def test_a_function_becomes_a_tool(self):
+        def add(a: int, b: Annotated[int, "the second"] = 2) -> int:
+            """Add two numbers.
+
+            Not told to models."""
+            return a + b
+
+        def fails() -> None:
+            """Fail."""
+            raise KeyError("it broke")
+        self.cell.add_tool(add)
+        self.cell.add_tool(fails, name="broken", description="Fails always.")
+        known = {tool["name"]: tool for tool in self.cell.tools.list()}
+        self.assertEqual(known["add"]["description"], "Add two numbers.")
+        self.assertEqual(known["add"]["schema"]["required"], ["a"])
+        self.assertEqual(self.cell.tools.add(a=1).text, "3")
+        self.assertEqual(self.cell.tools.add(a="x").status, "failed")
+        result = self.cell.tools.broken()
+        self.assertEqual((result.status, "it broke" in result.text), ("failed", True))
+        with self.assertRaises(glovebox.GloveboxError):
+            self.cell.add_tool(add, name="bash")
+
+        async def later() -> str:
+            return "x"
+        with self.assertRaisesRegex(glovebox.Usage, "aio"):
+            self.cell.add_tool(later)
+
+    def test_a_tool_may_use_the_cell(self):
+        def count(path: str) -> dict[str, int]:
+            """Count the bytes of a file."""
+            return {"bytes": len(self.cell.read_bytes(path))}
+        self.cell.write_text("counted", "12345")
+        self.cell.add_tool(count)
+        self.assertEqual(self.cell.tools.count(path="counted").details, {"bytes": 5})
+
+    def test_type_hints_become_schemas(self):
+        class Colour(enum.Enum):
+            RED = "red"
+
+        for hint, schema in (
+                (str, {"type": "string"}), (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+                (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+                (list[float], {"type": "array", "items": {"type": "number"}}),
+                (dict[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}),
+                (Literal["a", "b"], {"enum": ["a", "b"]}), (Colour, {"enum": ["red"]}), (typing.Any, {}),
+                (Annotated[str, "words"], {"type": "string", "description": "words"}), (list, {"type": "array", "items": {}})):
+            with self.subTest(hint):
+                self.assertEqual(_schema.of_type(hint), schema)
+        for wrong in (lambda a: a, lambda *rest: rest):
+            with self.assertRaises(glovebox.Usage):
+                _schema.of_function(wrong)
+
+        def unknown(a: threading.Thread) -> None: ...
+        with self.assertRaisesRegex(glovebox.Usage, "unknown: a: .*Thread"):
+            _schema.of_function(unknown)
+
+
+class OneSource(unittest.TestCase):
+    def test_both_modes_have_the_same_methods(self):
+        for kind in ("Cell", "Process", "Shell", "Stream", "Tools"):
+            waits, blocks = getattr(glovebox.aio, kind), getattr(glovebox, kind)
+            for name, member in inspect.getmembers(waits, inspect.iscoroutinefunction):
+                if name.startswith("_") or name == "open":
+                    continue
+                own = getattr(blocks, name, None)
+                self.assertIsNotNone(own, f"{kind}.{name}")
+                self.assertFalse(inspect.iscoroutinefunction(own), name)
+                self.assertEqual(inspect.signature(own), inspect.signature(member))
+                self.assertEqual(own.__doc__, member.__doc__)
+                self.assertTrue(own.__doc__, f"{kind}.{name} has no documentation")
+            for name, member in inspect.getmembers(waits, lambda member: isinstance(member, property)):
+                self.assertTrue(name in dir(blocks) or name in ("number",), f"{kind}.{name}")
+        self.assertEqual(inspect.signature(glovebox.Cell), inspect.signature(glovebox.aio.Cell))
+
+
+class Interrupting(unittest.TestCase):
+    def test_ctrl_c_ends_the_call_and_nothing_else(self):
+        sleeper = ["sleep", f"1234.{os.getpid()}"]
+        with glovebox.Cell() as cell:
+            def interrupt():
+                support.until(lambda: support.processes(*sleeper))
+                os.kill(os.getpid(), signal.SIGINT)
+            before = signal.signal(signal.SIGINT, signal.default_int_handler)
+            thread = threading.Thread(target=interrupt)
+            try:
+                with self.assertRaises(KeyboardInterrupt):
+                    thread.start()
+                    cell.exec(sleeper)
+                thread.join()
+            finally:
+                signal.signal(signal.SIGINT, before)
+            self.assertTrue(support.until(lambda: not support.processes(*sleeper)))
+            self.assertEqual(cell.exec("echo well").text, "well\n")
