@@ -882,8 +882,7 @@ static bool give_memory_log(struct keeper *keeper, struct running *running, stru
 		return true;
 	}
 	(void)cell_hold_log(keeper->session->cell, -1, &running->files.held);
-	running->files.log_fd = running->files.fds[0] = running->files.held.fd;
-	running->files.fd_count = 1;
+	running_set_log(running, running->files.held.fd);
 	return undo_store_keep_log(keeper->store, running->files.log_fd,
 				   &running->files.log, err);
 }
@@ -904,10 +903,11 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 		return err_set(err, EIO, "there is no place to keep it");
 	if (keeper->reach == KEEPS_MEMORY)
 		return give_memory_log(keeper, running, err);
-	running->files.log_fd = keeper_new_log(keeper, &meta, &running->files.log, err);
-	running->files.fds[0] = running->files.log_fd;
-	running->files.fd_count = 1;
-	return running->files.log_fd >= 0;
+	const int log = keeper_new_log(keeper, &meta, &running->files.log, err);
+
+	if (log >= 0)
+		running_set_log(running, log);
+	return log >= 0;
 }
 
 bool keeper_before(struct keeper *keeper, struct running *running, struct err *err)

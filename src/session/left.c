@@ -753,7 +753,7 @@ static void say_unheld(struct session *session)
 
 /*
  * The session's own tool that writes (restore) takes the log as its last descriptor. Any
- * other call has no descriptor but its log.
+ * other call takes it as its first one.
  */
 bool running_hold_log(struct running *running, struct err *err)
 {
@@ -776,11 +776,19 @@ bool running_hold_log(struct running *running, struct err *err)
 	/* The marks of the log (record.h) are set by its worker, and only an owner can. */
 	if (cell->change)
 		(void)!fchown(files->held.fd, cell->uid, cell->gid);
-	if (log < 0) {
-		assert(files->fd_count == 0);
-		files->fds[files->fd_count++] = files->log_fd = files->held.fd;
-	}
+	if (log < 0)
+		running_set_log(running, files->held.fd);
 	return true;
+}
+
+void running_set_log(struct running *running, int fd)
+{
+	struct running_files *files = &running->files;
+
+	assert(files->fd_count < CALL_FDS_MAX);
+	memmove(files->fds + 1, files->fds, files->fd_count * sizeof(files->fds[0]));
+	files->fds[0] = files->log_fd = fd;
+	files->fd_count++;
 }
 
 /*

@@ -751,6 +751,7 @@ struct leave {
 
 /* The descriptors of a call, and the writes that it begins. */
 struct running_files {
+	/* its log, if it has one, before those that its caller has given */
 	int fds[CALL_FDS_MAX];
 	size_t fd_count;
 	uint32_t log; /* the number of its log; 0: it is no step */
@@ -1042,6 +1043,8 @@ struct value *running_left_carried(const struct running *running);
  * A write that could not be put back is noted in `unmended` (left.c).
  */
 bool running_hold_log(struct running *running, struct err *err);
+/* FD is the log of RUNNING, and its first descriptor. */
+void running_set_log(struct running *running, int fd);
 void running_drop_log(struct running *running);
 /*
  * To be called before a call begins: try again to put back what is `unmended`. No call may

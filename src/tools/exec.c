@@ -18,6 +18,7 @@
 #include <fnmatch.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* the codes of env(1) and timeout(1) */
@@ -158,8 +159,16 @@ static const char **take_argv(struct arena *arena, const struct call *call)
 	return argv;
 }
 
-static enum result_status start_failed(struct tool_result *result, const struct err *err)
+/* FOLDER is where the program was to start. */
+static enum result_status start_failed(struct tool_result *result, const char *folder,
+				       const struct err *err)
 {
+	struct stat st;
+
+	/* The folder's own error, for a front that tells kinds of errors apart. */
+	if (err->code == ENOTDIR)
+		value_set_integer(tool_details(result), "code",
+				  stat(folder, &st) < 0 ? errno : ENOTDIR);
 	/* A failure before the exec is a failure of the cell, not of the program. */
 	if (err->code != ECHILD && err->code != ENOTDIR)
 		result->exit_code =
@@ -243,7 +252,7 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	if (!ok) {
 		program_run_fini(run);
 		arena_fini(&arena);
-		return start_failed(result, &err);
+		return start_failed(result, folder != NULL ? folder : call->folder, &err);
 	}
 	result->exit_code = run->exit_code;
 	result->signal = run->signal;

@@ -3,7 +3,9 @@
  * serve`. They reach what the file tools reach: the paths beneath the cell's roots, without
  * those that the policy blocks. fs_read answers with the members that the protocol wants, as
  * details, and with the content of a file as Base64, as text. fs_write writes one file,
- * whole or not at all.
+ * whole or not at all. fs_change makes folders, and removes and renames names, in a process with
+ * the walls of a command: it reaches what a command reaches, needs no program of the cell, and
+ * its changes are found and judged like those of a command.
  */
 #include "tools/tools.h"
 
@@ -16,15 +18,19 @@
 #include "base/value.h"
 #include "files/files.h"
 #include "files/place.h"
+#include "process/follow.h"
 #include "tool/call.h"
+#include "tool/limits.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +44,8 @@ enum {
 	STATUS_MAX = 128,
 	PERMISSIONS = 07777,
 	CONTENT_MAX = 16 << 20, /* what the line of a client can hold, and more */
+	/* The content of a call that writes may come as a file in memory, behind its log. */
+	FD_CONTENT = 1,
 };
 
 static const struct row fs_read_params[] = {
@@ -115,24 +123,32 @@ static enum result_status tell_environment(const struct call *call,
 	return tool_done(result);
 }
 
-/* Is the last name of PATH a symbolic link? */
-static bool is_link(const struct call *call, const char *path)
+/* The status of the last name of PATH, no link followed. False with errno. */
+static bool look_at_name(const struct call *call, const char *path, struct statx *stx)
 {
 	char *end = strrchr(path, '/');
 	struct buf above;
 	struct file file;
-	struct stat st;
-	bool is = false;
+	bool found = false;
 
+	errno = ENOENT;
 	buf_init(&above, PATH_MAX);
 	file_init(&file);
 	if (buf_add(&above, path, end > path ? (size_t)(end - path) : 1) &&
 	    files_reach(call->files, above.data, FILES_FOLDER, &file, NULL))
-		is = fstatat(file.fd, end + 1, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		     S_ISLNK(st.st_mode);
+		found = statx(file.fd, end + 1, AT_SYMLINK_NOFOLLOW,
+			      STATX_BASIC_STATS | STATX_BTIME, stx) == 0;
 	file_fini(&file);
 	buf_fini(&above);
-	return is;
+	return found;
+}
+
+/* Is the last name of PATH a symbolic link? */
+static bool is_link(const struct call *call, const char *path)
+{
+	struct statx stx = {0};
+
+	return look_at_name(call, path, &stx) && S_ISLNK(stx.stx_mode);
 }
 
 static int64_t milliseconds(struct statx_timestamp time)
@@ -140,43 +156,64 @@ static int64_t milliseconds(struct statx_timestamp time)
 	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Tell what is at PATH; with MODE also its permissions, which exec-server has no member for. */
-static enum result_status tell_some(const struct call *call, const char *path, bool mode,
-				    struct tool_result *result)
+/* Tell of the file with the status STX, found at PATH. */
+static enum result_status tell_statx(const struct call *call, const char *path,
+				     const struct statx *stx, struct tool_result *result)
 {
-	struct statx stx = {0};
-	struct err err = {0};
+	struct value *told = tool_details(result);
+
+	value_set_boolean(told, "isDirectory", S_ISDIR(stx->stx_mode));
+	value_set_boolean(told, "isFile", S_ISREG(stx->stx_mode));
+	value_set_boolean(told, "isSymlink", is_link(call, path));
+	value_set_integer(told, "size", (int64_t)stx->stx_size);
+	value_set_integer(told, "createdAtMs", milliseconds(stx->stx_btime));
+	value_set_integer(told, "modifiedAtMs", milliseconds(stx->stx_mtime));
+	return tool_done(result);
+}
+
+/* Find the status of PATH, links followed. */
+static bool find_status(const struct call *call, const char *path, struct statx *stx,
+			struct err *err)
+{
 	struct file file;
+	bool found;
 
 	file_init(&file);
-	if (!files_reach(call->files, path, FILES_ANY, &file, &err)) {
-		file_fini(&file);
-		return fail(result, &err);
-	}
-	struct value *told = tool_details(result);
-	(void)statx(file.fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &stx);
-	value_set_boolean(told, "isDirectory", S_ISDIR(file.st.st_mode));
-	value_set_boolean(told, "isFile", S_ISREG(file.st.st_mode));
-	value_set_boolean(told, "isSymlink", is_link(call, path));
-	value_set_integer(told, "size", (int64_t)file.st.st_size);
-	value_set_integer(told, "createdAtMs", milliseconds(stx.stx_btime));
-	value_set_integer(told, "modifiedAtMs", milliseconds(stx.stx_mtime));
-	if (mode)
-		value_set_integer(told, "mode", (int64_t)(file.st.st_mode & PERMISSIONS));
+	found = files_reach(call->files, path, FILES_ANY, &file, err);
+	if (found)
+		(void)statx(file.fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME,
+			    stx);
 	file_fini(&file);
-	return tool_done(result);
+	return found;
 }
 
 static enum result_status tell_metadata(const struct call *call, const char *path,
 					struct tool_result *result)
 {
-	return tell_some(call, path, false, result);
+	struct statx stx = {0};
+	struct err err = {0};
+
+	return find_status(call, path, &stx, &err) ? tell_statx(call, path, &stx, result)
+						   : fail(result, &err);
 }
 
+/*
+ * The same, with the permissions, which exec-server has no member for. A link that leads
+ * nowhere is told of as itself.
+ */
 static enum result_status tell_status(const struct call *call, const char *path,
 				      struct tool_result *result)
 {
-	return tell_some(call, path, true, result);
+	struct statx stx = {0};
+	struct err err = {0};
+
+	if (!find_status(call, path, &stx, &err) &&
+	    (files_is_blocked(call->files, path) || !look_at_name(call, path, &stx) ||
+	     !S_ISLNK(stx.stx_mode)))
+		return fail(result, &err);
+	value_set_integer(tool_details(result), "mode",
+			  (int64_t)(stx.stx_mode & PERMISSIONS));
+	return tell_statx(call, path, &stx, result);
 }
 
 /* Read up to SIZE bytes at OFFSET of FD into BYTES. */
@@ -480,9 +517,59 @@ const struct tool fs_read_tool = {
 
 static const struct row fs_write_params[] = {
 	{"path", ROW_BYTES, true, "File to write, absolute", .max = PATH_MAX - 1},
-	{"content", ROW_TEXT, true, "Its content, as Base64"},
+	{"content", ROW_TEXT, false,
+	 "Its content, as Base64; unless told, a file in memory has it"},
 	{0},
 };
+
+/* The content that a call brings: as Base64, or as a file in memory. */
+struct brought {
+	struct buf bytes;
+	void *mapped; /* NULL: it is in `bytes` */
+	struct str content;
+};
+
+static bool brought_map(struct brought *brought, int fd, struct err *err)
+{
+	struct stat st = {0};
+
+	if (fstat(fd, &st) < 0)
+		return err_set(err, EINVAL, "the call has brought no content");
+	if (st.st_size == 0)
+		return true;
+	brought->mapped = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (brought->mapped == MAP_FAILED) {
+		brought->mapped = NULL;
+		return err_set(err, errno, "the content: %s", strerror(errno));
+	}
+	brought->content = (struct str){brought->mapped, (size_t)st.st_size};
+	return true;
+}
+
+static bool brought_take(struct brought *brought, const struct call *call, struct err *err)
+{
+	const uint64_t most = call->limits.write_bytes;
+
+	buf_init(&brought->bytes, CONTENT_MAX);
+	if (call_text(call, "content") == NULL) {
+		if (!brought_map(brought, call->fds[FD_CONTENT], err))
+			return false;
+	} else if (!buf_base64_read(call_str(call, "content"), &brought->bytes)) {
+		return err_set(err, EINVAL, "the content is no Base64");
+	} else {
+		brought->content = buf_str(&brought->bytes);
+	}
+	return most == 0 || brought->content.size <= most ||
+	       err_set(err, EFBIG, "the content has more than %llu bytes",
+		       (unsigned long long)most);
+}
+
+static void brought_fini(struct brought *brought)
+{
+	if (brought->mapped != NULL)
+		(void)munmap(brought->mapped, brought->content.size);
+	buf_fini(&brought->bytes);
+}
 
 /* Replace the file at PLACE, as it is now, by CONTENT. */
 static bool write_place(struct place *place, struct str content, struct err *err)
@@ -506,22 +593,17 @@ static bool write_place(struct place *place, struct str content, struct err *err
 
 static enum result_status fs_write_execute(struct call *call, struct tool_result *result)
 {
+	struct brought brought = {.content = STR("")};
 	struct place place;
 	struct err err = {0};
-	struct buf content;
 	bool ok;
 
-	buf_init(&content, CONTENT_MAX);
 	place_init(&place);
-	ok = buf_base64_read(call_str(call, "content"), &content) ||
-	     err_set(&err, EINVAL, "the content is no Base64");
-	if (ok && call->limits.write_bytes > 0 && content.size > call->limits.write_bytes)
-		ok = err_set(&err, EFBIG, "the content has more than %llu bytes",
-			     (unsigned long long)call->limits.write_bytes);
-	ok = ok && files_place(call->files, call_text(call, "path"), false, &place, &err) &&
-	     write_place(&place, buf_str(&content), &err);
+	ok = brought_take(&brought, call, &err) &&
+	     files_place(call->files, call_text(call, "path"), false, &place, &err) &&
+	     write_place(&place, brought.content, &err);
 	place_fini(&place);
-	buf_fini(&content);
+	brought_fini(&brought);
 	return ok ? tool_done(result) : fail(result, &err);
 }
 
@@ -537,4 +619,190 @@ const struct tool fs_write_tool = {
 	.plain = true,
 	.is_step = true,
 	.execute = fs_write_execute,
+};
+
+/* Makes folders, removes names, renames. */
+
+static const struct row fs_change_params[] = {
+	{"what", ROW_CHOICE, true, "What is done", .choices = "make_dir remove rename"},
+	{"path", ROW_BYTES, true, "The name that is changed, absolute", .max = PATH_MAX - 1},
+	{"to", ROW_BYTES, false, "For rename: its new path, absolute", .max = PATH_MAX - 1},
+	{"all", ROW_FLAG, false,
+	 "make_dir: with the folders above, and it may be there; remove: a folder with all "
+	 "that it holds",
+	 .initial = "false"},
+	{"gone", ROW_FLAG, false, "remove: the name may be missing", .initial = "false"},
+	{0},
+};
+
+/* What fs_change does. Each function returns 0 or an errno. */
+struct change {
+	int (*make)(const struct change *change);
+	const char *path, *to;
+	bool all, gone;
+};
+
+static int change_make_dir(const struct change *change)
+{
+	struct stat st;
+	struct buf above;
+	int code = 0;
+
+	buf_init(&above, PATH_MAX);
+	for (const char *slash = strchr(change->path + 1, '/');
+	     change->all && slash != NULL; slash = strchr(slash + 1, '/')) {
+		buf_clear(&above);
+		(void)buf_add(&above, change->path, (size_t)(slash - change->path));
+		/* Where one cannot be made, the next step says why. */
+		(void)mkdir(above.data, 0777);
+	}
+	buf_fini(&above);
+	if (mkdir(change->path, 0777) < 0)
+		code = errno;
+	return change->all && code == EEXIST && stat(change->path, &st) == 0 &&
+			       S_ISDIR(st.st_mode)
+		       ? 0
+		       : code;
+}
+
+/* Remove PATH with everything below it, as far as that goes; the first error is told. */
+static int remove_tree(const char *path)
+{
+	auto_free char *name = memory_copy(path);
+	char *const names[] = {name, NULL};
+	FTS *tree = fts_open(names, FTS_PHYSICAL | FTS_NOSTAT, NULL);
+	int code = tree == NULL ? errno : 0;
+	const FTSENT *entry;
+
+	while (tree != NULL && (entry = fts_read(tree)) != NULL) {
+		int failed = 0;
+
+		if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
+			failed = entry->fts_errno;
+		if (entry->fts_info != FTS_D && entry->fts_info != FTS_ERR &&
+		    unlinkat(AT_FDCWD, entry->fts_accpath,
+			     entry->fts_info == FTS_DP || entry->fts_info == FTS_DNR
+				     ? AT_REMOVEDIR
+				     : 0) < 0 &&
+		    failed == 0)
+			failed = errno;
+		code = code != 0 ? code : failed;
+	}
+	if (tree != NULL)
+		(void)fts_close(tree);
+	return code;
+}
+
+static int change_remove(const struct change *change)
+{
+	struct stat st;
+	int code = 0;
+
+	if (lstat(change->path, &st) < 0)
+		code = errno;
+	else if (S_ISDIR(st.st_mode) && change->all)
+		code = remove_tree(change->path);
+	else if (unlinkat(AT_FDCWD, change->path, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)
+		code = errno;
+	return code == ENOENT && change->gone ? 0 : code;
+}
+
+static int change_rename(const struct change *change)
+{
+	return rename(change->path, change->to) == 0 ? 0 : errno;
+}
+
+/* In a process with the walls of a command: the errno is its exit code. */
+static int change_body(void *context)
+{
+	const struct change *change = context;
+
+	return change->make(change);
+}
+
+static bool fs_change_stopped(void *context)
+{
+	struct call *call = context;
+
+	return call_stopped(call) && call->cancelled;
+}
+
+/* Carry out CHANGE. False: ERR says why it could not be begun. */
+static bool change_run(struct call *call, struct change *change, struct program_run *run,
+		       struct tool_result *result, struct err *err)
+{
+	static const char *const name[] = {"a change of files", NULL};
+	struct limit_watch limits;
+
+	run->start.argv = name;
+	run->start.environment = call->environment;
+	run->start.terms = call->terms;
+	run->start.body = change_body;
+	run->start.context = change;
+	run->deadline_ms = call->deadline_ms;
+	run->grace_s = call->grace_s;
+	run->stop_fd = call->control_fd;
+	run->stopped = fs_change_stopped;
+	run->context = call;
+	limit_watch_start(&limits, call, run);
+	if (!follow_program(run, err))
+		return false;
+	limit_watch_tell(&limits, run, result);
+	return true;
+}
+
+static enum result_status fs_change_execute(struct call *call, struct tool_result *result)
+{
+	static const struct {
+		const char *what;
+		int (*make)(const struct change *change);
+	} rows[] = {
+		{"make_dir", change_make_dir},
+		{"remove", change_remove},
+		{"rename", change_rename},
+	};
+	const char *what = call_text(call, "what");
+	struct change change = {.path = call_text(call, "path"),
+				.to = call_text(call, "to"),
+				.all = call_flag(call, "all"),
+				.gone = call_flag(call, "gone")};
+	struct program_run run;
+	struct err err = {0};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].what, what) == 0)
+			change.make = rows[i].make;
+	if (change.make == change_rename && change.to == NULL)
+		return tool_fail(result, "A rename needs a new path.");
+	program_run_init(&run);
+	if (!change_run(call, &change, &run, result, &err)) {
+		(void)tool_fail(result, "%s", err.text);
+	} else if (run.ending == PROGRAM_TIMED_OUT || run.ending == PROGRAM_CANCELLED) {
+		(void)call_stop_result(call, result);
+	} else if (run.exit_code == 0) {
+		(void)tool_done(result);
+	} else if (run.exit_code > 0) {
+		(void)err_set(&err, run.exit_code, "%s: %s", change.path,
+			      strerror(run.exit_code));
+		(void)fail(result, &err);
+	} else {
+		(void)tool_fail(result, "%s: the change was ended by signal %d.",
+				change.path, run.signal);
+	}
+	program_run_fini(&run);
+	return result->status;
+}
+
+const struct tool fs_change_tool = {
+	.name = "fs_change",
+	.title = "fs/change",
+	.description = "Make a folder, remove or rename a name for a client of exec-server.",
+	.example = "{\"what\": \"make_dir\", \"path\": \"/src/a\"}",
+	.params = fs_change_params,
+	.effects = EFFECT_RUNS,
+	.timeout_s = 0, /* a folder may hold millions of files */
+	.internal = true,
+	.plain = true,
+	.is_step = true,
+	.execute = fs_change_execute,
 };
