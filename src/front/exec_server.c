@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -16,8 +15,9 @@
 #include "mcp/message.h"
 #include "policy/policy.h"
 #include "process/loop.h"
-#include "process/pty.h"
-#include "sandbox/sandbox.h"
+#include "process/outbox.h"
+#include "serve/caller.h"
+#include "session/piped.h"
 #include "session/session.h"
 #include "tool/tool.h"
 #include "tools/tools.h"
@@ -30,16 +30,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum {
-	READ_BYTES = 64 << 10,
-	/* of answers that the client has not read. The largest answer is one file. */
-	OUTPUT_MAX = 256 << 20,
-	/* With more unread bytes nothing is read, from the client and from processes. */
-	UNREAD_MAX = 4 << 20,
 	/* How long file calls may still be answered after the end of the input. */
 	LAST_WORD_MS = 1000,
 	SENTENCE_MAX = 4 << 10,
@@ -53,9 +45,6 @@ enum {
 	TERMINAL_COLUMNS = 80,
 	CODE_MISSING = -32004,
 };
-
-/* The descriptors that a process without a terminal gets; the last one takes signals. */
-enum { GIVEN_IN, GIVEN_OUT, GIVEN_ERROR, GIVEN_SIGNALS, GIVEN };
 
 /* A piece of output. */
 struct chunk {
@@ -71,15 +60,6 @@ enum process_state {
 	PROCESS_ENDED, /* its end was told; it can still be read */
 };
 
-struct process;
-
-/* One of the two outputs of a process. */
-struct output {
-	struct process *process;
-	const char *stream;
-	struct watch watch; /* fd is -1 when it has ended */
-};
-
 struct process {
 	struct server *server;
 	struct process *next;
@@ -87,15 +67,8 @@ struct process {
 	char *name;
 	/* the request that the end of this process answers; NULL: it is the client's own */
 	struct value *answers;
-	struct tool tool;
+	struct piped piped;
 	struct value *carried;
-	struct running *running;
-	int given[GIVEN]; /* closed once the cell has them */
-	struct output outputs[2];
-	struct watch input; /* its fd is -1 when there is no input, or no more */
-	int signals;
-	struct buf typed;
-	size_t typed_from;
 	bool tty;
 	uint64_t next_seq;
 	struct chunk *first, *last;
@@ -146,132 +119,46 @@ struct file_call {
 	unsigned tries;
 };
 
-enum life {
-	SERVES,
-	INPUT_ENDED, /* file calls may still be answered for a moment */
-	STOPPED,
-};
-
 struct server {
 	struct exec_server_options options;
 	struct loop *loop;
-	enum life life;
+	struct caller client;
+	/* when file calls are not answered any more, after the end of the input */
 	int64_t until_ms;
-	struct buf in, line, out;
-	size_t in_from, out_from;
-	bool skipping; /* the rest of a line that is too long */
-	int output;
-	bool output_is_socket;
-	struct watch reading_watch, writing, stopping;
+	struct watch stopping;
+	bool stopped;
 	bool greeted;
 	struct process *processes;
 	struct waiting_read *readings;
 	struct file_call *calls;
 	struct handle *handles;
-	struct err failure;
 };
 
 /* Messages to the client. */
 
-static void server_write(struct server *server)
-{
-	while (server->out_from < server->out.size && server->life != STOPPED) {
-		const char *data = server->out.data + server->out_from;
-		size_t size = server->out.size - server->out_from;
-		ssize_t n;
-
-		if (server->output == server->options.output && size > PIPE_BUF)
-			size = PIPE_BUF;
-		n = server->output_is_socket
-			    ? send(server->output, data, size, MSG_DONTWAIT | MSG_NOSIGNAL)
-			    : write(server->output, data, size);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			break;
-		if (n <= 0) {
-			(void)err_set(&server->failure, n < 0 ? errno : EIO,
-				      "standard output: %s", strerror(n < 0 ? errno : EIO));
-			server->life = STOPPED;
-			break;
-		}
-		server->out_from += (size_t)n;
-	}
-	if (server->out_from == server->out.size) {
-		if (server->out.capacity > UNREAD_MAX)
-			buf_fini(&server->out);
-		buf_clear(&server->out);
-		server->out_from = 0;
-	}
-	if (server->out.size > 0 && server->life != STOPPED)
-		loop_add(server->loop, &server->writing);
-	else
-		loop_remove(&server->writing);
-}
-
-static void writing_ready(struct watch *watch, short events)
-{
-	(void)events;
-	server_write(watch->context);
-}
-
-/* Does the client read what it is sent? */
-static bool is_read(const struct server *server)
-{
-	return server->out.size - server->out_from < UNREAD_MAX;
-}
-
-/* Send MESSAGE, which is freed. */
-static void send_message(struct server *server, struct value *take_message)
-{
-	if (server->out_from > server->out.size / 2) {
-		buf_remove(&server->out, 0, server->out_from);
-		server->out_from = 0;
-	}
-	if (server->life != STOPPED && (!value_print(take_message, 0, &server->out) ||
-					!buf_addc(&server->out, '\n'))) {
-		(void)err_set(&server->failure, ENOBUFS,
-			      "standard output: the client reads nothing, and %d MiB wait "
-			      "for it",
-			      OUTPUT_MAX >> 20);
-		server->life = STOPPED;
-	}
-	value_free(take_message);
-}
-
 static void answer(struct server *server, const struct value *id, struct value *take_result)
 {
-	struct value *message = value_new_object();
-
-	value_set(message, "id", value_copy(id));
-	value_set(message, "result", take_result);
-	send_message(server, message);
+	caller_answer(&server->client, id, take_result);
 }
 
-/* Answer the request ID (NULL: it has none) with an error. */
+/* Answer the request ID with an error. */
 __attribute__((format(printf, 4, 5))) static void refuse(struct server *server,
 							 const struct value *id, int code,
 							 const char *format, ...)
 {
-	struct value *message = value_new_object(), *error = value_new_object();
 	char sentence[SENTENCE_MAX];
 	va_list arguments;
 
 	va_start(arguments, format);
 	(void)vsnprintf(sentence, sizeof(sentence), format, arguments);
 	va_end(arguments);
-	value_set_integer(error, "code", code);
-	value_set_text(error, "message", sentence);
-	value_set(message, "id", id != NULL ? value_copy(id) : value_new_null());
-	value_set(message, "error", error);
-	send_message(server, message);
+	caller_refuse(&server->client, id, &(struct caller_fault){.code = code}, "%s",
+		      sentence);
 }
 
 static void notify(struct server *server, const char *method, struct value *take_params)
 {
-	struct value *message = value_new_object();
-
-	value_set_text(message, "method", method);
-	value_set(message, "params", take_params);
-	send_message(server, message);
+	(void)caller_tell(&server->client, method, take_params, false);
 }
 
 /* Parameters of a request. Each function refuses the request when they are wrong. */
@@ -384,13 +271,16 @@ static void drop_first(struct process *process)
 	free(chunk);
 }
 
-static void put_out(struct process *process, const char *stream, struct str bytes)
+static void put_out(void *owner, enum piped_stream stream, struct str bytes)
 {
+	struct process *process = owner;
 	struct chunk *chunk = memory_alloc(sizeof(*chunk) + bytes.size);
 	struct value *told;
 
 	chunk->seq = process->next_seq++;
-	chunk->stream = stream;
+	chunk->stream = process->tty            ? "pty"
+			: stream == PIPED_ERROR ? "stderr"
+						: "stdout";
 	chunk->size = bytes.size;
 	memcpy(chunk->bytes, bytes.data, bytes.size);
 	if (process->last != NULL)
@@ -408,113 +298,15 @@ static void put_out(struct process *process, const char *stream, struct str byte
 	notify(process->server, "process/output", told);
 }
 
-/* Read once; false at the end, and when there is nothing now. */
-static bool output_read(struct output *output)
-{
-	char bytes[READ_BYTES];
-	const ssize_t n = read(output->watch.fd, bytes, sizeof(bytes));
-
-	if (n < 0 && errno == EINTR)
-		return true;
-	if (n < 0 && errno == EAGAIN)
-		return false;
-	if (n <= 0) {
-		loop_remove(&output->watch);
-		fd_close(&output->watch.fd);
-		return false;
-	}
-	put_out(output->process, output->stream, (struct str){bytes, (size_t)n});
-	return true;
-}
-
-static void output_ready(struct watch *watch, short events)
-{
-	(void)events;
-	(void)output_read(watch->context);
-}
-
-/* The input of processes. */
-
-static void close_input(struct process *process)
-{
-	loop_remove(&process->input);
-	fd_close(&process->input.fd);
-	buf_clear(&process->typed);
-	process->typed_from = 0;
-}
-
-/* Write once, as much as goes: a packet for a terminal, bytes for a pipe. */
-static ssize_t write_input(struct process *process)
-{
-	const char *data = process->typed.data + process->typed_from;
-	const size_t size = process->typed.size - process->typed_from;
-	char packet[1 + PTY_PACKET];
-	ssize_t n;
-
-	if (!process->tty)
-		return write(process->input.fd, data, size);
-	packet[0] = PTY_TYPED;
-	n = (ssize_t)(size < PTY_PACKET ? size : PTY_PACKET);
-	memcpy(packet + 1, data, (size_t)n);
-	return send(process->input.fd, packet, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
-		       ? -1
-		       : n;
-}
-
-static void input_ready(struct watch *watch, short events)
-{
-	struct process *process = watch->context;
-	ssize_t n;
-
-	/* Only an error: nobody reads any more. */
-	if (!(events & POLLOUT)) {
-		close_input(process);
-		return;
-	}
-	n = write_input(process);
-	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		close_input(process);
-		return;
-	}
-	process->typed_from += n > 0 ? (size_t)n : 0;
-	if (process->typed_from == process->typed.size) {
-		buf_clear(&process->typed);
-		process->typed_from = 0;
-		loop_remove(watch);
-	}
-}
-
-static bool type(struct process *process, struct str bytes)
-{
-	if (process->typed_from > 0) {
-		buf_remove(&process->typed, 0, process->typed_from);
-		process->typed_from = 0;
-	}
-	if (!buf_addstr(&process->typed, bytes))
-		return false;
-	if (process->typed.size > 0)
-		loop_add(process->server->loop, &process->input);
-	return true;
-}
-
 /* The life of processes. */
 
 static void process_free(struct process *process)
 {
-	for (size_t i = 0; i < GIVEN; i++)
-		fd_close(&process->given[i]);
-	for (size_t i = 0; i < 2; i++) {
-		loop_remove(&process->outputs[i].watch);
-		fd_close(&process->outputs[i].watch.fd);
-	}
-	close_input(process);
-	fd_close(&process->signals);
-	running_free(process->running);
+	piped_fini(&process->piped);
 	while (process->first != NULL)
 		drop_first(process);
 	for (size_t i = 0; i < WRITE_NAMES; i++)
 		free(process->writes[i]);
-	buf_fini(&process->typed);
 	value_free(process->carried);
 	value_free(process->answers);
 	free(process->name);
@@ -537,86 +329,29 @@ static struct process *process_new(struct server *server, const char *name)
 {
 	struct process *process = memory_alloc(sizeof(*process));
 	struct process **end = &server->processes;
-
-	process->server = server;
-	process->name = memory_copy(name);
-	process->next_seq = 1;
-	process->signals = -1;
-	for (size_t i = 0; i < GIVEN; i++)
-		process->given[i] = -1;
-	for (size_t i = 0; i < 2; i++) {
-		process->outputs[i] = (struct output){
-			.process = process,
-			.stream = i == 0 ? "stdout" : "stderr",
-			.watch = {.fd = -1,
-				  .events = POLLIN,
-				  .ready = output_ready,
-				  .context = &process->outputs[i]},
-		};
-	}
-	process->input = (struct watch){.fd = -1,
-					.events = POLLOUT,
-					.ready = input_ready,
-					.context = process};
-	buf_init(&process->typed, EXEC_SERVER_INPUT);
-	process->carried = value_new_object();
+	struct piped_options options = {
+		.input_max = EXEC_SERVER_INPUT,
+		.said = put_out,
+		.owner = process,
+	};
 	/*
 	 * Unlike a program of `exec`, one of a client is a step that can be undone, and
 	 * brings an environment and a folder.
 	 */
-	process->tool = exec_tool;
-	process->tool.carrier = exec_tool.name;
-	process->tool.carried = process->carried;
-	process->tool.is_step = true;
+	struct tool tool = exec_tool;
+
+	tool.is_step = true;
+	process->server = server;
+	process->name = memory_copy(name);
+	process->next_seq = 1;
+	process->carried = value_new_object();
+	options.tool = &tool;
+	options.carried = process->carried;
+	piped_init(&process->piped, &options);
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = process;
 	return process;
-}
-
-/* Make the pipe of OUTPUT; the cell gets *GIVEN. */
-static bool open_output(struct output *output, int *given, struct err *err)
-{
-	int ends[2];
-
-	if (!fd_pipe(ends, err))
-		return false;
-	output->watch.fd = ends[0];
-	*given = ends[1];
-	return fd_set_blocking(ends[0], false, err);
-}
-
-static bool open_terminal(struct process *process, struct err *err)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_set(err, errno, "a socket: %s", strerror(errno));
-	process->given[GIVEN_IN] = ends[0];
-	process->input.fd = ends[1];
-	process->outputs[0].stream = "pty";
-	return open_output(&process->outputs[0], &process->given[GIVEN_OUT], err);
-}
-
-/* Without PIPE_STDIN the input of the process is at its end from the beginning. */
-static bool open_pipes(struct process *process, bool pipe_stdin, struct err *err)
-{
-	int ends[2];
-
-	if (!fd_pipe(ends, err))
-		return false;
-	process->given[GIVEN_IN] = ends[0];
-	process->input.fd = ends[1];
-	if (!pipe_stdin)
-		fd_close(&process->input.fd);
-	if ((pipe_stdin && !fd_set_blocking(process->input.fd, false, err)) ||
-	    !fd_pipe(ends, err))
-		return false;
-	process->given[GIVEN_SIGNALS] = ends[0];
-	process->signals = ends[1];
-	return fd_set_blocking(process->signals, false, err) &&
-	       open_output(&process->outputs[0], &process->given[GIVEN_OUT], err) &&
-	       open_output(&process->outputs[1], &process->given[GIVEN_ERROR], err);
 }
 
 /* Start the program of ARGV in PROCESS. False: it was refused, and ERR says why. */
@@ -626,14 +361,14 @@ static bool process_start(struct process *process, struct value *take_argv,
 	struct server *server = process->server;
 	auto_value struct value *arguments = value_new_object();
 	const double limit_s = server->options.time->seconds;
-	struct request request = {
-		.tool = exec_tool.name,
-		.made = &process->tool,
-		.arguments = arguments,
-		.fd_count = process->tty ? 2 : GIVEN,
-		.by_front = true,
-		.timeout_s = limit_s > 0 ? limit_s : -1,
+	const struct piped_wish wish = {
+		.has_input = pipe_stdin,
+		.takes_signals = true,
+		.tty = process->tty,
+		.take_error = -1,
 	};
+	const struct request like = {.arguments = arguments,
+				     .timeout_s = limit_s > 0 ? limit_s : -1};
 
 	value_set(arguments, "argv", take_argv);
 	value_set_text(arguments, "title", title);
@@ -641,18 +376,17 @@ static bool process_start(struct process *process, struct value *take_argv,
 		value_set_integer(arguments, "rows", TERMINAL_ROWS);
 		value_set_integer(arguments, "columns", TERMINAL_COLUMNS);
 	}
-	if (!(process->tty ? open_terminal(process, err)
-			   : open_pipes(process, pipe_stdin, err)))
+	if (!piped_open(&process->piped, server->loop, &wish, err))
 		return false;
-	memcpy(request.fds, process->given, sizeof(process->given));
-	process->running = session_start(server->options.session, &request, NULL, NULL);
-	if (!running_is_done(process->running))
+	piped_start(&process->piped, server->options.session, &like, NULL, NULL);
+	if (!running_is_done(process->piped.running))
 		return true;
-	const struct str why = str_trim(buf_str(&running_result(process->running)->text));
+	const struct str why =
+		str_trim(buf_str(&running_result(process->piped.running)->text));
 	return err_set(err, EPERM, "%.*s", (int)why.size, why.data);
 }
 
-/* PROCESS answers a request: mkdir, rm or cp has ended. */
+/* PROCESS answers a request: cp has ended. */
 static void answer_program(struct process *process, const struct tool_result *result)
 {
 	struct buf said;
@@ -691,33 +425,24 @@ static void tell_end(struct process *process)
  */
 static void process_end(struct process *process)
 {
-	const struct tool_result *result = running_result(process->running);
+	const struct tool_result *result = running_result(process->piped.running);
 	struct buf told;
-	int waiting;
 
-	for (size_t i = 0; i < 2; i++) {
-		while (process->outputs[i].watch.fd >= 0 &&
-		       ioctl(process->outputs[i].watch.fd, FIONREAD, &waiting) == 0 &&
-		       waiting > 0 && output_read(&process->outputs[i]))
-			;
-		loop_remove(&process->outputs[i].watch);
-		fd_close(&process->outputs[i].watch.fd);
-	}
-	close_input(process);
-	fd_close(&process->signals);
+	piped_hold(&process->piped, false);
+	piped_drain(&process->piped);
+	piped_close(&process->piped);
 	buf_init(&told, TOLD_MAX);
 	exec_add_told(process->server->options.session, result,
 		      process->server->options.words, process->server->options.time, &told);
 	if (told.size > 0)
-		put_out(process, process->tty ? "pty" : "stderr", buf_str(&told));
+		put_out(process, PIPED_ERROR, buf_str(&told));
 	buf_fini(&told);
 	process->exit_code = exec_code(result);
 	if (process->answers != NULL)
 		answer_program(process, result);
 	else
 		tell_end(process);
-	running_free(process->running);
-	process->running = NULL;
+	piped_stop(&process->piped);
 	process->state = PROCESS_ENDED;
 }
 
@@ -1001,12 +726,12 @@ static void write_process(struct server *server, const struct value *id,
 	}
 	if (process == NULL)
 		status = "unknownProcess";
-	else if (process->input.fd < 0)
+	else if (!piped_takes_input(&process->piped))
 		status = "stdinClosed";
-	else if (process->typed.size - process->typed_from + bytes.size > EXEC_SERVER_INPUT)
+	else if (piped_waiting(&process->piped) + bytes.size > EXEC_SERVER_INPUT)
 		status = NULL;
 	else if (write_name == NULL || !is_repeated(process, write_name))
-		(void)type(process, buf_str(&bytes));
+		(void)piped_type(&process->piped, buf_str(&bytes), false);
 	buf_fini(&bytes);
 	if (status == NULL) {
 		refuse(server, id, MCP_CODE_INVALID,
@@ -1022,7 +747,7 @@ static void write_process(struct server *server, const struct value *id,
 static void signal_process(struct server *server, const struct value *id,
 			   const struct value *params)
 {
-	static const char control_c[] = "\003", number[] = {SIGINT};
+	static const char control_c[] = "\003";
 	struct process *process = known_process(server, id, params);
 	const char *name = plain_text(value_member(params, "signal"));
 
@@ -1032,15 +757,11 @@ static void signal_process(struct server *server, const struct value *id,
 		refuse(server, id, MCP_CODE_PARAMS, "signal must be \"interrupt\"");
 		return;
 	}
-	if (process->tty && process->input.fd >= 0)
-		(void)type(process, STR(control_c));
-	else if (process->state == PROCESS_RUNS &&
-		 session_strength(server->options.session).level < SANDBOX_SEALED)
-		/* Without a pid namespace, exec has no way to signal all it has started. */
-		running_cancel(process->running);
-	else if (process->signals >= 0)
+	if (process->tty && piped_takes_input(&process->piped))
+		(void)piped_type(&process->piped, STR(control_c), false);
+	else if (process->state == PROCESS_RUNS)
 		/* Where the pipe is full, more than enough interrupts wait already. */
-		(void)!write(process->signals, number, sizeof(number));
+		(void)piped_signal(&process->piped, SIGINT);
 	answer(server, id, value_new_object());
 }
 
@@ -1055,7 +776,7 @@ static void terminate_process(struct server *server, const struct value *id,
 	if (name == NULL)
 		return;
 	if (runs)
-		running_cancel(process->running);
+		running_cancel(process->piped.running);
 	told = value_new_object();
 	value_set_boolean(told, "running", runs);
 	answer(server, id, told);
@@ -1335,41 +1056,44 @@ static struct value *words_new(const char *program, const char *const *options)
 	return argv;
 }
 
+/* Let fs_change do WHAT with the path of PARAMS, with the flags ALL and GONE. */
+static void change(struct server *server, const struct value *id,
+		   const struct value *params, const char *what, bool all, bool gone)
+{
+	auto_value struct value *arguments = value_new_object();
+	struct file_call *call = NULL;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (take_path(server, id, params, "path", &path))
+		call = call_new(server, id, ANSWERS_NOTHING);
+	if (call != NULL) {
+		value_set_text(arguments, "what", what);
+		value_set_str(arguments, "path", buf_str(&path));
+		value_set_boolean(arguments, "all", all);
+		value_set_boolean(arguments, "gone", gone);
+		call_begin(server, call, fs_change_tool.name, arguments);
+	}
+	buf_fini(&path);
+}
+
 static void create_directory(struct server *server, const struct value *id,
 			     const struct value *params)
 {
-	struct value *argv;
-	struct buf path;
 	bool recursive;
 
-	buf_init(&path, PATH_MAX);
-	if (take_flag(server, id, params, "recursive", true, &recursive) &&
-	    take_path(server, id, params, "path", &path)) {
-		argv = words_new("mkdir",
-				 (const char *const[]){recursive ? "-p" : "", NULL});
-		value_append(argv, value_new_str(buf_str(&path)));
-		answer_by(server, id, argv, "fs/createDirectory");
-	}
-	buf_fini(&path);
+	if (take_flag(server, id, params, "recursive", true, &recursive))
+		change(server, id, params, "make_dir", recursive, false);
 }
 
 static void remove_name(struct server *server, const struct value *id,
 			const struct value *params)
 {
-	struct value *argv;
-	struct buf path;
 	bool recursive, force;
 
-	buf_init(&path, PATH_MAX);
 	if (take_flag(server, id, params, "recursive", true, &recursive) &&
-	    take_flag(server, id, params, "force", true, &force) &&
-	    take_path(server, id, params, "path", &path)) {
-		argv = words_new("rm", (const char *const[]){recursive ? "-r" : "-d",
-							     force ? "-f" : "", NULL});
-		value_append(argv, value_new_str(buf_str(&path)));
-		answer_by(server, id, argv, "fs/remove");
-	}
-	buf_fini(&path);
+	    take_flag(server, id, params, "force", true, &force))
+		change(server, id, params, "remove", recursive, force);
 }
 
 static void copy_name(struct server *server, const struct value *id,
@@ -1401,7 +1125,9 @@ static void refuse_call(struct server *server, const struct file_call *call,
 {
 	const int64_t code = value_integer(value_member(result->details, "code"));
 	const struct str text = str_trim(buf_str(&result->text));
-	const bool wrong = code == EINVAL || code == EACCES || code == EPERM;
+	/* What was taken away again has no code. */
+	const bool wrong = code == EINVAL || code == EACCES || code == EPERM ||
+			   code == ENOTEMPTY || code == EEXIST || audit_quarantined(result);
 
 	refuse(server, call->id,
 	       code == ENOENT                             ? CODE_MISSING
@@ -1511,7 +1237,7 @@ static bool call_end(struct server *server, struct file_call *call)
 {
 	const struct tool_result *result = running_result(call->running);
 
-	if (result->status != RESULT_DONE) {
+	if (result->status != RESULT_DONE || audit_quarantined(result)) {
 		refuse_call(server, call, result);
 		return false;
 	}
@@ -1611,60 +1337,13 @@ static void take_request(struct server *server, const struct value *id,
 	refuse(server, id, MCP_CODE_METHOD, "there is no method %.100s here", method);
 }
 
-static void take_line(struct server *server, struct str line)
+/* A notice: `initialized` is the only one, and nothing waits for it. */
+static void take_message(struct server *server, const struct mcp_message *message)
 {
-	auto_value struct value *whole = NULL;
-	const struct value *id, *params;
-	const char *method;
-	struct err err = {0};
-
-	if (str_trim(line).size == 0)
-		return;
-	if (!value_parse(line, VALUE_HALVES | VALUE_WIDE, &whole, &err)) {
-		refuse(server, NULL, MCP_CODE_PARSE, "%s", err.text);
-		return;
-	}
-	id = value_member(whole, "id");
-	params = value_member(whole, "params");
-	method = plain_text(value_member(whole, "method"));
-	if (value_kind(id) != VALUE_NULL && value_kind(id) != VALUE_INTEGER &&
-	    (plain_text(id) == NULL || value_str(id).size > MCP_ID_MAX)) {
-		refuse(server, NULL, MCP_CODE_INVALID, "an id is a number or a text");
-		return;
-	}
-	if (method == NULL) {
-		refuse(server, id, MCP_CODE_INVALID, "a message has a method");
-		return;
-	}
-	/* A notice: `initialized` is the only one, and nothing waits for it. */
-	if (value_kind(id) == VALUE_NULL)
-		return;
-	if (value_kind(params) != VALUE_NULL && value_kind(params) != VALUE_OBJECT) {
-		refuse(server, id, MCP_CODE_PARAMS, "params must be an object");
-		return;
-	}
-	take_request(server, id, method, params);
-}
-
-/* The input. */
-
-static void reading_ready(struct watch *watch, short events)
-{
-	struct server *server = watch->context;
-	char *room = buf_reserve(&server->in, READ_BYTES);
-	ssize_t n;
-
-	(void)events;
-	n = read(server->options.input, room, READ_BYTES);
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	loop_remove(watch); /* until these bytes are taken */
-	if (n > 0) {
-		buf_commit(&server->in, (size_t)n);
-		return;
-	}
-	server->life = INPUT_ENDED;
-	server->until_ms = clock_now_ms() + LAST_WORD_MS;
+	if (message->kind == MCP_REQUEST)
+		take_request(server, message->id, message->method, message->params);
+	else if (message->kind == MCP_RESPONSE)
+		refuse(server, message->id, MCP_CODE_INVALID, "a message has a method");
 }
 
 static void stop_ready(struct watch *watch, short events)
@@ -1672,36 +1351,17 @@ static void stop_ready(struct watch *watch, short events)
 	struct server *server = watch->context;
 
 	(void)events;
-	server->life = STOPPED;
+	server->stopped = true;
 }
 
-/* Take the lines that have been read, as long as the client reads the answers. */
-static void take_lines(struct server *server)
+static void take_messages(struct server *server)
 {
-	struct str rest = str_part(buf_str(&server->in), server->in_from, SIZE_MAX);
+	struct mcp_message message = {0};
 
-	while (rest.size > 0 && is_read(server) && server->life != STOPPED) {
-		const bool whole = buf_take_line(&server->line, &rest);
-
-		if (server->line.overflowed && !server->skipping) {
-			server->skipping = true;
-			refuse(server, NULL, MCP_CODE_INVALID,
-			       "a message has %d bytes at most", EXEC_SERVER_LINE);
-		}
-		if (!whole)
-			break;
-		if (!server->skipping)
-			take_line(server, buf_str(&server->line));
-		server->skipping = false;
-		if (server->line.capacity > READ_BYTES)
-			buf_fini(&server->line);
-		buf_clear(&server->line);
+	while (!server->stopped && caller_next(&server->client, &message)) {
+		take_message(server, &message);
+		mcp_message_fini(&message);
 	}
-	server->in_from = server->in.size - rest.size;
-	if (rest.size > 0)
-		return;
-	buf_clear(&server->in);
-	server->in_from = 0;
 }
 
 /* Everything that has happened in the turn of the loop. */
@@ -1739,25 +1399,16 @@ static void forget_processes(struct server *server)
 
 static void settle_processes(struct server *server)
 {
-	const bool reads = is_read(server);
+	const bool reads = caller_reads(&server->client);
 
 	for (struct process *at = server->processes; at != NULL; at = at->next) {
 		if (at->state != PROCESS_RUNS)
 			continue;
-		if (running_is_sent(at->running) || running_is_done(at->running)) {
-			for (size_t i = 0; i < GIVEN; i++)
-				fd_close(&at->given[i]);
-		}
-		if (running_is_done(at->running)) {
+		piped_settle(&at->piped);
+		if (running_is_done(at->piped.running))
 			process_end(at);
-			continue;
-		}
-		for (size_t i = 0; i < 2; i++) {
-			if (reads && at->outputs[i].watch.fd >= 0)
-				loop_add(server->loop, &at->outputs[i].watch);
-			else
-				loop_remove(&at->outputs[i].watch);
-		}
+		else
+			piped_hold(&at->piped, !reads);
 	}
 	settle_readings(server);
 	forget_processes(server);
@@ -1765,30 +1416,31 @@ static void settle_processes(struct server *server)
 
 static void settle(struct server *server)
 {
+	struct caller *client = &server->client;
 	bool was_read;
 
 	/* Where the client has just read enough, go on with what had to wait for that. */
 	do {
-		take_lines(server);
+		take_messages(server);
 		settle_calls(server);
-		was_read = is_read(server);
+		was_read = caller_reads(client);
 		settle_processes(server);
-		server_write(server);
-	} while (server->life != STOPPED && is_read(server) &&
-		 (server->in.size > 0 || !was_read));
-	if (server->life == SERVES && server->in.size == 0 && is_read(server))
-		loop_add(server->loop, &server->reading_watch);
-	else
-		loop_remove(&server->reading_watch);
+		caller_settle(client);
+	} while (!server->stopped && client->life != CALLER_LOST &&
+		 caller_reads(client) && (client->in.size > 0 || !was_read));
+	if (client->life == CALLER_ENDED && server->until_ms == CLOCK_NEVER)
+		server->until_ms = clock_now_ms() + LAST_WORD_MS;
 }
 
 static bool is_over(const struct server *server)
 {
-	const bool said_all =
-		server->calls == NULL && server->out.size == 0 && server->in.size == 0;
+	const struct caller *client = &server->client;
+	const bool said_all = server->calls == NULL && outbox_size(&client->out) == 0 &&
+			      client->in.size == 0;
 
-	return server->life == STOPPED || clock_now_ms() >= server->until_ms ||
-	       (server->life == INPUT_ENDED && said_all);
+	return server->stopped || client->life == CALLER_LOST ||
+	       clock_now_ms() >= server->until_ms ||
+	       (client->life == CALLER_ENDED && said_all);
 }
 
 static void begin(struct server *server)
@@ -1797,30 +1449,17 @@ static void begin(struct server *server)
 
 	server->loop = session_loop(options->session);
 	server->until_ms = CLOCK_NEVER;
-	buf_init(&server->in, READ_BYTES);
-	buf_init(&server->line, EXEC_SERVER_LINE);
-	buf_init(&server->out, OUTPUT_MAX);
-	server->output = fd_open_output(options->output, &server->output_is_socket);
-	server->reading_watch = (struct watch){.fd = options->input,
-					       .events = POLLIN,
-					       .ready = reading_ready,
-					       .context = server};
-	server->writing = (struct watch){.fd = server->output,
-					 .events = POLLOUT,
-					 .ready = writing_ready,
-					 .context = server};
+	caller_open(&server->client, server->loop, options->input, options->output);
+	server->client.bare = true;
 	server->stopping = (struct watch){.fd = options->stop_fd,
 					  .events = POLLIN,
 					  .ready = stop_ready,
 					  .context = server};
-	loop_add(server->loop, &server->reading_watch);
 	loop_add(server->loop, &server->stopping);
 }
 
 static void end(struct server *server)
 {
-	loop_remove(&server->reading_watch);
-	loop_remove(&server->writing);
 	loop_remove(&server->stopping);
 	while (server->readings != NULL) {
 		struct waiting_read *next = server->readings->next;
@@ -1829,8 +1468,8 @@ static void end(struct server *server)
 	}
 	/* All are cancelled before the first of them is waited for. */
 	for (struct process *at = server->processes; at != NULL; at = at->next) {
-		if (at->running != NULL)
-			running_cancel(at->running);
+		if (at->piped.running != NULL)
+			running_cancel(at->piped.running);
 	}
 	while (server->processes != NULL)
 		process_drop(server->processes);
@@ -1844,11 +1483,7 @@ static void end(struct server *server)
 		handle_free(server->handles);
 		server->handles = next;
 	}
-	if (server->output != server->options.output)
-		fd_close(&server->output);
-	buf_fini(&server->in);
-	buf_fini(&server->line);
-	buf_fini(&server->out);
+	caller_close(&server->client);
 }
 
 bool exec_server_run(const struct exec_server_options *options, struct err *err)
@@ -1860,8 +1495,10 @@ bool exec_server_run(const struct exec_server_options *options, struct err *err)
 		loop_turn(server.loop, server.until_ms);
 		settle(&server);
 	}
+	const int gone = server.client.out.gone;
 	end(&server);
-	if (server.failure.text[0] != '\0' && server.failure.code != EPIPE)
-		return err_set(err, server.failure.code, "%s", server.failure.text);
+	if (gone != 0 && gone != EPIPE)
+		return err_set(err, gone, "standard output: the client reads nothing: %s",
+			       strerror(gone));
 	return true;
 }

@@ -3,10 +3,10 @@
  * the exec server of Codex does, between two descriptors: one JSON object a line, without
  * a `jsonrpc` member. All of it happens in the cell of one session.
  *
- * A process of the client is a call of the internal tool `exec`. It ends with the cell, and
- * everything that it started ends with it. File calls are calls of the internal tools
- * fs_read and fs_write; folders are made, and names removed and copied, by the programs
- * mkdir, rm and cp in the cell, so that these changes meet the same walls as a command's.
+ * It translates this protocol to the functions that `glovebox serve` uses: serve/caller.h reads and
+ * writes the lines, a process of the client is a program of session/piped.h, and file calls are
+ * calls of the internal tools fs_read, fs_write and fs_change. Names are copied by the program cp
+ * in the cell. A process ends with the cell, and everything that it started ends with it.
  * Everything that is changed is a step of `glovebox undo`. The `sandbox` of a request is
  * ignored: the cell is the wall. `env` is passed on but for the variables that the cell sets
  * itself (policy_check_variable), and `inherit` means the cell's environment.

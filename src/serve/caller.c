@@ -41,6 +41,35 @@ static const struct {
 	[CALLER_CANCELLED] = {NULL, -32800},
 };
 
+enum caller_kind caller_kind_of(int error)
+{
+	switch (error) {
+	case 0:
+		return CALLER_UNAVAILABLE;
+	case ENOENT:
+		return CALLER_NO_SUCH;
+	case ECHILD:
+		return CALLER_SET_UP;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	/* A name that only git writes, and one that other agents run (files/files.h). */
+	case EKEYREJECTED:
+	case EKEYREVOKED:
+		return CALLER_DENIED;
+	case EFBIG:
+	case ENOSPC:
+	case EDQUOT:
+	case EMFILE:
+	case ENFILE:
+		return CALLER_LIMIT;
+	case EAGAIN:
+		return CALLER_BUSY;
+	default:
+		return CALLER_USAGE;
+	}
+}
+
 /* Messages to the caller. */
 
 static void send_message(struct caller *caller, struct value *take_message)
@@ -48,7 +77,8 @@ static void send_message(struct caller *caller, struct value *take_message)
 	struct buf line;
 
 	buf_init(&line, CALLER_OUTPUT_MAX);
-	value_set_text(take_message, "jsonrpc", "2.0");
+	if (!caller->bare)
+		value_set_text(take_message, "jsonrpc", "2.0");
 	if (value_print(take_message, 0, &line))
 		outbox_take_line(&caller->out, &line);
 	else
@@ -96,7 +126,7 @@ void caller_refuse(struct caller *caller, const struct value *id,
 	value_set_integer(error, "code",
 			  fault->code != 0 ? fault->code : kinds[fault->kind].code);
 	value_set_text(error, "message", sentence);
-	if (kinds[fault->kind].name != NULL)
+	if (!caller->bare && kinds[fault->kind].name != NULL)
 		value_set(error, "data", data_of(fault));
 	value_set(message, "id", id != NULL ? value_copy(id) : value_new_null());
 	value_set(message, "error", error);
@@ -157,6 +187,43 @@ static void reading_ready(struct watch *watch, short events)
 		caller->life = CALLER_ENDED;
 }
 
+/*
+ * MESSAGE could not be read. Is it meant to answer a request of ours? Then the one who waits
+ * for the answer is told, and not the caller, who waits for none.
+ */
+static bool is_broken_answer(struct mcp_message *message)
+{
+	const char *id = value_text(message->id);
+
+	if (id == NULL || strncmp(id, CALLER_ASKS, sizeof(CALLER_ASKS) - 1) != 0 ||
+	    value_member(message->whole, "method") != NULL)
+		return false;
+	message->kind = MCP_RESPONSE;
+	message->method = NULL;
+	message->params = message->result = message->error = NULL;
+	return true;
+}
+
+static bool read_message(const struct caller *caller, struct str line,
+			 struct mcp_message *message, struct err *err)
+{
+	auto_value struct value *whole = NULL;
+
+	if (!caller->bare)
+		return mcp_message_read(line, message, err) || is_broken_answer(message);
+	memset(message, 0, sizeof(*message));
+	if (!value_parse(line, VALUE_HALVES | VALUE_WIDE, &whole, err)) {
+		err->code = MCP_CODE_PARSE;
+		return false;
+	}
+	if (value_kind(whole) == VALUE_OBJECT) {
+		value_set_text(whole, "jsonrpc", "2.0");
+		if (value_kind(value_member(whole, "id")) == VALUE_NULL)
+			value_remove(whole, "id");
+	}
+	return mcp_message_of(whole, message, err);
+}
+
 /* Read LINE, which is whole. False: it is no message, and was answered. */
 static bool read_line(struct caller *caller, struct str line, struct mcp_message *message)
 {
@@ -164,7 +231,7 @@ static bool read_line(struct caller *caller, struct str line, struct mcp_message
 
 	if (str_trim(line).size == 0)
 		return false;
-	if (mcp_message_read(line, message, &err))
+	if (read_message(caller, line, message, &err))
 		return true;
 	caller_refuse(caller, message->id,
 		      &(struct caller_fault){.kind = CALLER_USAGE, .code = err.code},
@@ -177,7 +244,9 @@ static void refuse_long_line(struct caller *caller)
 {
 	caller->skipping = true;
 	caller_refuse(caller, NULL,
-		      &(struct caller_fault){.kind = CALLER_USAGE, .code = MCP_CODE_PARSE},
+		      &(struct caller_fault){.kind = CALLER_USAGE,
+					     .code = caller->bare ? MCP_CODE_INVALID
+								  : MCP_CODE_PARSE},
 		      "A message may have %d bytes: send the content in pieces.",
 		      CALLER_LINE_MAX);
 }

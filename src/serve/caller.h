@@ -53,6 +53,9 @@ enum caller_kind {
 	CALLER_CANCELLED,   /* by $/cancel; has no `data` */
 };
 
+/* The kind of the error ERROR of errno.h; 0 is CALLER_UNAVAILABLE. */
+enum caller_kind caller_kind_of(int error);
+
 /* An error for the caller, besides its sentence. */
 struct caller_fault {
 	enum caller_kind kind;
@@ -73,6 +76,8 @@ enum caller_life {
 struct caller {
 	struct loop *loop;
 	enum caller_life life;
+	/* set by the owner: messages have no member `jsonrpc`, and errors no `data` */
+	bool bare;
 	int input;
 	struct watch reading;
 	struct buf in, line; /* bytes that were read; the line that they are part of */
@@ -88,7 +93,8 @@ void caller_close(struct caller *caller);
 
 /*
  * Take the next message of the caller; the owner calls mcp_message_fini. Lines that are no
- * message are answered here. False: there is none now.
+ * message are answered here. An answer to a request of ours with neither result nor error, or
+ * with both, is a response without either. False: there is none now.
  */
 bool caller_next(struct caller *caller, struct mcp_message *message);
 

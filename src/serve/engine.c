@@ -42,7 +42,6 @@ enum {
 	REMOVERS = 16, /* processes that remove fresh workspaces at the end */
 	IDLE_SECONDS_MAX = 365 * 24 * 3600,
 	VARIABLES_MAX = 1024,
-	VARIABLE_MAX = 128 << 10, /* bytes of one, as the kernel has it */
 };
 
 /* The parameters of a request. */
@@ -119,7 +118,7 @@ bool engine_check_variables(const struct row *row, const struct value *value,
 		struct buf entry;
 		bool fits;
 
-		buf_init(&entry, VARIABLE_MAX);
+		buf_init(&entry, ENGINE_VARIABLE);
 		fits = value_kind(value_at(at)) == VALUE_STRING &&
 		       memchr(text.data, '\0', text.size) == NULL &&
 		       strchr(value_key(at), '=') == NULL;
@@ -129,7 +128,7 @@ bool engine_check_variables(const struct row *row, const struct value *value,
 		else if (!buf_addf(&entry, "%s=", value_key(at)) ||
 			 !buf_addstr(&entry, text))
 			fits = err_set(&err, E2BIG, "a variable has more than %d bytes",
-				       VARIABLE_MAX);
+				       ENGINE_VARIABLE);
 		else
 			fits = policy_check_variable(entry.data, &err);
 		buf_fini(&entry);
@@ -137,6 +136,22 @@ bool engine_check_variables(const struct row *row, const struct value *value,
 			return rows_refuse(problem, NULL, "%s", err.text);
 	}
 	return true;
+}
+
+struct value *engine_variables(const struct value *env)
+{
+	struct value *list = value_new_array();
+
+	for (void *at = value_first(env); at != NULL; at = value_next(env, at)) {
+		struct buf text;
+
+		buf_init(&text, ENGINE_VARIABLE);
+		(void)buf_addf(&text, "%s=", value_key(at));
+		(void)buf_addstr(&text, value_str(value_at(at)));
+		value_append(list, value_new_str(buf_str(&text)));
+		buf_fini(&text);
+	}
+	return list;
 }
 
 bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path)
@@ -269,15 +284,12 @@ void engine_refuse_result(const struct engine_cell *cell, const struct value *id
 		fault = (struct caller_fault){.kind = CALLER_CANCELLED};
 	else if (broken != NULL)
 		fault.kind = CALLER_CLOSED;
-	else if (result->status == RESULT_DENIED || error == EACCES || error == EPERM ||
-		 error == EROFS)
+	else if (result->status == RESULT_DENIED)
 		fault.kind = CALLER_DENIED;
-	else if (result->status == RESULT_TIMED_OUT || error == EFBIG || error == ENOSPC)
+	else if (result->status == RESULT_TIMED_OUT)
 		fault.kind = CALLER_LIMIT;
-	else if (error == ENOENT)
-		fault.kind = CALLER_NO_SUCH;
-	else if (error > 0)
-		fault.kind = CALLER_USAGE;
+	else
+		fault.kind = caller_kind_of(fault.error);
 	if (cancelled)
 		caller_refuse(&cell->engine->caller, id, &fault, "%s was cancelled", what);
 	else
@@ -303,6 +315,20 @@ static struct engine_cell *cell_find(struct engine *engine, const char *name)
 	return NULL;
 }
 
+/* Is NAME one that the engine gives: "c" and a number? */
+static bool is_made_name(const char *name)
+{
+	const size_t digits = name[0] == 'c' ? strspn(name + 1, "0123456789") : 0;
+
+	return digits > 0 && name[1 + digits] == '\0';
+}
+
+/* The number of the cell with the made name NAME; 0: the caller has chosen NAME. */
+static uint64_t made_number(const char *name)
+{
+	return is_made_name(name) ? strtoull(name + 1, NULL, 10) : 0;
+}
+
 /* The cell that REQUEST of METHOD names; NULL after a refusal. */
 static struct engine_cell *cell_of(const struct engine_request *request,
 				   const struct engine_method *method)
@@ -310,7 +336,7 @@ static struct engine_cell *cell_of(const struct engine_request *request,
 	struct engine *engine = request->engine;
 	const char *name = value_text(value_member(request->params, "cell"));
 	struct engine_cell *cell = cell_find(engine, name);
-	const uint64_t number = name[0] == 'c' ? strtoull(name + 1, NULL, 10) : 0;
+	const uint64_t number = made_number(name);
 
 	if (cell != NULL)
 		return cell;
@@ -528,8 +554,7 @@ static bool may_open(const struct engine_request *request, const char *name)
 							       "larger --max-cells"},
 			      "cell/open: %zu cells are open, which is the most",
 			      engine->cell_count);
-	else if (name != NULL && name[0] == 'c' && strspn(name + 1, "0123456789") > 0 &&
-		 name[1 + strspn(name + 1, "0123456789")] == '\0')
+	else if (name != NULL && is_made_name(name))
 		caller_refuse(&engine->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
 			      "cell/open: %s is the name of a cell without a name; choose "
@@ -553,18 +578,15 @@ static bool may_open(const struct engine_request *request, const char *name)
 
 static void cell_open_failed(const struct engine_request *request, const struct err *err)
 {
-	struct caller_fault fault = {.kind = CALLER_USAGE, .error = err->code};
+	struct caller_fault fault = {.kind = caller_kind_of(err->code), .error = err->code};
 
-	if (err->code == ECHILD)
+	/* A wish that is wrong has no error of the system. */
+	if (fault.kind == CALLER_UNAVAILABLE)
+		fault.kind = CALLER_USAGE;
+	if (fault.kind == CALLER_SET_UP)
 		fault = (struct caller_fault){.kind = CALLER_SET_UP,
 					      .remedy = "glovebox doctor says what this "
 							"machine lacks"};
-	else if (err->code == EACCES || err->code == EPERM)
-		fault.kind = CALLER_DENIED;
-	else if (err->code == ENOENT)
-		fault.kind = CALLER_NO_SUCH;
-	else if (err->code == EMFILE || err->code == ENFILE || err->code == ENOSPC)
-		fault.kind = CALLER_LIMIT;
 	caller_refuse(&request->engine->caller, request->id, &fault, "cell/open: %s",
 		      err->text);
 }
@@ -633,7 +655,7 @@ static void close_cell(const struct engine_request *request)
 }
 
 static const struct row no_params[] = {{0}};
-static const struct row cell_params[] = {ENGINE_ROW_CELL, {0}};
+const struct row engine_cell_params[] = {ENGINE_ROW_CELL, {0}};
 
 static void list_cells(const struct engine_request *request)
 {
@@ -685,8 +707,8 @@ static const struct engine_method engine_own[] = {
 	{"cell/open", open_params, open_cell},
 	{"cell/close", close_params, close_cell},
 	{"cell/list", no_params, list_cells},
-	{"cell/info", cell_params, tell_cell},
-	{"cell/accounts", cell_params, tell_accounts},
+	{"cell/info", engine_cell_params, tell_cell},
+	{"cell/accounts", engine_cell_params, tell_accounts},
 	{"$/cancel", cancel_params, cancel},
 	{0},
 };

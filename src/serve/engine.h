@@ -36,14 +36,16 @@
 
 enum {
 	ENGINE_VERSION = 1,
-	ENGINE_CELLS = 1024,     /* unless --max-cells says otherwise */
-	ENGINE_CELLS_MAX = 4096, /* the most that it may say */
-	ENGINE_TASKS = 1024,     /* calls under way */
-	ENGINE_CELL_TASKS = 64,  /* of them in one cell */
-	ENGINE_KEPT = 1 << 30,   /* bytes that are kept for them together */
-	ENGINE_NAME = 128,       /* bytes of a name that the caller gives */
-	ENGINE_LOOK_MS = 1000,   /* for looks into workspaces when the engine ends */
-	ENGINE_END_MS = 1500,    /* until the engine returns, when everything is killed */
+	ENGINE_CELLS = 1024,             /* unless --max-cells says otherwise */
+	ENGINE_CELLS_MAX = 4096,         /* the most that it may say */
+	ENGINE_TASKS = 1024,             /* calls under way */
+	ENGINE_CELL_TASKS = 64,          /* of them in one cell */
+	ENGINE_KEPT = 1 << 30,           /* bytes that are kept for them together */
+	ENGINE_NAME = 128,               /* bytes of a name that the caller gives */
+	ENGINE_VARIABLE = 128 << 10,     /* bytes of a variable, as the kernel has it */
+	ENGINE_SECONDS = 30 * 24 * 3600, /* the longest time that a caller may name */
+	ENGINE_LOOK_MS = 1000, /* for looks into workspaces when the engine ends */
+	ENGINE_END_MS = 1500,  /* until the engine returns, when everything is killed */
 };
 
 /* The wishes of the caller for a new cell. All values are borrowed. */
@@ -176,6 +178,9 @@ extern const struct engine_method engine_tools[];
 		.max = ENGINE_NAME, .description = "the name that cell/open has answered" \
 	}
 
+/* The rows of a method that has no other member than its cell. */
+extern const struct row engine_cell_params[];
+
 /* May one more call begin in the cell of REQUEST, and keep KEPT bytes? False: it was refused. */
 bool engine_has_room(const struct engine_request *request, uint64_t kept);
 /*
@@ -204,20 +209,13 @@ struct value *engine_accounts(const struct tool_result *result);
 /* For rows of variables: are all members of VALUE texts, with names of variables? */
 bool engine_check_variables(const struct row *row, const struct value *value,
 			    struct rows_problem *problem);
+/* The variables ENV, {NAME: value} or NULL, as a list of NAME=value. The caller owns it. */
+struct value *engine_variables(const struct value *env);
 /*
  * The path of TEXT, relative to the workspace of CELL, in normal form. False: it is too long
  * for PATH, or leads above /.
  */
 bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path);
-/*
- * Run the program TAKE_ARGV of the engine's own for REQUEST, whose method is NAME, with the
- * input *TAKE_INPUT (NULL: none), which is INPUT_SIZE bytes in memory. When it has run, ANSWER answers, by its result and all it
- * has SAID; when it could not run the request was refused already.
- */
-void engine_run_own(const struct engine_request *request, const char *name,
-		    struct value *take_argv, int *take_input, uint64_t input_size,
-		    void (*answer)(struct engine_task *task,
-				   const struct tool_result *result, struct str said));
 /* Forget the pieces of files that CELL has got (files.c). */
 void engine_files_forget(struct engine_cell *cell);
 /* Free the caller's own tools of CELL, whose session is closed. */

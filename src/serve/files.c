@@ -1,9 +1,7 @@
 /*
- * files: file/…, by calls of the internal tools fs_read and fs_write, which reach what the
- * file tools reach. Names are removed, renamed and made by the programs rm, mv and mkdir in
- * the cell, so that these changes meet the same walls as a command's, and can be undone
- * like them. So is a file that comes in pieces: they are gathered here, in memory, and the
- * file appears as a whole behind the last one.
+ * files: file/…, by calls of the internal tools fs_read, fs_write and fs_change, which need no
+ * program of the cell. A file that comes in pieces is gathered here, in a file in memory, and
+ * written by fs_write like any other, as a whole behind the last piece.
  */
 
 #include "base/buf.h"
@@ -14,6 +12,8 @@
 #include "base/str.h"
 #include "base/text/rows.h"
 #include "base/value.h"
+#include "guard/guard.h"
+#include "policy/ceiling.h"
 #include "serve/caller.h"
 #include "serve/engine.h"
 #include "session/session.h"
@@ -23,7 +23,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,6 +35,8 @@ enum {
 	FILE_MAX = 256 << 20, /* of a file that is written in pieces */
 	PIECES_MAX = 16, /* files of one engine that come in pieces at the same time */
 	URI_MAX = 3 * PATH_MAX + 16,
+	BEYOND = 60, /* 2 to the power of it is behind the end of each file */
+	CHANGE_SECONDS = 10 * 60, /* for a large file, or a folder with very many */
 };
 
 struct file_task {
@@ -42,7 +44,8 @@ struct file_task {
 	const char *name;        /* of the method */
 	char *uri;               /* of a content */
 	int64_t offset, wanted;
-	char *mark; /* of the blocks so far */
+	char *mark;  /* of the blocks so far */
+	int brought; /* what is to be written, in memory; or -1 */
 	struct buf content;
 	void (*answer)(struct file_task *file, const struct tool_result *result);
 };
@@ -55,9 +58,20 @@ static void file_free(struct engine_task *task)
 
 	engine_task_fini(task);
 	buf_fini(&file->content);
+	fd_close(&file->brought);
 	free(file->uri);
 	free(file->mark);
 	free(file);
+}
+
+/* What the call has made was taken away again: the change did not last. */
+static void refuse_quarantined(const struct file_task *file, const struct tool_result *result)
+{
+	const struct str text = str_trim(buf_str(&result->text));
+
+	caller_refuse(&file->task.engine->caller, file->task.id,
+		      &(struct caller_fault){.kind = CALLER_DENIED}, "%s: %.*s",
+		      file->name, (int)text.size, text.data);
 }
 
 static void file_turn(struct engine_task *task)
@@ -68,19 +82,27 @@ static void file_turn(struct engine_task *task)
 	if (!running_is_done(task->running) || !caller_reads(&task->engine->caller))
 		return;
 	task->over = true;
-	if (result->status == RESULT_DONE && !task->cancelled)
-		file->answer(file, result);
-	else
+	if (result->status != RESULT_DONE || task->cancelled)
 		engine_refuse_result(task->cell, task->id, task->cancelled, result,
 				     file->name);
+	else if (audit_quarantined(result))
+		refuse_quarantined(file, result);
+	else
+		file->answer(file, result);
 }
 
 static void file_call(struct file_task *file, const struct tool *tool,
 		      const struct value *arguments)
 {
-	const struct request request = {.tool = tool->name,
-					.arguments = arguments,
-					.by_front = true};
+	const struct request request = {
+		.tool = tool->name,
+		.arguments = arguments,
+		.fds = {file->brought},
+		.fd_count = file->brought >= 0 ? 1 : 0,
+		.by_front = true,
+		.timeout_s = tool == &fs_read_tool ? 0 : CHANGE_SECONDS,
+		.most_s = ceiling_wall_s(session_ceiling()),
+	};
 
 	running_free(file->task.running);
 	file->task.over = false;
@@ -96,6 +118,7 @@ static struct file_task *file_new(const struct engine_request *request, const ch
 
 	file->name = name;
 	file->answer = answer;
+	file->brought = -1;
 	file->task.turn = file_turn;
 	file->task.free = file_free;
 	buf_init(&file->content, 2 * PIECE_MAX);
@@ -220,6 +243,8 @@ static void read_file(const struct engine_request *request)
 	if (file == NULL)
 		return;
 	file->offset = value_integer(value_member(request->params, "offset"));
+	if (file->offset > INT64_C(1) << BEYOND)
+		file->offset = INT64_C(1) << BEYOND;
 	file->wanted = size != NULL ? value_integer(size) : PIECE_MAX;
 	call_block(file);
 }
@@ -277,46 +302,12 @@ static void list_folder(const struct engine_request *request)
 	(void)look(request, "file/list", "names", answer_list);
 }
 
-/* Changes by programs. */
+/* Changes of names. */
 
-/* The words by which a program names an error, in the locale C. */
-static int error_of(struct str said)
+static void answer_changed(struct file_task *file, const struct tool_result *result)
 {
-	static const int errors[] = {ENOENT,  EEXIST,       EACCES, EROFS, EISDIR,
-				     ENOTDIR, ENOTEMPTY,    EPERM,  EXDEV, ENOSPC,
-				     EBUSY,   ENAMETOOLONG, ELOOP,  EFBIG, EDQUOT};
-
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		if (str_find(said, str_of(strerrordesc_np(errors[i])), 0) != SIZE_MAX)
-			return errors[i];
-	}
-	return 0;
-}
-
-static void answer_program(struct engine_task *task, const struct tool_result *result,
-			   struct str said)
-{
-	const int error = error_of(said);
-	const struct str words = str_trim(said);
-
-	if (result->status == RESULT_DONE && result->exit_code == 0)
-		caller_answer(&task->engine->caller, task->id, value_new_object());
-	else
-		caller_refuse(&task->engine->caller, task->id,
-			      &(struct caller_fault){
-				      .kind = error == ENOENT ? CALLER_NO_SUCH
-					      : error == EACCES || error == EROFS ||
-							      error == EPERM
-						      ? CALLER_DENIED
-					      : error == ENOSPC || error == EFBIG ||
-							      error == EDQUOT ||
-							      result->status == RESULT_TIMED_OUT
-						      ? CALLER_LIMIT
-					      : error != 0 ? CALLER_USAGE
-							   : CALLER_UNAVAILABLE,
-				      .error = error},
-			      "%.*s", words.size > 0 ? (int)words.size : 23,
-			      words.size > 0 ? words.data : "it could not be changed");
+	(void)result;
+	caller_answer(&file->task.engine->caller, file->task.id, value_new_object());
 }
 
 /* Is PATH something in the workspace, and not the workspace itself? Else REQUEST is refused. */
@@ -333,34 +324,32 @@ static bool is_within(const struct engine_request *request, const char *name,
 }
 
 /*
- * Run the program and options WORDS (NULL-ended) with the paths of REQUEST at KEYS (NULL-ended).
- * Unless it MAKES them, none is the workspace itself.
+ * Let fs_change do WHAT with the path of REQUEST, and its `to` if it has one. ALL is the flag
+ * of fs_change. Unless it MAKES a folder, neither path is the workspace itself.
  */
 static void change(const struct engine_request *request, const char *name,
-		   const char *const *words, const char *const *keys, bool makes)
+		   const char *what, bool all, bool makes)
 {
-	struct value *argv = value_new_array();
+	static const char *const keys[] = {"path", "to"};
+	auto_value struct value *arguments = value_new_object();
+	bool fits = engine_has_room(request, 0);
 
-	for (; *words != NULL; words++)
-		value_append(argv, value_new_text(*words));
-	for (; *keys != NULL; keys++) {
+	value_set_text(arguments, "what", what);
+	value_set_boolean(arguments, "all", all);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && fits; i++) {
 		struct buf path;
-		bool fits;
 
+		if (value_member(request->params, keys[i]) == NULL)
+			continue;
 		buf_init(&path, PATH_MAX);
-		fits = take_path(request, *keys, &path) &&
+		fits = take_path(request, keys[i], &path) &&
 		       (makes || is_within(request, name, &path));
-		value_append(argv, value_new_str(buf_str(&path)));
+		value_set_str(arguments, keys[i], buf_str(&path));
 		buf_fini(&path);
-		if (!fits) {
-			value_free(argv);
-			return;
-		}
 	}
-	if (engine_has_room(request, 0))
-		engine_run_own(request, name, argv, NULL, 0, answer_program);
-	else
-		value_free(argv);
+	if (fits)
+		file_call(file_new(request, name, answer_changed), &fs_change_tool,
+			  arguments);
 }
 
 static const struct row remove_params[] = {
@@ -372,12 +361,8 @@ static const struct row remove_params[] = {
 
 static void remove_file(const struct engine_request *request)
 {
-	const bool all = value_is_true(value_member(request->params, "recursive"));
-
-	change(request, "file/remove",
-	       all ? (const char *const[]){"rm", "-r", "--", NULL}
-		   : (const char *const[]){"rm", "-d", "--", NULL},
-	       (const char *const[]){"path", NULL}, false);
+	change(request, "file/remove", "remove",
+	       value_is_true(value_member(request->params, "recursive")), false);
 }
 
 static const struct row rename_params[] = {
@@ -390,8 +375,7 @@ static const struct row rename_params[] = {
 
 static void rename_file(const struct engine_request *request)
 {
-	change(request, "file/rename", (const char *const[]){"mv", "-fT", "--", NULL},
-	       (const char *const[]){"path", "to", NULL}, false);
+	change(request, "file/rename", "rename", false, false);
 }
 
 static const struct row make_dir_params[] = {
@@ -403,12 +387,8 @@ static const struct row make_dir_params[] = {
 
 static void make_folder(const struct engine_request *request)
 {
-	const bool all = value_is_true(value_member(request->params, "parents"));
-
-	change(request, "file/make_dir",
-	       all ? (const char *const[]){"mkdir", "-p", "--", NULL}
-		   : (const char *const[]){"mkdir", "--", NULL},
-	       (const char *const[]){"path", NULL}, true);
+	change(request, "file/make_dir", "make_dir",
+	       value_is_true(value_member(request->params, "parents")), true);
 }
 
 /* Files that are written. */
@@ -511,12 +491,6 @@ static struct engine_pieces **pieces_begin(const struct engine_request *request,
 	return at;
 }
 
-static void answer_written(struct file_task *file, const struct tool_result *result)
-{
-	(void)result;
-	caller_answer(&file->task.engine->caller, file->task.id, value_new_object());
-}
-
 /* The whole content is in one message. */
 static void write_whole(const struct engine_request *request, const char *path)
 {
@@ -532,33 +506,23 @@ static void write_whole(const struct engine_request *request, const char *path)
 		pieces_drop(at);
 	value_set_text(arguments, "path", path);
 	value_set(arguments, "content", value_ref(bytes));
-	file = file_new(request, "file/write", answer_written);
+	file = file_new(request, "file/write", answer_changed);
 	(void)engine_charge(request->engine, &file->task.kept, value_str(bytes).size);
 	file_call(file, &fs_write_tool, arguments);
 }
 
-/*
- * The last piece of *AT is there: the file appears under its name, with the mode that it had.
- * The bytes are charged to its call.
- */
+/* The last piece of *AT is there: the file appears. The bytes are charged to its call. */
 static void write_pieces(const struct engine_request *request, struct engine_pieces **at)
 {
-	struct engine_pieces *pieces = *at;
-	int content = fd_take(&pieces->fd);
-	const uint64_t size = (uint64_t)pieces->size;
-	static const char script[] =
-		"set -f; t=$(mktemp -- \"$1.XXXXXXXX\") && cat >\"$t\" && "
-		"{ if [ -e \"$1\" ]; then chmod --reference=\"$1\" -- \"$t\"; "
-		"else chmod -- \"$(printf %o $((0666 & ~0$(umask))))\" \"$t\"; fi; } && "
-		"mv -fT -- \"$t\" \"$1\" || { [ -z \"$t\" ] || rm -f -- \"$t\"; exit 1; }";
-	struct value *argv = value_new_array();
-	const char *const words[] = {"sh", "-c", script, "sh", pieces->path};
+	auto_value struct value *arguments = value_new_object();
+	const uint64_t size = (uint64_t)(*at)->size;
+	struct file_task *file = file_new(request, "file/write", answer_changed);
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		value_append(argv, value_new_text(words[i]));
+	file->brought = fd_take(&(*at)->fd);
+	value_set_text(arguments, "path", (*at)->path);
 	pieces_drop(at);
-	(void)lseek(content, 0, SEEK_SET);
-	engine_run_own(request, "file/write", argv, &content, size, answer_program);
+	(void)engine_charge(request->engine, &file->task.kept, size);
+	file_call(file, &fs_write_tool, arguments);
 }
 
 /*

@@ -1,107 +1,88 @@
 /*
  * programs: exec/run and exec/start, and what is asked of a program that was started. A
- * program is a call of the internal tool `exec` on pipes, or on a terminal, of its own.
+ * program is one of session/piped.h: a call of the internal tool `exec` on pipes, or on a
+ * terminal, of its own.
  *
  * exec/run gathers the outputs, each up to `keep` bytes, and counts the rest. exec/start
  * sends them as notices: after PROGRAM_UNREAD bytes for which no exec/more has come, the
- * pipe is not read, and the program waits when it has filled the pipe. The notice of its end
- * follows the last piece of its output.
+ * pipe is not read, and the program waits when it has filled the pipe. When the program has
+ * ended, exec/wait answers and the cell is free for other calls; what the pipes still hold is
+ * kept here, charged to ENGINE_KEPT, until the caller has taken it. The notice of the end
+ * follows the last piece of the output.
  */
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text/rows.h"
 #include "base/value.h"
 #include "policy/ceiling.h"
-#include "policy/policy.h"
 #include "process/loop.h"
 #include "process/pty.h"
-#include "sandbox/sandbox.h"
 #include "serve/caller.h"
 #include "serve/engine.h"
+#include "session/piped.h"
 #include "session/session.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
 #include "tools/tools.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum {
-	READ_BYTES = 64 << 10,
+	PIECE_BYTES = 64 << 10, /* of one notice */
 	/* Of each output of exec/run, unless it asks for more; and the most it may ask for. */
 	PROGRAM_KEEP = 1 << 20,
 	PROGRAM_KEEP_MAX = 64 << 20,
 	PROGRAM_UNREAD = 1 << 20, /* of exec/start, both outputs together */
 	PROGRAM_INPUT = 12 << 20, /* bytes that a program has not read: those of a line */
 	PROGRAM_ENDED = 64,       /* programs that have ended and can be waited for */
-	VARIABLE_MAX = 128 << 10, /* bytes of one, as the kernel has it */
+	/* An ended program with unread output counts as so many bytes at least, so that the
+	   bytes bound their number as well. */
+	PROGRAM_REST = 64 << 10,
 	ARGUMENTS_MAX = 4096,
-	SECONDS_MAX = 30 * 24 * 3600,
 	TERMINAL_MAX = UINT16_MAX,
 	TEXT_MAX = 16 << 20,
-	SAID_MAX = 16 << 10, /* of a program of the engine's own */
 };
 
-/* The descriptors that a program gets; the last one takes signals. */
-enum { GIVEN_IN, GIVEN_OUT, GIVEN_ERROR, GIVEN_SIGNALS, GIVEN };
-
-enum { STREAMS = 2 };
-
-struct program;
-
-/* One of the two outputs of a program. */
-struct stream {
-	struct program *program;
-	const char *name;
-	struct watch watch; /* its fd is -1 when it has ended */
-	struct buf kept;    /* of exec/run */
-	uint64_t dropped;
+enum program_kind {
+	PROGRAM_RUN,   /* of exec/run: its end answers the request */
+	PROGRAM_START, /* of exec/start: it has a number */
 };
 
 enum program_state {
 	PROGRAM_RUNS,
-	PROGRAM_DRAINS, /* its call is done, and output waits for exec/more */
-	PROGRAM_OVER,   /* its end was told; exec/wait can still ask for it */
+	PROGRAM_ENDED_UNREAD, /* its call is done, and output waits for exec/more */
+	PROGRAM_OVER,         /* its end was told; exec/wait can still ask for it */
+};
+
+/* The output of a program that is kept here. */
+struct kept {
+	struct buf bytes;
+	size_t from;      /* the bytes before were told */
+	uint64_t dropped; /* bytes for which `bytes` had no room */
 };
 
 struct program {
 	struct engine_task task; /* first: they are one and the same */
-	const char *name;        /* of the method */
-	uint64_t number;         /* of exec/start; 0: of exec/run */
+	enum program_kind kind;
 	enum program_state state;
-	struct tool tool;
+	uint64_t number; /* of exec/start */
+	struct piped piped;
 	struct value *carried;
-	int given[GIVEN]; /* closed once the cell has them */
-	struct stream streams[STREAMS];
-	struct watch input; /* its fd is -1 when there is no input, or no more */
-	struct buf typed;
-	size_t typed_from;
-	uint64_t typed_kept; /* bytes of ENGINE_KEPT that are charged to `typed` */
-	bool input_ends;     /* behind the bytes in `typed` */
-	bool resizes;        /* SIZE is to be told to the terminal */
-	struct pty_size size;
 	bool tty, merge;
-	int signals;
+	bool gathers; /* output is kept, and not told */
+	struct kept kept[PIPED_STREAMS];
+	uint64_t typed_kept; /* bytes of ENGINE_KEPT that are charged to its input */
+	uint64_t rest_kept;  /* and to the output that it has left */
 	uint64_t unread; /* bytes told since the last exec/more, and not taken by it */
-	struct value *outcome; /* of its end */
-	/* For a program of the engine's own, in place of an answer to its task. Or NULL. */
-	void (*answer)(struct engine_task *task, const struct tool_result *result,
-		       struct str said);
+	struct value *outcome; /* of its end; NULL: its call is under way */
 };
 
 static struct program *program_of(struct engine_task *task)
@@ -109,182 +90,113 @@ static struct program *program_of(struct engine_task *task)
 	return (struct program *)task;
 }
 
+/* The name of the method that has begun PROGRAM. */
+static const char *method_of(const struct program *program)
+{
+	return program->kind == PROGRAM_RUN ? "exec/run" : "exec/start";
+}
+
 /* The output of programs. */
 
-static void tell_output(struct stream *stream, struct str bytes)
+/* May output of PROGRAM be taken now? */
+static bool may_read(const struct program *program)
 {
-	struct program *program = stream->program;
+	return program->gathers || (program->unread < PROGRAM_UNREAD &&
+				    caller_reads(&program->task.engine->caller));
+}
+
+static const char *stream_name(const struct program *program, enum piped_stream stream)
+{
+	return program->tty ? "tty" : stream == PIPED_OUTPUT ? "stdout" : "stderr";
+}
+
+static void tell_output(struct program *program, enum piped_stream stream, struct str bytes)
+{
 	struct value *told = value_new_object();
 	struct buf text;
 
-	buf_init(&text, 2 * READ_BYTES);
+	buf_init(&text, 2 * PIECE_BYTES);
 	(void)buf_base64_add(bytes, &text);
 	value_set_integer(told, "process", (int64_t)program->number);
-	value_set_text(told, "stream", stream->name);
+	value_set_text(told, "stream", stream_name(program, stream));
 	value_set_str(told, "bytes", buf_str(&text));
 	buf_fini(&text);
 	program->unread += bytes.size;
 	(void)caller_tell(&program->task.engine->caller, "exec/output", told, false);
 }
 
-static void stream_end(struct stream *stream)
+/* PROGRAM has printed BYTES. */
+static void said(void *owner, enum piped_stream stream, struct str bytes)
 {
-	loop_remove(&stream->watch);
-	fd_close(&stream->watch.fd);
+	struct program *program = owner;
+	struct kept *kept = &program->kept[stream];
+	size_t room = kept->bytes.max - kept->bytes.size;
+
+	if (!program->gathers) {
+		tell_output(program, stream, bytes);
+		piped_hold(&program->piped, !may_read(program));
+		return;
+	}
+	room = room < bytes.size ? room : bytes.size;
+	(void)buf_add(&kept->bytes, bytes.data, room);
+	kept->dropped += bytes.size - room;
 }
 
-/* Read once. False at the end, and when there is nothing now. */
-static bool stream_read(struct stream *stream)
+/* Keep what an ended program has left in its pipes. False: there is no room for it now. */
+static bool keep_rest(struct program *program)
 {
-	struct program *program = stream->program;
-	char bytes[READ_BYTES];
-	ssize_t n;
-	size_t room;
+	const size_t size = piped_unread(&program->piped);
 
-	n = read(stream->watch.fd, bytes, sizeof(bytes));
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return errno == EINTR;
-	if (n <= 0) {
-		stream_end(stream);
+	if (!engine_charge(program->task.engine, &program->rest_kept,
+			   size > PROGRAM_REST ? size : PROGRAM_REST))
 		return false;
-	}
-	if (program->number > 0) {
-		tell_output(stream, (struct str){bytes, (size_t)n});
-		return true;
-	}
-	room = stream->kept.max - stream->kept.size;
-	room = room < (size_t)n ? room : (size_t)n;
-	(void)buf_add(&stream->kept, bytes, room);
-	stream->dropped += (uint64_t)n - room;
+	program->gathers = true;
+	for (size_t i = 0; i < PIPED_STREAMS; i++)
+		buf_init(&program->kept[i].bytes, size);
+	piped_hold(&program->piped, false);
+	piped_drain(&program->piped);
+	piped_end_output(&program->piped);
+	program->gathers = false;
 	return true;
 }
 
-/* May output of PROGRAM be read now? */
-static bool may_read(const struct program *program)
+/* Tell what an ended program has left, as far as the caller takes it. True: that was all. */
+static bool tell_rest(struct program *program)
 {
-	return program->number == 0 || (program->unread < PROGRAM_UNREAD &&
-					caller_reads(&program->task.engine->caller));
-}
+	for (size_t i = 0; i < PIPED_STREAMS; i++) {
+		struct kept *kept = &program->kept[i];
 
-static void stream_ready(struct watch *watch, short events)
-{
-	struct stream *stream = watch->context;
+		while (kept->from < kept->bytes.size) {
+			const struct str piece =
+				str_part(buf_str(&kept->bytes), kept->from, PIECE_BYTES);
 
-	(void)events;
-	if (may_read(stream->program))
-		(void)stream_read(stream);
-	else
-		loop_remove(watch);
+			if (!may_read(program))
+				return false;
+			kept->from += piece.size;
+			tell_output(program, (enum piped_stream)i, piece);
+		}
+	}
+	return true;
 }
 
 /* The input of programs. */
 
-/* Nothing is left to be written. */
-static void forget_typed(struct program *program)
+/* Nothing more is charged to the input of PROGRAM than what waits for it. */
+static void settle_typed(struct program *program)
 {
-	buf_fini(&program->typed);
-	program->typed_from = 0;
-	(void)engine_charge(program->task.engine, &program->typed_kept, 0);
-}
-
-static void close_input(struct program *program)
-{
-	loop_remove(&program->input);
-	fd_close(&program->input.fd);
-	forget_typed(program);
-}
-
-static bool send_packet(const struct program *program, const char *packet, size_t size)
-{
-	return send(program->input.fd, packet, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-}
-
-/* How many bytes wait for PROGRAM to read? */
-static size_t typed_size(const struct program *program)
-{
-	return program->typed.size - program->typed_from;
-}
-
-/* Write bytes once, as much as goes: a packet for a terminal, bytes for a pipe. */
-static ssize_t write_typed(const struct program *program)
-{
-	const char *data = program->typed.data + program->typed_from;
-	const size_t size = typed_size(program);
-	char packet[1 + PTY_PACKET];
-	ssize_t n;
-
-	if (!program->tty)
-		return write(program->input.fd, data, size);
-	packet[0] = PTY_TYPED;
-	n = (ssize_t)(size < PTY_PACKET ? size : PTY_PACKET);
-	memcpy(packet + 1, data, (size_t)n);
-	return send_packet(program, packet, (size_t)n + 1) ? n : -1;
-}
-
-/* Write the next of what waits: a new size of the terminal, bytes, the end of a terminal's. */
-static bool write_next(struct program *program)
-{
-	static const char end = PTY_ENDED;
-	char packet[1 + sizeof(program->size)] = {PTY_RESIZED};
-	ssize_t n;
-
-	if (program->resizes) {
-		memcpy(packet + 1, &program->size, sizeof(program->size));
-		program->resizes = !send_packet(program, packet, sizeof(packet));
-		return !program->resizes;
-	}
-	if (typed_size(program) > 0) {
-		n = write_typed(program);
-		program->typed_from += n > 0 ? (size_t)n : 0;
-		return n >= 0;
-	}
-	program->input_ends = !send_packet(program, &end, 1);
-	return !program->input_ends;
-}
-
-/* Write on when it is possible, where something waits; a pipe ends behind its last byte. */
-static void input_settle(struct program *program)
-{
-	const bool empty = typed_size(program) == 0;
-
-	if (empty)
-		forget_typed(program);
-	if (empty && program->input_ends && !program->tty) {
-		close_input(program);
-		program->input_ends = false;
-	} else if (!empty || program->resizes || program->input_ends) {
-		loop_add(program->task.engine->loop, &program->input);
-	} else {
-		loop_remove(&program->input);
-	}
-}
-
-static void input_ready(struct watch *watch, short events)
-{
-	struct program *program = watch->context;
-
-	/* Only an error: nobody reads any more. */
-	if (!(events & POLLOUT) ||
-	    (!write_next(program) && errno != EAGAIN && errno != EINTR))
-		close_input(program);
-	else
-		input_settle(program);
+	(void)engine_charge(program->task.engine, &program->typed_kept,
+			    piped_waiting(&program->piped));
 }
 
 /* Take BYTES for the input of PROGRAM. False: too many wait already. */
 static bool type(struct program *program, struct str bytes, bool ends)
 {
-	const size_t size = typed_size(program) + bytes.size;
+	const bool taken = engine_charge(program->task.engine, &program->typed_kept,
+					 piped_waiting(&program->piped) + bytes.size) &&
+			   piped_type(&program->piped, bytes, ends);
 
-	if (size > PROGRAM_INPUT ||
-	    !engine_charge(program->task.engine, &program->typed_kept, size))
-		return false;
-	buf_remove(&program->typed, 0, program->typed_from);
-	program->typed_from = 0;
-	(void)buf_addstr(&program->typed, bytes);
-	program->input_ends = program->input_ends || ends;
-	input_settle(program);
-	return true;
+	settle_typed(program);
+	return taken;
 }
 
 /* The life of programs. */
@@ -293,14 +205,12 @@ static void program_free(struct engine_task *task)
 {
 	struct program *program = program_of(task);
 
-	for (size_t i = 0; i < GIVEN; i++)
-		fd_close(&program->given[i]);
-	for (size_t i = 0; i < STREAMS; i++) {
-		stream_end(&program->streams[i]);
-		buf_fini(&program->streams[i].kept);
-	}
-	close_input(program);
-	fd_close(&program->signals);
+	piped_fini(&program->piped);
+	task->running = NULL;
+	settle_typed(program);
+	(void)engine_charge(task->engine, &program->rest_kept, 0);
+	for (size_t i = 0; i < PIPED_STREAMS; i++)
+		buf_fini(&program->kept[i].bytes);
 	value_free(program->outcome);
 	engine_task_fini(task);
 	value_free(program->carried);
@@ -309,132 +219,53 @@ static void program_free(struct engine_task *task)
 
 static void program_turn(struct engine_task *task);
 
-static struct program *program_new(const char *name, size_t keep)
+static struct program *program_new(enum program_kind kind, size_t keep)
 {
 	struct program *program = memory_alloc(sizeof(*program));
+	struct piped_options options = {
+		.input_max = PROGRAM_INPUT,
+		.said = said,
+		.owner = program,
+	};
+	/* As a program of exec-server, it is a step that can be undone. */
+	struct tool tool = exec_tool;
 
-	program->name = name;
+	tool.is_step = true;
+	program->kind = kind;
 	program->task.free = program_free;
 	program->task.turn = program_turn;
-	program->task.kept = STREAMS * keep;
-	program->signals = -1;
-	for (size_t i = 0; i < GIVEN; i++)
-		program->given[i] = -1;
-	for (size_t i = 0; i < STREAMS; i++) {
-		program->streams[i] = (struct stream){
-			.program = program,
-			.name = i == 0 ? "stdout" : "stderr",
-			.watch = {.fd = -1,
-				  .events = POLLIN,
-				  .ready = stream_ready,
-				  .context = &program->streams[i]},
-		};
-		buf_init(&program->streams[i].kept, keep);
-	}
-	program->input = (struct watch){.fd = -1,
-					.events = POLLOUT,
-					.ready = input_ready,
-					.context = program};
-	buf_init(&program->typed, PROGRAM_INPUT);
+	program->task.kept = PIPED_STREAMS * keep;
+	program->gathers = kind == PROGRAM_RUN;
+	for (size_t i = 0; i < PIPED_STREAMS; i++)
+		buf_init(&program->kept[i].bytes, keep);
 	program->carried = value_new_object();
-	/* As a program of exec-server, it is a step that can be undone. */
-	program->tool = exec_tool;
-	program->tool.carrier = exec_tool.name;
-	program->tool.carried = program->carried;
-	program->tool.is_step = true;
+	options.tool = &tool;
+	options.carried = program->carried;
+	piped_init(&program->piped, &options);
 	return program;
 }
 
-/* Make the pipe of STREAM; the cell gets *GIVEN. */
-static bool open_stream(struct stream *stream, int *given, struct err *err)
-{
-	int ends[2];
-
-	if (!fd_pipe(ends, err))
-		return false;
-	stream->watch.fd = ends[0];
-	*given = ends[1];
-	return fd_set_blocking(ends[0], false, err);
-}
-
-/* A second descriptor of the output, for a place that needs one. */
-static bool open_again(struct program *program, int *given, struct err *err)
-{
-	*given = fcntl(program->given[GIVEN_OUT], F_DUPFD_CLOEXEC, 0);
-	return *given >= 0 || err_set(err, errno, "a descriptor: %s", strerror(errno));
-}
-
-static bool open_input(struct program *program, bool has_input, struct err *err)
-{
-	int ends[2];
-
-	if (program->tty) {
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-			return err_set(err, errno, "a socket: %s", strerror(errno));
-		program->given[GIVEN_IN] = ends[0];
-		program->input.fd = ends[1];
-		return true;
-	}
-	if (!fd_pipe(ends, err))
-		return false;
-	program->given[GIVEN_IN] = ends[0];
-	program->input.fd = ends[1];
-	if (!has_input)
-		fd_close(&program->input.fd);
-	return !has_input || fd_set_blocking(program->input.fd, false, err);
-}
-
-static bool open_signals(struct program *program, struct err *err)
-{
-	int ends[2];
-
-	if (!fd_pipe(ends, err))
-		return false;
-	program->given[GIVEN_SIGNALS] = ends[0];
-	program->signals = ends[1];
-	return fd_set_blocking(program->signals, false, err);
-}
-
-/* Without HAS_INPUT the input of the program is at its end from the beginning. */
-static bool open_all(struct program *program, bool has_input, struct err *err)
-{
-	return open_input(program, has_input, err) && open_signals(program, err) &&
-	       open_stream(&program->streams[0], &program->given[GIVEN_OUT], err) &&
-	       (program->tty || program->merge
-			? open_again(program, &program->given[GIVEN_ERROR], err)
-			: open_stream(&program->streams[1], &program->given[GIVEN_ERROR],
-				      err));
-}
-
 /* The end of a program. */
-
-/* The limit that ended the program, by its key; or null. */
-static struct value *limit_value(const struct tool_result *result)
-{
-	const char *limit =
-		result->status == RESULT_TIMED_OUT ? "timeout_s" : denial_limit(result);
-
-	return limit != NULL ? value_new_text(limit) : value_new_null();
-}
 
 /* The denials of RESULT, and those that the error output of PROGRAM tells of. */
 static struct value *denials_value(const struct program *program,
 				   const struct tool_result *result)
 {
 	struct value *list = value_new_array();
-	struct tool_result said;
+	struct tool_result judged;
 
 	for (size_t i = 0; i < value_count(denial_list(result)); i++)
 		value_append(list, value_ref(value_item(denial_list(result), i)));
-	if (program->number > 0 || result->exit_code == 0)
+	if (program->kind == PROGRAM_START || result->exit_code == 0)
 		return list;
-	tool_result_init(&said);
-	session_judge_messages(program->task.cell->place.session,
-			       buf_str(&program->streams[program->merge ? 0 : 1].kept),
-			       &said);
-	for (size_t i = 0; i < value_count(denial_list(&said)); i++)
-		value_append(list, value_copy(value_item(denial_list(&said), i)));
-	tool_result_fini(&said);
+	tool_result_init(&judged);
+	session_judge_messages(
+		program->task.cell->place.session,
+		buf_str(&program->kept[program->merge ? PIPED_OUTPUT : PIPED_ERROR].bytes),
+		&judged);
+	for (size_t i = 0; i < value_count(denial_list(&judged)); i++)
+		value_append(list, value_copy(value_item(denial_list(&judged), i)));
+	tool_result_fini(&judged);
 	return list;
 }
 
@@ -443,6 +274,9 @@ static struct value *outcome_of(const struct program *program,
 {
 	struct value *told = value_new_object();
 	const struct str text = str_trim(buf_str(&result->text));
+	const char *limit = denial_limit(result);
+	const int64_t code = value_integer(value_member(result->details, "code"));
+	const char *error = code > 0 && code < INT_MAX ? strerrorname_np((int)code) : NULL;
 
 	value_set(told, "exit",
 		  result->exit_code >= 0 ? value_new_integer(result->exit_code)
@@ -451,12 +285,14 @@ static struct value *outcome_of(const struct program *program,
 		  result->signal > 0 ? value_new_integer(result->signal) : value_new_null());
 	value_set_boolean(told, "timed_out", result->status == RESULT_TIMED_OUT);
 	value_set_real(told, "seconds", result->seconds);
-	value_set(told, "limit", limit_value(result));
+	value_set(told, "limit", limit != NULL ? value_new_text(limit) : value_new_null());
 	value_set(told, "denials", denials_value(program, result));
 	value_set(told, "accounts", engine_accounts(result));
 	/* The program could not be started, and nobody else can say why. */
 	if (result->status == RESULT_FAILED && text.size > 0)
 		value_set_str(told, "message", text);
+	if (error != NULL)
+		value_set_text(told, "error", error);
 	return told;
 }
 
@@ -467,48 +303,19 @@ static bool has_run(const struct tool_result *result)
 	       result->exit_code >= 0 || result->signal > 0;
 }
 
-static void drain(struct program *program)
-{
-	int waiting;
-
-	for (size_t i = 0; i < STREAMS; i++) {
-		struct stream *stream = &program->streams[i];
-
-		while (stream->watch.fd >= 0 && may_read(program) &&
-		       ioctl(stream->watch.fd, FIONREAD, &waiting) == 0 && waiting > 0 &&
-		       stream_read(stream))
-			;
-	}
-}
-
-/* Does output lie in the pipes? */
-static bool has_output(const struct program *program)
-{
-	for (size_t i = 0; i < STREAMS; i++) {
-		int waiting = 0;
-
-		if (program->streams[i].watch.fd >= 0 &&
-		    ioctl(program->streams[i].watch.fd, FIONREAD, &waiting) == 0 &&
-		    waiting > 0)
-			return true;
-	}
-	return false;
-}
-
 static void answer_run(struct program *program, const struct tool_result *result)
 {
 	struct value *told = outcome_of(program, result);
 	uint64_t dropped = 0;
 
-	for (size_t i = 0; i < STREAMS; i++) {
-		struct stream *stream = &program->streams[i];
+	for (size_t i = 0; i < PIPED_STREAMS; i++) {
 		struct buf text;
 
 		buf_init(&text, 2 * PROGRAM_KEEP_MAX);
-		(void)buf_base64_add(buf_str(&stream->kept), &text);
-		value_set_str(told, stream->name, buf_str(&text));
+		(void)buf_base64_add(buf_str(&program->kept[i].bytes), &text);
+		value_set_str(told, i == PIPED_OUTPUT ? "stdout" : "stderr", buf_str(&text));
 		buf_fini(&text);
-		dropped += stream->dropped;
+		dropped += program->kept[i].dropped;
 	}
 	value_set_integer(told, "dropped", (int64_t)dropped);
 	caller_answer(&program->task.engine->caller, program->task.id, told);
@@ -521,8 +328,10 @@ static void tell_end(struct program *program)
 
 	value_set_integer(told, "process", (int64_t)program->number);
 	(void)caller_tell(&program->task.engine->caller, "exec/exited", told, false);
-	for (size_t i = 0; i < STREAMS; i++)
-		stream_end(&program->streams[i]);
+	piped_close(&program->piped);
+	for (size_t i = 0; i < PIPED_STREAMS; i++)
+		buf_fini(&program->kept[i].bytes);
+	(void)engine_charge(program->task.engine, &program->rest_kept, 0);
 	program->state = PROGRAM_OVER;
 	engine_rest_task(&program->task);
 }
@@ -548,55 +357,58 @@ static void forget_oldest(struct engine_cell *cell)
 static void program_end(struct program *program)
 {
 	struct engine_task *task = &program->task;
-	const struct tool_result *result = running_result(task->running);
+	const struct tool_result *result = running_result(program->piped.running);
 
-	drain(program);
-	close_input(program);
-	fd_close(&program->signals);
-	if (program->number > 0) {
+	piped_end_input(&program->piped);
+	settle_typed(program);
+	if (program->kind == PROGRAM_START) {
 		program->outcome = outcome_of(program, result);
-		program->state = PROGRAM_DRAINS;
+		program->state = PROGRAM_ENDED_UNREAD;
 	} else {
-		if (program->answer != NULL && !task->cancelled && has_run(result))
-			program->answer(task, result, buf_str(&program->streams[0].kept));
-		else if (task->cancelled || !has_run(result))
+		piped_drain(&program->piped);
+		if (task->cancelled || !has_run(result))
 			engine_refuse_result(task->cell, task->id, task->cancelled,
-					     result, program->name);
+					     result, method_of(program));
 		else
 			answer_run(program, result);
 		task->over = true;
 	}
-	running_free(task->running);
-	task->running = NULL;
+	running_free(program->piped.running);
+	program->piped.running = task->running = NULL;
+}
+
+/* Tell the output that PROGRAM, whose call is done, has left, and then its end. */
+static void finish(struct program *program)
+{
+	if (!program->task.rests) {
+		piped_hold(&program->piped, !may_read(program));
+		piped_drain(&program->piped);
+		if (piped_unread(&program->piped) == 0)
+			piped_end_output(&program->piped);
+		else if (!keep_rest(program))
+			return; /* it stays in the pipes, and the call in its place */
+		engine_rest_task(&program->task);
+	}
+	if (!tell_rest(program))
+		return;
+	tell_end(program);
+	forget_oldest(program->task.cell);
 }
 
 static void program_turn(struct engine_task *task)
 {
 	struct program *program = program_of(task);
-	const bool reads = may_read(program);
 
-	if (program->state == PROGRAM_RUNS &&
-	    (running_is_sent(task->running) || running_is_done(task->running))) {
-		for (size_t i = 0; i < GIVEN; i++)
-			fd_close(&program->given[i]);
+	if (program->state == PROGRAM_RUNS && !task->over) {
+		piped_settle(&program->piped);
+		settle_typed(program);
 		if (running_is_done(task->running) && caller_reads(&task->engine->caller))
 			program_end(program);
-	}
-	if (program->state == PROGRAM_DRAINS) {
-		drain(program);
-		if (!has_output(program)) {
-			tell_end(program);
-			forget_oldest(task->cell);
-		}
-	}
-	if (program->state != PROGRAM_RUNS || task->over)
-		return;
-	for (size_t i = 0; i < STREAMS; i++) {
-		if (reads && program->streams[i].watch.fd >= 0)
-			loop_add(task->engine->loop, &program->streams[i].watch);
 		else
-			loop_remove(&program->streams[i].watch);
+			piped_hold(&program->piped, !may_read(program));
 	}
+	if (program->state == PROGRAM_ENDED_UNREAD)
+		finish(program);
 }
 
 /* Requests that start a program. */
@@ -621,7 +433,7 @@ static bool check_bytes(const struct row *row, const struct value *value,
 		{"env", ROW_VALUES, false, "variables, beside those of the cell",          \
 		 .check = engine_check_variables},                                         \
 		{"timeout_s",        ROW_SECONDS,  false,                                  \
-		 "when it is ended", .min = 0.001, .max = SECONDS_MAX},                    \
+		 "when it is ended", .min = 0.001, .max = ENGINE_SECONDS},                 \
 	{                                                                                  \
 		"merge", ROW_FLAG, false, "the error output goes into the output"          \
 	}
@@ -678,22 +490,14 @@ static bool carry(const struct engine_request *request, struct program *program)
 {
 	const char *folder = value_text(value_member(request->params, "cwd"));
 	const struct value *env = value_member(request->params, "env");
-	struct value *list = value_new_array();
-	struct buf text;
+	struct buf path;
 	bool fits;
 
-	buf_init(&text, PATH_MAX);
-	fits = engine_path(request->cell, folder != NULL ? folder : ".", &text);
-	value_set_str(program->carried, "folder", buf_str(&text));
-	buf_fini(&text);
-	for (void *at = value_first(env); at != NULL; at = value_next(env, at)) {
-		buf_init(&text, VARIABLE_MAX);
-		(void)buf_addf(&text, "%s=", value_key(at));
-		(void)buf_addstr(&text, value_str(value_at(at)));
-		value_append(list, value_new_str(buf_str(&text)));
-		buf_fini(&text);
-	}
-	value_set(program->carried, "env", list);
+	buf_init(&path, PATH_MAX);
+	fits = engine_path(request->cell, folder != NULL ? folder : ".", &path);
+	value_set_str(program->carried, "folder", buf_str(&path));
+	buf_fini(&path);
+	value_set(program->carried, "env", engine_variables(env));
 	if (!fits)
 		caller_refuse(&request->engine->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
@@ -710,44 +514,63 @@ static double deadline_of(const struct engine_request *request)
 	return asked != NULL ? value_number(asked) : wall_s > 0 ? wall_s : -1;
 }
 
-static void begin_call(const struct engine_request *request, struct program *program,
-		       struct value *arguments)
+/* Type the `stdin` of REQUEST; without `input` it is all that there is. */
+static void type_stdin(const struct engine_request *request, struct program *program)
 {
-	struct request call = {
-		.tool = exec_tool.name,
-		.made = &program->tool,
+	const bool more = value_is_true(value_member(request->params, "input"));
+	struct buf input;
+
+	buf_init(&input, PROGRAM_INPUT);
+	(void)buf_base64_read(value_str(value_member(request->params, "stdin")), &input);
+	if (piped_takes_input(&program->piped))
+		(void)type(program, buf_str(&input), !program->tty && !more);
+	buf_fini(&input);
+}
+
+/* Open the pipes of PROGRAM and begin its call with ARGUMENTS. False: it was refused. */
+static bool begin(const struct engine_request *request, struct program *program,
+		  bool has_input, const struct value *arguments)
+{
+	const struct piped_wish wish = {
+		.has_input = has_input,
+		.takes_signals = true,
+		.tty = program->tty,
+		.merge = program->merge,
+		.take_error = -1,
+	};
+	const struct request call = {
 		.arguments = arguments,
-		.fd_count = GIVEN,
-		.by_front = true,
 		.timeout_s = deadline_of(request),
 		.most_s = ceiling_wall_s(session_ceiling()),
 	};
+	struct err err = {0};
 
-	memcpy(call.fds, program->given, sizeof(program->given));
-	program->task.running =
-		session_start(request->cell->place.session, &call, NULL, NULL);
+	if (!piped_open(&program->piped, request->engine->loop, &wish, &err)) {
+		caller_refuse(&request->engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = err.code},
+			      "exec: %s", err.text);
+		return false;
+	}
+	type_stdin(request, program);
+	piped_start(&program->piped, request->cell->place.session, &call, NULL, NULL);
+	program->task.running = program->piped.running;
+	return true;
 }
 
-/* Start PROGRAM with ARGV as REQUEST wants it. False: it was refused. */
+/* Start PROGRAM as REQUEST wants it. False: it was refused. */
 static bool start(const struct engine_request *request, struct program *program,
 		  bool has_input)
 {
-	const struct value *bytes = value_member(request->params, "stdin");
 	const struct value *tty = value_member(request->params, "tty");
-	struct caller *caller = &request->engine->caller;
 	auto_value struct value *arguments = value_new_object();
 	const char *title = "";
 	struct value *argv = argv_of(request, &title);
-	struct err err = {0};
-	struct buf input;
 
 	/* It is a task from now on, so that it is freed like one. */
 	engine_add_task(&program->task, request->cell,
-			program->number == 0 ? request->id : NULL);
+			program->kind == PROGRAM_RUN ? request->id : NULL);
 	program->tty = tty != NULL;
 	program->merge = value_is_true(value_member(request->params, "merge"));
-	if (program->tty)
-		program->streams[0].name = "tty";
 	if (argv == NULL || !carry(request, program)) {
 		value_free(argv);
 		return false;
@@ -758,21 +581,7 @@ static bool start(const struct engine_request *request, struct program *program,
 		value_set(arguments, "rows", value_ref(value_member(tty, "rows")));
 		value_set(arguments, "columns", value_ref(value_member(tty, "columns")));
 	}
-	if (!open_all(program, has_input, &err)) {
-		caller_refuse(caller, request->id,
-			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = err.code},
-			      "exec: %s", err.text);
-		return false;
-	}
-	buf_init(&input, PROGRAM_INPUT);
-	(void)buf_base64_read(value_str(bytes), &input);
-	if (program->input.fd >= 0)
-		(void)type(program, buf_str(&input),
-			   !program->tty &&
-				   !value_is_true(value_member(request->params, "input")));
-	buf_fini(&input);
-	begin_call(request, program, arguments);
-	return true;
+	return begin(request, program, has_input, arguments);
 }
 
 /* How many bytes of input does REQUEST bring at most? */
@@ -795,47 +604,11 @@ static void run(const struct engine_request *request)
 		wanted != NULL ? (size_t)value_integer(wanted) : (size_t)PROGRAM_KEEP;
 	struct program *program;
 
-	if (!engine_has_room(request, STREAMS * keep + stdin_size(request)))
+	if (!engine_has_room(request, PIPED_STREAMS * keep + stdin_size(request)))
 		return;
-	program = program_new("exec/run", keep);
+	program = program_new(PROGRAM_RUN, keep);
 	if (!start(request, program, value_member(request->params, "stdin") != NULL))
 		program_refuse(program);
-}
-
-void engine_run_own(const struct engine_request *request, const char *name,
-		    struct value *take_argv, int *take_input, uint64_t input_size,
-		    void (*answer)(struct engine_task *task,
-				   const struct tool_result *result, struct str said))
-{
-	auto_value struct value *arguments = value_new_object();
-	struct value *variables = value_new_array();
-	struct program *program = program_new(name, SAID_MAX);
-	struct err err = {0};
-
-	program->merge = true;
-	program->answer = answer;
-	engine_add_task(&program->task, request->cell, request->id);
-	value_set(arguments, "argv", take_argv);
-	value_set_text(arguments, "title", name);
-	/* Errors are told apart by their words. */
-	value_append(variables, value_new_text("LC_ALL=C"));
-	value_set(program->carried, "env", variables);
-	program->given[GIVEN_IN] = take_input != NULL ? fd_take(take_input) : -1;
-	(void)engine_charge(request->engine, &program->task.kept,
-			    program->task.kept + input_size);
-	if (take_input == NULL
-		    ? open_all(program, false, &err)
-		    : open_signals(program, &err) &&
-			      open_stream(&program->streams[0],
-					  &program->given[GIVEN_OUT], &err) &&
-			      open_again(program, &program->given[GIVEN_ERROR], &err)) {
-		begin_call(request, program, arguments);
-		return;
-	}
-	caller_refuse(&request->engine->caller, request->id,
-		      &(struct caller_fault){.kind = CALLER_LIMIT, .error = err.code},
-		      "%s: %s", name, err.text);
-	program_refuse(program);
 }
 
 static void start_program(const struct engine_request *request)
@@ -846,7 +619,7 @@ static void start_program(const struct engine_request *request)
 
 	if (!engine_has_room(request, stdin_size(request)))
 		return;
-	program = program_new("exec/start", 0);
+	program = program_new(PROGRAM_START, 0);
 	program->number = ++engine->programs_made;
 	if (!start(request, program,
 		   value_is_true(value_member(request->params, "input")) ||
@@ -858,7 +631,8 @@ static void start_program(const struct engine_request *request)
 	    !has_run(running_result(program->task.running))) {
 		/* The policy has refused it: this is the answer, and no notice follows. */
 		engine_refuse_result(request->cell, request->id, false,
-				     running_result(program->task.running), program->name);
+				     running_result(program->task.running),
+				     method_of(program));
 		program_refuse(program);
 		return;
 	}
@@ -880,7 +654,7 @@ static struct program *program_find(const struct engine *engine,
 {
 	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next) {
 		if (at->free == program_free && at->cell == cell && number > 0 &&
-		    program_of(at)->number == number && (!at->over || at->rests))
+		    program_of(at)->number == number && !at->over)
 			return program_of(at);
 	}
 	return NULL;
@@ -925,7 +699,7 @@ static void write_program(const struct engine_request *request)
 
 	if (program == NULL)
 		return;
-	if (program->input.fd < 0 || program->input_ends) {
+	if (!piped_takes_input(&program->piped)) {
 		caller_refuse(&request->engine->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_CLOSED, .error = EPIPE},
 			      "exec/write: process %" PRIu64 " has no input, or no more",
@@ -944,7 +718,7 @@ static void write_program(const struct engine_request *request)
 						     .remedy = "write less at a time"},
 			      "exec/write: the program does not read its input: %zu bytes wait "
 			      "for it",
-			      typed_size(program));
+			      piped_waiting(&program->piped));
 }
 
 static const struct row signal_params[] = {
@@ -957,20 +731,12 @@ static const struct row signal_params[] = {
 static void signal_program(const struct engine_request *request)
 {
 	struct program *program = known_program(request);
-	const char number = (char)value_integer(value_member(request->params, "signal"));
+	const int64_t number = value_integer(value_member(request->params, "signal"));
 
 	if (program == NULL)
 		return;
-	if (program->state != PROGRAM_RUNS) {
-		answer_done(request);
-		return;
-	}
-	/* A cell without a pid namespace can only end all that it has started. */
-	if (number == SIGKILL ||
-	    session_strength(request->cell->place.session).level < SANDBOX_SEALED)
-		running_cancel(program->task.running);
-	else if (program->signals >= 0 &&
-		 write(program->signals, &number, sizeof(number)) < 0 && errno == EAGAIN) {
+	if (program->state == PROGRAM_RUNS &&
+	    piped_signal(&program->piped, (int)number) == PIPED_FULL) {
 		caller_refuse(&request->engine->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY},
 			      "exec/signal: the cell takes no signals of process %" PRIu64
@@ -1009,11 +775,7 @@ static void resize_program(const struct engine_request *request)
 			      program->number);
 		return;
 	}
-	if (program->input.fd >= 0) {
-		program->size = size;
-		program->resizes = true;
-		input_settle(program);
-	}
+	piped_resize(&program->piped, size);
 	answer_done(request);
 }
 
@@ -1047,7 +809,7 @@ static void waiting_turn(struct engine_task *task)
 			      &(struct caller_fault){.kind = CALLER_NO_SUCH},
 			      "exec/wait: process %" PRIu64 " was forgotten",
 			      waiting->number);
-	else if (program->state == PROGRAM_OVER)
+	else if (program->outcome != NULL)
 		caller_answer(caller, task->id, value_copy(program->outcome));
 	else
 		return;

@@ -19,6 +19,7 @@
 #include "session/session.h"
 #include "tool/schema.h"
 #include "tool/tool.h"
+#include "tool/validate.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +32,6 @@ enum {
 	HOST_TOOLS_MAX = 64,    /* of the caller, in one cell */
 	HOST_SECONDS = 10 * 60, /* for an answer of the caller */
 	DESCRIPTION_MAX = 16 << 10,
-	SECONDS_MAX = 30 * 24 * 3600,
 	ID_ROOM = 32,
 };
 
@@ -114,7 +114,7 @@ static const struct row call_params[] = {
 	{"tool", ROW_BYTES, true, "its name", .min = 1, .max = ENGINE_NAME},
 	{"arguments", ROW_VALUES, false, "its arguments"},
 	{"timeout_s", ROW_SECONDS, false, "when it is ended, in place of the tool's own time",
-	 .min = 0.001, .max = SECONDS_MAX},
+	 .min = 0.001, .max = ENGINE_SECONDS},
 	{0},
 };
 
@@ -144,8 +144,6 @@ static void call_tool(const struct engine_request *request)
 
 	begin_call(request, "tool/call", &wanted, answer_call);
 }
-
-static const struct row cell_params[] = {ENGINE_ROW_CELL, {0}};
 
 static void list_tools(const struct engine_request *request)
 {
@@ -303,6 +301,11 @@ static void read_result(const struct mcp_message *message, struct tool_result *r
 			     message->result != NULL ? "text" : "message");
 	const struct value *failed = value_member(message->result, "failed");
 
+	if (message->result == NULL && message->error == NULL) {
+		(void)tool_fail(result, "The caller's answer must have a result or an error, "
+					"and not both.");
+		return;
+	}
 	if (message->result != NULL && text != NULL && value_kind(text) != VALUE_STRING) {
 		(void)tool_fail(result, "The caller's answer has a `text` that is no text.");
 		return;
@@ -429,7 +432,7 @@ static bool offer(struct engine_cell *cell, struct engine_host_tool *host, struc
 	for (const struct engine_host_tool *at = cell->tools; at != NULL; at = at->next)
 		own++;
 	if (own > HOST_TOOLS_MAX)
-		return err_set(err, EBUSY, "%d tools are registered, which is the most",
+		return err_set(err, EAGAIN, "%d tools are registered, which is the most",
 			       HOST_TOOLS_MAX);
 	offered = memory_array(count + own + 1, sizeof(*offered));
 	memcpy(offered, first, count * sizeof(*offered));
@@ -456,14 +459,61 @@ static bool offer(struct engine_cell *cell, struct engine_host_tool *host, struc
 	return true;
 }
 
+/* Is PART, a part of a schema that holds schemas by name, an object of schemas? */
+static bool are_schemas(const struct value *part, const char *name, struct err *err)
+{
+	if (part == NULL)
+		return true;
+	if (value_kind(part) != VALUE_OBJECT)
+		return err_set(err, EINVAL, "schema/%s must be an object, not %s", name,
+			       value_kind_name(value_kind(part)));
+	for (void *at = value_first(part); at != NULL; at = value_next(part, at)) {
+		const enum value_kind kind = value_kind(value_at(at));
+
+		if (kind != VALUE_OBJECT && kind != VALUE_BOOLEAN)
+			return err_set(err, EINVAL,
+				       "schema/%s/%.100s must be a JSON Schema, not %s",
+				       name, value_key(at), value_kind_name(kind));
+	}
+	return true;
+}
+
+/* Is SCHEMA a JSON Schema of arguments, which have names, and can it be used for a check? */
+static bool is_schema(const struct value *schema, struct err *err)
+{
+	auto_value struct value *none = value_new_object();
+	const struct value *type = value_member(schema, "type");
+	const struct value *required = value_member(schema, "required");
+	struct validate_problem problem;
+
+	if (type != NULL && !str_is(value_str(type), "object"))
+		return err_set(err, EINVAL,
+			       "schema/type must be \"object\": arguments have names");
+	if (!are_schemas(value_member(schema, "properties"), "properties", err) ||
+	    !are_schemas(value_member(schema, "$defs"), "$defs", err))
+		return false;
+	for (size_t i = 0; i < value_count(required); i++) {
+		if (value_kind(value_item(required, i)) != VALUE_STRING)
+			return err_set(err, EINVAL,
+				       "schema/required must be a list of texts");
+	}
+	if (required != NULL && value_kind(required) != VALUE_ARRAY)
+		return err_set(err, EINVAL, "schema/required must be a list of texts");
+	/* Arguments that miss something are no fault of the schema. */
+	return validate_value(schema, none, &problem) || problem.keyword[0] != '$' ||
+	       err_set(err, EINVAL, "schema: %s", problem.rule);
+}
+
 /* May a tool have NAME? No tool may take the place of another one. */
 static bool name_is_free(const struct engine_cell *cell, const char *name, struct err *err)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789_-";
 
-	if (name[strspn(name, letters)] != '\0')
-		return err_set(err, EINVAL, "a name has letters, digits, _ and - only");
+	if (name[0] == '\0' || name[strspn(name, letters)] != '\0')
+		return err_set(err, EINVAL,
+			       "a name has letters, digits, _ and - only, and one of them at "
+			       "least");
 	if (tool_find(cell->offered != NULL ? cell->offered : cell->place.tools, name) !=
 	    NULL)
 		return err_set(err, EEXIST,
@@ -479,7 +529,8 @@ static void register_tool(const struct engine_request *request)
 	struct engine_host_tool *host;
 	struct err err = {0};
 
-	if (!name_is_free(cell, name, &err)) {
+	if (!name_is_free(cell, name, &err) ||
+	    !is_schema(value_member(request->params, "schema"), &err)) {
 		caller_refuse(caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE, .error = err.code},
 			      "tool/register: %s", err.text);
@@ -489,10 +540,7 @@ static void register_tool(const struct engine_request *request)
 	if (!offer(cell, host, &err)) {
 		host_free(host);
 		caller_refuse(caller, request->id,
-			      &(struct caller_fault){.kind = err.code == EBUSY ? CALLER_BUSY
-							     : err.code == EACCES
-								     ? CALLER_DENIED
-								     : CALLER_USAGE},
+			      &(struct caller_fault){.kind = caller_kind_of(err.code)},
 			      "tool/register: %s", err.text);
 		return;
 	}
@@ -500,11 +548,11 @@ static void register_tool(const struct engine_request *request)
 }
 
 const struct engine_method engine_tools[] = {
-	{"tool/list", cell_params, list_tools},
+	{"tool/list", engine_cell_params, list_tools},
 	{"tool/call", call_params, call_tool},
 	{"tool/register", register_params, register_tool},
-	{"cell/changes", cell_params, tell_changes},
-	{"cell/patch", cell_params, tell_patch},
+	{"cell/changes", engine_cell_params, tell_changes},
+	{"cell/patch", engine_cell_params, tell_patch},
 	{"cell/undo", undo_params, undo},
 	{0},
 };

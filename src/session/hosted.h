@@ -1,8 +1,8 @@
 /*
  * hosted: a program that the front speaks with all the time: an MCP server, a bridge, a language
- * server. The internal tool `exec` has it on pipes of the front, in a worker of its own in the cell
- * of a session. This module has the call, the pipes, the bytes that wait for the program, and the end
- * of its standard error. The owner has the messages, and decides about a new start.
+ * server. It is a program on pipes (piped.h) in the cell of a session, started again and again. This
+ * module has its tool, and keeps the end of its standard error. The owner has the messages, and decides
+ * about a new start.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "process/loop.h"
+#include "session/piped.h"
 #include "session/session.h"
 #include "tool/tool.h"
 
@@ -37,16 +38,9 @@ struct hosted_options {
 
 struct hosted {
 	struct hosted_options options;
-	struct tool exec; /* `exec`, as a tool that is in no table */
 	struct value *no_schema;
-	struct loop *loop;
-	struct running *running; /* the call that runs the program; NULL: none */
-	int given[CALL_FDS_MAX]; /* the program's ends of the pipes, until it has got them */
-	int pulse; /* a byte in this pipe tells its worker that it is in use */
-	struct watch input, output, error;
-	struct buf waiting; /* for the program, which has not read it yet */
+	struct piped program;
 	struct buf words;
-	unsigned generation; /* how often the pipes were opened */
 };
 
 /* All members of OPTIONS are borrowed for the life of HOSTED. */
@@ -69,8 +63,14 @@ void hosted_stop(struct hosted *hosted);
 /* Close the pipe of the input only: a program that behaves ends then. */
 void hosted_end_input(struct hosted *hosted);
 
-/* Write what was added to `waiting`, as far as the program takes it now. */
+/* The buffer to which the owner appends its messages, before hosted_write. */
+struct buf *hosted_waiting(struct hosted *hosted);
+/* Write what was added to hosted_waiting, as far as the program takes it now. */
 void hosted_write(struct hosted *hosted);
+/* How often the pipes were opened: another number than before means another program. */
+unsigned hosted_generation(const struct hosted *hosted);
+/* The call that runs the program; NULL: none. */
+const struct running *hosted_running(const struct hosted *hosted);
 /* The program is in use: its idle time begins anew. */
 void hosted_use(struct hosted *hosted);
 /* Read what the program has printed by now. False: that made the owner close the pipes. */

@@ -176,7 +176,7 @@ const char *denial_limit(const struct tool_result *result)
 		    strncmp(rule, prefix, sizeof(prefix) - 1) == 0)
 			return rule + sizeof(prefix) - 1;
 	}
-	return NULL;
+	return result->status == RESULT_TIMED_OUT ? "wall_s" : NULL;
 }
 
 void denial_set_level(struct tool_result *result, int level)

@@ -65,7 +65,7 @@ struct denial_limit {
 void denial_add_limit(struct tool_result *result, const struct denial_limit *limit);
 /*
  * The key of the limit that ended or hindered the call, as its denials say ("memory"),
- * borrowed from RESULT; NULL: it succeeded, or met none.
+ * borrowed from RESULT; "wall_s" when its time was over; NULL: it succeeded, or met none.
  */
 const char *denial_limit(const struct tool_result *result);
 

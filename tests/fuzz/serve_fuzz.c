@@ -1,5 +1,5 @@
 /*
- * Fuzzes what comes from the caller of an engine: the input is split into lines in pieces of
+ * Fuzzes what comes from the caller of an engine, or from a client of exec-server: the input is split into lines in pieces of
  * changing size (serve/caller.c), and the parameters of each message are checked by the rows of
  * its method (serve/engine.c). Each line that is no message is answered, and no answer to one
  * breaks the line.
@@ -36,7 +36,8 @@ static void take_messages(struct caller *caller)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* BARE: the messages of `glovebox exec-server`, which have no member `jsonrpc`. */
+static void converse(const uint8_t *data, size_t size, bool bare)
 {
 	struct str rest = {(const char *)data, size};
 	const size_t piece = size > 0 ? 1 + data[0] * 16U : PIECE;
@@ -46,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	assert(fd >= 0);
 	caller_open(&caller, loop, fd, fd);
+	caller.bare = bare;
 	while (rest.size > 0) {
 		const struct str part = str_part(rest, 0, piece < PIECE ? piece : PIECE);
 
@@ -60,5 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	caller_close(&caller);
 	loop_free(loop);
 	(void)close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	converse(data, size, false);
+	converse(data, size, true);
 	return 0;
 }

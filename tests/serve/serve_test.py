@@ -32,6 +32,7 @@ MANY = int(os.environ.get("GLOVEBOX_TEST_OPENS", "40"))
 KILLS = 12
 END_SECONDS = 2
 UNREAD = 1 << 20
+PIPE = 64 << 10
 
 # The members that each method needs besides its cell.
 NEEDS = {
@@ -279,6 +280,37 @@ def output_waits_until_the_caller_asks_for_more():
 
 
 @tap.case
+def an_ended_program_with_unread_output_holds_up_nothing():
+    # One read may pass the bound, and the pipe holds the rest.
+    size = UNREAD + PIPE
+    with served() as engine:
+        cell = engine.open()
+        processes = []
+        for _ in range(CELL_CALLS + 2):
+            command = f"head -c {size} /dev/zero; exit 5"
+            processes.append(engine.result("exec/start", cell=cell, command=command)["process"])
+            assert engine.result("exec/wait", cell=cell, process=processes[-1])["exit"] == 5
+        info = engine.result("cell/info", cell=cell)
+        assert info["under_way"] == 0 and info["state"] == "idle", info
+        assert engine.run(cell, "echo free")["stdout"] == b"free\n"
+        got = dict.fromkeys(processes, 0)
+
+        def count():
+            for message in [message for message in engine.held if message.get("method") == "exec/output"]:
+                engine.held.remove(message)
+                got[message["params"]["process"]] += len(wire.decode(message["params"]["bytes"]))
+        count()
+        assert all(UNREAD <= count < size for count in got.values()) and not engine.held, (got, engine.held[:1])
+        for process in processes[1:]:
+            engine.result("exec/more", cell=cell, process=process, bytes=got[process])
+            exited = engine.notice("exec/exited")["params"]
+            assert exited["process"] == process and exited["exit"] == 5, exited
+            count()
+            assert got[process] == size, got
+        engine.result("cell/close", cell=cell)
+
+
+@tap.case
 def a_caller_that_reads_nothing_holds_up_its_programs_only():
     with served() as engine:
         cell = engine.open()
@@ -445,6 +477,11 @@ def a_tool_of_the_caller_is_asked_of_it():
         engine.result("tool/register", cell=cell, name="double", description="Twice.", schema=schema)
         engine.error("tool/register", "usage", cell=cell, name="bash", description="x", schema={})
         engine.error("tool/register", "usage", cell=cell, name="double", description="x", schema={})
+        engine.error("tool/register", "usage", cell=cell, name="", description="x", schema={})
+        for wrong in ({"type": "string"}, {"type": 5}, {"properties": []}, {"properties": {"a": 5}}, {"required": "a"},
+                      {"required": [1]}, {"$ref": "https://example.com/none"}, {"$schema": "https://example.com/own"}):
+            refused = engine.error("tool/register", "usage", cell=cell, name="mine", description="x", schema=wrong)
+            assert "schema" in refused["message"], refused
         assert "double" in [row["name"] for row in engine.result("tool/list", cell=cell)["tools"]]
         assert engine.result("tool/call", cell=cell, tool="double", arguments={"n": "x"})["status"] == "failed"
         number = engine.send("tool/call", cell=cell, tool="double", arguments={"n": 21})
@@ -462,9 +499,10 @@ def a_tool_of_the_caller_is_asked_of_it():
         number = engine.send("tool/call", cell=cell, tool="double", arguments={"n": 1})
         engine.tell({"id": engine.notice("tool/host_call")["id"], "error": {"code": 1, "message": "no"}})
         assert engine.answer(number)["result"]["status"] == "failed"
-        for text, told in (("x" * (5 << 20), "5242880 bytes"), (5, "no text")):
+        for told, wrong in (("5242880 bytes", {"result": {"text": "x" * (5 << 20)}}), ("no text", {"result": {"text": 5}}),
+                            ("a result or an error", {}), ("and not both", {"result": {}, "error": {}})):
             number = engine.send("tool/call", cell=cell, tool="double", arguments={"n": 1})
-            engine.tell({"id": engine.notice("tool/host_call")["id"], "result": {"text": text}})
+            engine.tell({"id": engine.notice("tool/host_call")["id"], **wrong})
             answer = engine.answer(number)["result"]
             assert answer["status"] == "failed" and told in answer["text"], answer
 

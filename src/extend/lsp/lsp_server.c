@@ -129,7 +129,7 @@ static void send_message(struct lsp_server *server, struct value *take_message)
 	value_set_text(message, "jsonrpc", "2.0");
 	buf_init(&text, LSP_BODY_MAX);
 	if (value_print(message, 0, &text) &&
-	    lsp_message_add(buf_str(&text), &server->program.waiting))
+	    lsp_message_add(buf_str(&text), hosted_waiting(&server->program)))
 		hosted_write(&server->program);
 	else
 		lost(server, "does not read what it is sent", false);
@@ -274,7 +274,7 @@ static void take_message(struct lsp_server *server, struct str text)
 static void take_bytes(void *owner, struct str bytes)
 {
 	struct lsp_server *server = owner;
-	const unsigned generation = server->program.generation;
+	const unsigned generation = hosted_generation(&server->program);
 	struct err err;
 	enum lsp_read read;
 
@@ -290,7 +290,7 @@ static void take_bytes(void *owner, struct str bytes)
 		buf_init(&server->reader.body, LSP_BODY_MAX);
 		take_message(server, buf_str(&body));
 		buf_fini(&body);
-		if (server->program.generation != generation ||
+		if (hosted_generation(&server->program) != generation ||
 		    !hosted_is_open(&server->program))
 			return;
 	}

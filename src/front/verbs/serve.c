@@ -32,7 +32,6 @@
 enum {
 	BACKLOG = 1,      /* one caller; another one is refused by the kernel */
 	WORK_MODE = 0700, /* of a fresh workspace */
-	VARIABLE_MAX = 128 << 10,
 };
 
 /* The parts of a cell that live as long as its session. */
@@ -47,21 +46,10 @@ struct kept {
 /* The keys that the caller adds to the rights of an agent or policy. */
 static struct value *entry_of(const struct engine_wish *wish)
 {
-	struct value *entry = value_new_object(), *list = value_new_array();
+	struct value *entry = value_new_object();
 
-	for (void *at = value_first(wish->env); at != NULL; at = value_next(wish->env, at)) {
-		struct buf text;
-
-		buf_init(&text, VARIABLE_MAX);
-		(void)buf_addf(&text, "%s=", value_key(at));
-		(void)buf_addstr(&text, value_str(value_at(at)));
-		value_append(list, value_new_str(buf_str(&text)));
-		buf_fini(&text);
-	}
-	if (value_count(list) > 0)
-		value_set(entry, "env", list);
-	else
-		value_free(list);
+	if (value_count(wish->env) > 0)
+		value_set(entry, "env", engine_variables(wish->env));
 	if (wish->limits != NULL)
 		value_set(entry, "limits", value_copy(wish->limits));
 	return entry;

@@ -391,7 +391,7 @@ static void send_line(void *context, struct str line)
 
 	if (!hosted_is_open(&server->program))
 		return;
-	if (!buf_addstr(&server->program.waiting, line))
+	if (!buf_addstr(hosted_waiting(&server->program), line))
 		lost(server, "does not read what it is sent");
 	else
 		hosted_write(&server->program);
@@ -401,9 +401,9 @@ static void send_line(void *context, struct str line)
 static void take_bytes(void *owner, struct str bytes)
 {
 	struct remotes_server *server = owner;
-	const unsigned generation = server->program.generation;
+	const unsigned generation = hosted_generation(&server->program);
 
-	while (!server->down && server->program.generation == generation &&
+	while (!server->down && hosted_generation(&server->program) == generation &&
 	       buf_take_line(&server->line, &bytes) && !server->line.overflowed) {
 		struct buf line = server->line;
 
@@ -425,10 +425,10 @@ static void take_bytes(void *owner, struct str bytes)
  */
 static bool last_line_ends(struct remotes_server *server)
 {
-	const unsigned generation = server->program.generation;
+	const unsigned generation = hosted_generation(&server->program);
 
 	take_bytes(server, STR("\n"));
-	return !server->down && server->program.generation == generation;
+	return !server->down && hosted_generation(&server->program) == generation;
 }
 
 static void program_fell_silent(void *owner)
@@ -1260,13 +1260,13 @@ static void end_bridges(struct remotes *remotes)
 	const int64_t deadline_ms = clock_now_ms() + BRIDGE_END_MS;
 
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
-		if (!at->bridged || !at->program.running || at->down)
+		if (!at->bridged || hosted_running(&at->program) == NULL || at->down)
 			continue;
 		at->down = true;
 		hosted_end_input(&at->program);
 	}
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
-		const struct running *running = at->program.running;
+		const struct running *running = hosted_running(&at->program);
 
 		while (at->bridged && running && !running_is_done(running) &&
 		       clock_now_ms() < deadline_ms)
