@@ -1250,7 +1250,8 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	return true;
 }
 
-void cell_abandon(struct cell *cell, bool waits)
+/* Kill everything in CELL. */
+static void kill_all(struct cell *cell)
 {
 	struct err err;
 
@@ -1262,8 +1263,20 @@ void cell_abandon(struct cell *cell, bool waits)
 		(void)syscall(SYS_pidfd_send_signal, cell->anchor_pidfd, SIGKILL, NULL, 0);
 	else
 		fd_close(&cell->control);
-	if (waits)
-		cell_wait_anchor(cell->anchor_pidfd);
+}
+
+void cell_abandon(struct cell *cell, bool waits)
+{
+	if (!cell->abandoned)
+		kill_all(cell);
+	cell->abandoned = true;
+	if (!waits)
+		return;
+	cell_wait_anchor(cell->anchor_pidfd);
+	cell_record_close(&cell->record);
+	fd_close(&cell->spec.home_lock);
+	fd_close(&cell->spec.temp_lock);
+	fd_close(&cell->spec.cache_lock);
 }
 
 void cell_accounts(const struct cell *cell, struct accounts *accounts, struct value *hosts)

@@ -139,8 +139,10 @@ struct cell_options {
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
 /*
- * Kill everything in CELL, which is broken from then on; WAITS: until nothing of it is left.
- * A caller that ends many cells calls this for all of them first, without waiting.
+ * Kill everything in CELL, which is broken from then on. A caller that ends many cells calls
+ * this for all of them first. WAITS: wait until nothing of it is left, and close its files,
+ * after which no later front looks for what it may have left. After a call without it, this may
+ * be done in a thread for each cell.
  */
 void cell_abandon(struct cell *cell, bool waits);
 /*
@@ -282,7 +284,8 @@ struct cell {
 	size_t widening_count;
 	struct timer open_timer; /* until the first worker is ready */
 	struct err broken;
-	bool has_made; /* a worker has locked itself in: this machine can do it */
+	bool abandoned; /* everything in it was killed */
+	bool has_made;  /* a worker has locked itself in: this machine can do it */
 	/* workers that ended before they had locked themselves in; 0 after one that has */
 	size_t lost_in_a_row;
 };

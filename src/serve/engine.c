@@ -27,11 +27,11 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -39,7 +39,7 @@ enum {
 	NAME_ROOM = 32,
 	READY_MAX = 4, /* workers that a caller may have made ahead */
 	CLIENT_MAX = 256,
-	REMOVERS = 16, /* processes that remove fresh workspaces at the end */
+	REMOVERS = 16, /* threads that remove fresh workspaces at the end */
 	IDLE_SECONDS_MAX = 365 * 24 * 3600,
 	VARIABLES_MAX = 1024,
 };
@@ -885,40 +885,50 @@ static void begin(struct engine *engine)
 	watch_parent(engine);
 }
 
-/* Remove each REMOVERS-th fresh workspace from the one with the number FIRST on. */
-static void remove_some(const struct engine *engine, size_t first)
+/* A thread that removes each REMOVERS-th fresh workspace from the one with the number FIRST on. */
+struct remover {
+	const struct engine *engine;
+	size_t first;
+	pthread_t thread;
+	bool runs;
+};
+
+static void *remove_some(void *context)
 {
+	const struct remover *remover = context;
 	size_t number = 0;
 
-	for (struct engine_cell *at = engine->cells; at != NULL; at = at->next) {
-		if (number++ % REMOVERS != first || at->place.fresh == NULL)
+	for (struct engine_cell *at = remover->engine->cells; at != NULL; at = at->next) {
+		if (number++ % REMOVERS != remover->first || at->place.fresh == NULL)
 			continue;
 		session_abandon(at->place.session, true);
 		fd_folder_remove(at->place.fresh);
 	}
+	return NULL;
 }
 
 /*
- * Remove the fresh workspaces of all cells, when their cells are gone. The kernel takes
- * milliseconds for a folder on which something was mounted, and most of that is waiting, so
- * several processes share the work.
+ * Wait until the cells of all fresh workspaces are gone, and remove their folders. The kernel
+ * takes milliseconds for the end of a cell, for a folder on which something was mounted, and
+ * for the watch of a folder. Most of that is waiting, so several threads share the work.
  */
 static void remove_fresh(const struct engine *engine)
 {
-	pid_t removers[REMOVERS];
+	struct remover removers[REMOVERS];
 
 	for (size_t i = 0; i < REMOVERS; i++) {
-		removers[i] = engine->cell_count >= REMOVERS ? fork() : -1;
-		if (removers[i] == 0) {
-			remove_some(engine, i);
-			_exit(0);
-		}
-		if (removers[i] < 0)
-			remove_some(engine, i);
+		struct remover *remover = &removers[i];
+
+		*remover = (struct remover){.engine = engine, .first = i};
+		remover->runs =
+			engine->cell_count >= REMOVERS &&
+			pthread_create(&remover->thread, NULL, remove_some, remover) == 0;
+		if (!remover->runs)
+			(void)remove_some(remover);
 	}
 	for (size_t i = 0; i < REMOVERS; i++) {
-		while (removers[i] > 0 && waitpid(removers[i], NULL, 0) < 0 && errno == EINTR)
-			;
+		if (removers[i].runs)
+			(void)pthread_join(removers[i].thread, NULL);
 	}
 }
 

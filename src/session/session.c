@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -634,9 +635,24 @@ void session_close(struct session *session)
 	free(session);
 }
 
+/*
+ * Close the files of KEEPER, which is only closed afterwards. The kernel takes milliseconds for
+ * the last close of a watch, and of a file that has no name any more.
+ */
+static void let_go(struct keeper *keeper)
+{
+	for (size_t i = 0; i < sizeof(keeper->look.fds) / sizeof(keeper->look.fds[0]); i++)
+		fd_close(&keeper->look.fds[i]);
+	fd_close(&keeper->list.own);
+	fd_close(&keeper->list.events);
+	fd_close(&keeper->list.pending);
+}
+
 void session_abandon(struct session *session, bool waits)
 {
 	cell_abandon(session->cell, waits);
+	if (waits && session->keeper != NULL)
+		let_go(session->keeper);
 }
 
 struct loop *session_loop(struct session *session)

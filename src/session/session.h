@@ -243,9 +243,12 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 /* Ends all calls, kills everything in the cell, waits for it. NULL is fine. */
 void session_close(struct session *session);
 /*
- * Kill everything in the cell of SESSION; WAITS: until nothing of it is left. For a caller
- * that ends many sessions, at the same time, before it closes them. Where calls may have
+ * Kill everything in the cell of SESSION, which can only be closed then. For a caller that ends
+ * many sessions at the same time: it kills all of them, then closes them. Where calls may have
  * left something, the next session in the workspace looks, as after a front that was killed.
+ * WAITS: wait until nothing of the cell is left, and close the files of SESSION, in the
+ * workspace of which nobody will look. After a call without it, this may be done in a thread
+ * for each session.
  */
 void session_abandon(struct session *session, bool waits);
 /*

@@ -606,6 +606,16 @@ def a_caller_that_is_killed_at_any_moment_leaves_nothing():
 
 
 @tap.case
+def many_used_cells_end_side_by_side():
+    with served() as engine:
+        cells = [engine.open() for _ in range(24)]
+        for number in [engine.send("exec/run", cell=cell, command="echo x > f; mkdir a") for cell in cells]:
+            assert engine.answer(number)["result"]["exit"] == 0
+        ends_clean(engine, engine.process.stdin.close)
+        assert engine.process.returncode == 0
+
+
+@tap.case
 def a_caller_at_a_socket_is_served():
     with served(greets=False) as idle:
         path = os.path.join(idle.folder, "socket")
