@@ -572,13 +572,16 @@ void verb_print_name(const char *text, int width, FILE *out)
 	buf_fini(&clean);
 }
 
-bool verb_temp_folder(const char *verb, struct buf *folder, struct err *err)
+const char *verb_temp_parent(void)
 {
 	const char *parent = getenv("TMPDIR");
 
-	if (parent == NULL || parent[0] != '/')
-		parent = "/tmp";
-	if (!buf_addf(folder, "%s/glovebox-%s-XXXXXX", parent, verb))
+	return parent != NULL && parent[0] == '/' ? parent : "/tmp";
+}
+
+bool verb_temp_folder(const char *verb, struct buf *folder, struct err *err)
+{
+	if (!buf_addf(folder, "%s/" VERB_TEMP_PREFIX "%s-XXXXXX", verb_temp_parent(), verb))
 		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
 	return mkdtemp(folder->data) != NULL ||
 	       err_set(err, errno, "%s: %s; name a folder that can be written to in TMPDIR",

@@ -238,6 +238,10 @@ void verb_print_name(const char *text, int width, FILE *out);
  */
 bool verb_read_since(const char *text, int64_t *since_ms, struct err *err);
 
+/* The folder of temporary folders: TMPDIR, or /tmp. */
+const char *verb_temp_parent(void);
+/* How their names begin, before the name of the verb. */
+#define VERB_TEMP_PREFIX "glovebox-"
 /* Make a new folder for the front below TMPDIR (or /tmp), named after VERB. */
 bool verb_temp_folder(const char *verb, struct buf *folder, struct err *err);
 

@@ -13,8 +13,10 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 
@@ -56,6 +58,11 @@ def served(*options, **more):
         yield engine
     finally:
         engine.close()
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def fits(wanted, got):
@@ -613,6 +620,66 @@ def many_used_cells_end_side_by_side():
             assert engine.answer(number)["result"]["exit"] == 0
         ends_clean(engine, engine.process.stdin.close)
         assert engine.process.returncode == 0
+
+
+@tap.case
+def the_next_engine_removes_what_a_killed_one_has_left():
+    with served() as killed:
+        kept = killed.result("cell/open", policy={"write": ["."]})
+        killed.run(kept["cell"], "echo kept > f")
+        kept = killed.result("cell/close", cell=kept["cell"], keep=True)["workspace"]
+        for _ in range(2):
+            killed.run(killed.open(), "mkdir -p a/b; echo x > a/b/f")
+        pids = killed.children()
+        killed.process.kill()
+        killed.process.wait()
+        assert not wire.gone(pids) and len(os.listdir(killed.temp)) == 3
+        living = wire.Engine(PROGRAM, killed.folder)
+        try:
+            work = living.result("cell/open", policy={"write": ["."]})["workspace"]
+            names = {os.path.basename(os.path.dirname(path)) for path in (kept, work)}
+            assert set(os.listdir(killed.temp)) == names, os.listdir(killed.temp)
+            third = wire.Engine(PROGRAM, killed.folder)
+            assert third.end() == 0 and set(os.listdir(killed.temp)) == names
+            assert living.end() == 0 and os.listdir(killed.temp) == [os.path.basename(os.path.dirname(kept))]
+            assert os.listdir(os.path.dirname(kept)) == ["work"] and os.listdir(kept) == ["f"]
+        finally:
+            living.process.kill()
+            living.process.wait()
+
+
+@tap.case
+def a_configuration_that_cannot_be_read_is_said_at_the_start():
+    for path, text in (("none", None), ("wrong", "{")):
+        folder = wire.folder()
+        try:
+            path = os.path.join(folder, path)
+            if text is not None:
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(text)
+            done = subprocess.run([PROGRAM, "serve", "--config", path], stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=wire.WAIT_SECONDS, check=False)
+            assert done.returncode in (1, 2) and path.encode() in done.stderr, done
+        finally:
+            shutil.rmtree(folder)
+
+
+@tap.case
+def a_socket_of_somebody_else_stays():
+    with served(greets=False) as idle:
+        path = os.path.join(idle.folder, "socket")
+        with served("--unix", path, greets=False) as engine:
+            # The flag of a socket that listens, in front of its path.
+            while not re.search(f" 00010000 .*{path}", read("/proc/net/unix")):
+                assert engine.process.poll() is None
+                time.sleep(0.01)
+            caller, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+            with caller, other:
+                os.rename(path, path + "-first")
+                other.bind(path)
+                caller.connect(path + "-first")
+                caller.shutdown(socket.SHUT_WR)
+                assert engine.process.wait(wire.WAIT_SECONDS) == 0 and os.path.exists(path)
 
 
 @tap.case

@@ -17,13 +17,16 @@
 #include "serve/engine.h"
 #include "session/session.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -32,6 +35,13 @@
 enum {
 	BACKLOG = 1,      /* one caller; another one is refused by the kernel */
 	WORK_MODE = 0700, /* of a fresh workspace */
+	SWEEP_MAX = ENGINE_CELLS_MAX, /* folders that one start removes */
+};
+
+/* What the cells of the engine have in common. */
+struct serving {
+	const struct options *options;
+	int held; /* the locked file of the fresh workspaces; -1: none yet */
 };
 
 /* The parts of a cell that live as long as its session. */
@@ -56,18 +66,106 @@ static struct value *entry_of(const struct engine_wish *wish)
 }
 
 /*
+ * The folders of fresh workspaces that an engine leaves behind when it is killed. All that one
+ * engine has made hold links to one file, HELD, which the engine has locked. The next engine
+ * removes the folders whose file nobody has locked.
+ */
+
+#define HELD "held"
+
+/* Append FOLDER/NAME to PATH, which is emptied before. */
+static bool below(const char *folder, const char *name, struct buf *path)
+{
+	buf_clear(path);
+	return buf_addf(path, "%s/%s", folder, name);
+}
+
+/* Make the file that SERVING holds, in FOLDER. It is locked before it has its name. */
+static bool make_held(struct serving *serving, const char *folder, struct buf *path)
+{
+	auto_free char *early = NULL;
+
+	if (!below(folder, HELD ".new", path))
+		return false;
+	early = memory_copy(path->data);
+	serving->held =
+		open(early, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return serving->held >= 0 && flock(serving->held, LOCK_EX | LOCK_NB) == 0 &&
+	       below(folder, HELD, path) && rename(early, path->data) == 0;
+}
+
+/* Hold FOLDER. One that cannot be held is not removed after a kill, and serves as well. */
+static void hold(struct serving *serving, const char *folder)
+{
+	struct buf path;
+	struct stat st;
+
+	buf_init(&path, PATH_MAX);
+	if (serving->held >= 0 && below(folder, HELD, &path) &&
+	    !fd_link(serving->held, AT_FDCWD, path.data) &&
+	    fstat(serving->held, &st) == 0 && st.st_nlink == 0)
+		fd_close(&serving->held); /* no folder is left that has it */
+	if (serving->held < 0 && !make_held(serving, folder, &path))
+		fd_close(&serving->held);
+	buf_fini(&path);
+}
+
+/* Is the folder FD one of this user's, of an engine that does not run any more? */
+static bool is_left(int fd)
+{
+	auto_close int held =
+		openat(fd, HELD, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat folder, file;
+
+	return held >= 0 && fstat(fd, &folder) == 0 && fstat(held, &file) == 0 &&
+	       folder.st_uid == geteuid() && file.st_uid == geteuid() &&
+	       S_ISREG(file.st_mode) && flock(held, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* Remove what killed engines of this user have left. */
+static void sweep(void)
+{
+	static const char prefix[] = VERB_TEMP_PREFIX "serve-";
+	const char *parent = verb_temp_parent();
+	DIR *names = opendir(parent);
+	size_t left = SWEEP_MAX;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
+	     at != NULL && left > 0; at = readdir(names)) {
+		auto_close int fd = -1;
+
+		if (strncmp(at->d_name, prefix, sizeof(prefix) - 1) != 0)
+			continue;
+		fd = openat(dirfd(names), at->d_name,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 || !is_left(fd) || !below(parent, at->d_name, &path))
+			continue;
+		fd_folder_remove(path.data);
+		left--;
+	}
+	buf_fini(&path);
+	if (names != NULL)
+		(void)closedir(names);
+}
+
+/*
  * Make the folder of a fresh workspace, with the work below it: what is kept to undo its
  * changes stands beside it, and goes with it.
  */
-static bool make_fresh(struct engine_place *place, struct buf *work, struct err *err)
+static bool make_fresh(struct serving *serving, struct engine_place *place,
+		       struct buf *work, struct err *err)
 {
 	struct buf folder;
 	bool made;
 
 	buf_init(&folder, PATH_MAX);
 	made = verb_temp_folder("serve", &folder, err);
-	if (made)
+	if (made) {
 		place->fresh = memory_copy(folder.data);
+		hold(serving, place->fresh);
+	}
 	made = made && (buf_addf(work, "%s/work", folder.data) ||
 			err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long"));
 	made = made && (mkdir(work->data, WORK_MODE) == 0 ||
@@ -79,7 +177,7 @@ static bool make_fresh(struct engine_place *place, struct buf *work, struct err 
 static void forget(struct engine_place *place, bool keeps)
 {
 	struct kept *kept = place->kept;
-	struct buf undo;
+	struct buf beside;
 
 	setup_fini(&kept->setup);
 	value_free(kept->entry);
@@ -90,10 +188,12 @@ static void forget(struct engine_place *place, bool keeps)
 	if (!keeps) {
 		fd_folder_remove(place->fresh);
 	} else if (place->fresh != NULL) {
-		buf_init(&undo, PATH_MAX);
-		if (buf_addf(&undo, "%s/state", place->fresh))
-			fd_folder_remove(undo.data);
-		buf_fini(&undo);
+		buf_init(&beside, PATH_MAX);
+		if (below(place->fresh, "state", &beside))
+			fd_folder_remove(beside.data);
+		if (below(place->fresh, HELD, &beside))
+			(void)unlink(beside.data);
+		buf_fini(&beside);
 	}
 	free(place->fresh);
 	*place = (struct engine_place){0};
@@ -133,7 +233,7 @@ static void keep_beside(struct kept *kept, const char *fresh)
 	buf_fini(&path);
 }
 
-static bool open_session(const struct options *options, const struct engine_wish *wish,
+static bool open_session(struct serving *serving, const struct engine_wish *wish,
 			 struct loop *loop, struct engine_place *place, struct err *err)
 {
 	struct kept *kept = place->kept;
@@ -156,9 +256,9 @@ static bool open_session(const struct options *options, const struct engine_wish
 
 	buf_init(&work, PATH_MAX);
 	opened = wish->workspace != NULL ? buf_adds(&work, wish->workspace)
-					 : make_fresh(place, &work, err);
+					 : make_fresh(serving, place, &work, err);
 	flags.workspace = work.data;
-	opened = opened && setup_init(&kept->setup, options, &flags, err);
+	opened = opened && setup_init(&kept->setup, serving->options, &flags, err);
 	if (opened && place->fresh != NULL)
 		keep_beside(kept, place->fresh);
 	wanted.caller_environment = kept->environment;
@@ -191,8 +291,8 @@ static bool open_place(void *context, const struct engine_wish *wish, struct loo
 
 /* The caller at a socket. */
 
-/* Listen at PATH, where nobody but this user can connect. */
-static bool listen_at(const char *path, int *listener, struct err *err)
+/* Listen at PATH, where nobody but this user can connect; ST is the status of the socket. */
+static bool listen_at(const char *path, int *listener, struct stat *st, struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const mode_t before = umask(0177);
@@ -209,11 +309,20 @@ static bool listen_at(const char *path, int *listener, struct err *err)
 	*listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	listens = *listener >= 0 &&
 		  bind(*listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-		  listen(*listener, BACKLOG) == 0;
+		  lstat(path, st) == 0 && listen(*listener, BACKLOG) == 0;
 	(void)umask(before);
 	return listens ||
 	       err_set(err, errno, "serve: --unix %s: %s%s", path, strerror(errno),
 		       errno == EADDRINUSE ? "; remove it when nobody listens there" : "");
+}
+
+/* Remove the socket with the status ST from PATH, unless somebody has put another one there. */
+static void unlisten(const char *path, const struct stat *st)
+{
+	struct stat now;
+
+	if (lstat(path, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
+		(void)unlink(path);
 }
 
 /* Wait for the caller at LISTENER; -1: STOP_FD was readable first, or ERR says why not. */
@@ -251,11 +360,12 @@ static int serve_unix(struct engine_options *engine, struct interrupt *interrupt
 {
 	auto_close int listener = -1, caller = -1;
 	struct err err = {0};
+	struct stat st;
 
-	if (!listen_at(path, &listener, &err))
+	if (!listen_at(path, &listener, &st, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	caller = wait_for_caller(listener, interrupt_fd(interrupt), &err);
-	(void)unlink(path);
+	unlisten(path, &st);
 	fd_close(&listener);
 	if (err.text[0] != '\0')
 		return verb_complain(CODE_FAILED, "%s", err.text);
@@ -268,14 +378,16 @@ static int serve_unix(struct engine_options *engine, struct interrupt *interrupt
 static int serve_verb(const struct options *options, FILE *out)
 {
 	const uint64_t cells = options_count(options, "max-cells", ENGINE_CELLS);
+	struct serving serving = {.options = options, .held = -1};
 	struct engine_options engine = {
-		.host = {open_place, closed, (void *)(uintptr_t)options},
+		.host = {open_place, closed, &serving},
 		.program = "glovebox " GLOVEBOX_VERSION,
 		.max_cells = (size_t)cells,
 		.input = STDIN_FILENO,
 		.output = STDOUT_FILENO,
 	};
 	const char *path = options_text(options, "unix");
+	auto_config struct config *config = NULL;
 	struct interrupt *interrupt = NULL;
 	struct err err = {0};
 	int code;
@@ -287,6 +399,10 @@ static int serve_verb(const struct options *options, FILE *out)
 	if (path != NULL && options_given(options, "stdio"))
 		return verb_complain(CODE_USAGE,
 				     "serve: --stdio and --unix exclude each other");
+	/* No cell could be opened with it. */
+	if (!setup_config_load(options_text(options, "config"), &config, &err))
+		return verb_complain(setup_code(&err), "serve: %s", err.text);
+	sweep();
 	if (!interrupt_open(&interrupt, &err) || !interrupt_start(interrupt, &err)) {
 		interrupt_close(interrupt);
 		return verb_complain(CODE_FAILED, "%s", err.text);
@@ -298,6 +414,7 @@ static int serve_verb(const struct options *options, FILE *out)
 	code = path != NULL ? serve_unix(&engine, interrupt, path)
 			    : serve(&engine, interrupt);
 	interrupt_close(interrupt);
+	fd_close(&serving.held);
 	return code;
 }
 
