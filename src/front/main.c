@@ -23,6 +23,7 @@
 #include "front/patches.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "image/unpacked.h"
 #include "mcp/bridge/bridge.h"
 #include "proxy/proxy.h"
 #include "session/session.h"
@@ -78,6 +79,7 @@ int main(int argc, char **argv)
 		door_role(argc, argv);
 		attack_call_role(argc, argv);
 		hook_run_role(argc, argv);
+		unpacked_role(argc, argv);
 	}
 	open_standard_descriptors();
 	keep_owner_in_modes();

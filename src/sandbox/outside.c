@@ -145,6 +145,7 @@ static const struct sock_filter reads[] = {
 /* Beside Landlock, no opened name may follow a link. */
 static const struct sock_filter builds[] = {
 	ALLOW(SYS_read),
+	ALLOW(SYS_readlinkat),
 	ALLOW(SYS_pwrite64),
 	ALLOW(SYS_ftruncate),
 	ALLOW(SYS_mkdirat),
@@ -156,6 +157,7 @@ static const struct sock_filter builds[] = {
 	ALLOW(SYS_fchownat),
 	ALLOW(SYS_utimensat),
 	ALLOW(SYS_fsetxattr),
+	ALLOW(SYS_fgetxattr),
 	EQUAL(SYS_openat, 0, 4),
 	LOAD(args[2]),
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_NOFOLLOW, 0, 1),

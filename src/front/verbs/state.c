@@ -369,8 +369,8 @@ static int print_survey(const struct survey *survey, FILE *out)
 								      : "");
 		print_row(name_of(project), &project->amount, what, out);
 	}
-	(void)fprintf(out, "Nothing is kept in the folders of data and caches (XDG_DATA_HOME, "
-			   "XDG_CACHE_HOME).\n");
+	(void)fprintf(out, "Nothing is kept in the folder of data (XDG_DATA_HOME), and in that of "
+			   "caches only images: glovebox base list.\n");
 	return CODE_DONE;
 }
 

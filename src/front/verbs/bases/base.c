@@ -1,0 +1,789 @@
+/*
+ * glovebox base: brings images into the cache, shows what is there and what one holds, builds one,
+ * removes old ones, and says whether this machine can use them.
+ */
+
+#include "image/base.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "image/prune.h"
+#include "image/pull.h"
+#include "image/store.h"
+#include "image/trial.h"
+#include "image/unpack.h"
+#include "image/unpacked.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum {
+	SIZE_ROOM = 32,
+	NAME_COLUMNS = 44,
+	SHOWN_DIGITS = sizeof("sha256:") - 1 + 12, /* of a digest in a table */
+	SPACE_LITTLE = 5, /* GiB: less is told by `base doctor` */
+};
+
+/* What some layers have lost, in words; the names stand in JSON too. */
+static const struct {
+	const char *name, *what;
+	size_t offset;
+} left_out[] = {
+	{"owners", "files of other users, which are yours here",
+	 offsetof(struct maker_counts, owners)},
+	{"devices", "devices, which were left out", offsetof(struct maker_counts, devices)},
+	{"set_id", "set-id bits, which were taken away",
+	 offsetof(struct maker_counts, set_id)},
+	{"attributes", "attributes, which were left out",
+	 offsetof(struct maker_counts, attributes)},
+	{"outside", "names with .. that led out and stay inside",
+	 offsetof(struct maker_counts, outside)},
+	{"across", "hard links to files of lower layers, which became links",
+	 offsetof(struct maker_counts, across)},
+};
+
+static uint64_t left_out_of(const struct maker_counts *counts, size_t i)
+{
+	uint64_t number;
+
+	memcpy(&number, (const char *)counts + left_out[i].offset, sizeof(number));
+	return number;
+}
+
+/* The folder of the cache; false after a complaint. */
+static bool find_store(struct buf *path)
+{
+	if (image_store_path(setup_variable("XDG_CACHE_HOME"), setup_variable("HOME"), path))
+		return true;
+	(void)verb_complain(CODE_FAILED,
+			    "there is no place for a cache; set HOME or XDG_CACHE_HOME");
+	return false;
+}
+
+/* Is WORD one of a base, for `base pull` of an image? False after a complaint. */
+static bool check_word(const char *word, bool pulls)
+{
+	struct base_word parsed;
+	struct arena arena;
+	struct err err;
+	bool fine;
+
+	arena_init(&arena);
+	fine = base_parse_word(word, &arena, &parsed, &err);
+	if (fine && pulls && parsed.kind != BASE_IMAGE)
+		fine = err_set(&err, EINVAL,
+			       "base %s: only image:NAME and oci:DIR:TAG are pulled", word);
+	if (!fine)
+		(void)verb_complain(CODE_USAGE, "%s", err.text);
+	arena_fini(&arena);
+	return fine;
+}
+
+static struct value *counts_value(const struct maker_counts *counts)
+{
+	struct value *object = value_new_object();
+
+	value_set_integer(object, "entries", (int64_t)counts->entries);
+	value_set_integer(object, "bytes", (int64_t)counts->bytes);
+	value_set_integer(object, "removed", (int64_t)counts->removed);
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
+		value_set_integer(object, left_out[i].name, (int64_t)left_out_of(counts, i));
+	return object;
+}
+
+static void print_left_out(const struct maker_counts *counts, FILE *out)
+{
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+		if (left_out_of(counts, i) > 0)
+			(void)fprintf(out, "  %" PRIu64 " %s\n", left_out_of(counts, i),
+				      left_out[i].what);
+	}
+}
+
+/* Pulling and building. */
+
+struct teller {
+	bool quiet;     /* nothing but the result */
+	bool rewrites;  /* standard error is a terminal */
+	bool open_line; /* a line of progress stands there */
+};
+
+static void end_line(struct teller *teller)
+{
+	if (teller->open_line)
+		(void)fputs("\r\033[K", stderr);
+	teller->open_line = false;
+}
+
+static void told(void *context, const char *line)
+{
+	struct teller *teller = context;
+
+	if (teller->quiet)
+		return;
+	end_line(teller);
+	(void)fprintf(stderr, "%s\n", line);
+}
+
+static void progressed(void *context, size_t number, size_t count, uint64_t read,
+		       uint64_t size, const struct maker_counts *counts)
+{
+	struct teller *teller = context;
+	char done[SIZE_ROOM], all[SIZE_ROOM];
+
+	if (teller->quiet || !teller->rewrites)
+		return;
+	(void)fprintf(stderr,
+		      "\r\033[Kunpacking layer %zu of %zu: %s of %s, %" PRIu64 " files",
+		      number, count, text_size(read, done), text_size(size, all),
+		      counts->files);
+	teller->open_line = true;
+}
+
+static int print_pulled(const struct pull *pull, bool json, FILE *out)
+{
+	char size[SIZE_ROOM];
+
+	if (json) {
+		auto_value struct value *object = value_new_object();
+
+		value_set_text(object, "base", pull->word);
+		value_set_text(object, "digest", pull->digest);
+		value_set_integer(object, "layers", (int64_t)pull->layers);
+		value_set_integer(object, "layers_new", (int64_t)pull->layers_new);
+		value_set(object, "counts", counts_value(&pull->counts));
+		return verb_print_json(object, 0, out);
+	}
+	(void)fprintf(out, "%s\n  %s\n  %zu %s, %zu of them new; %" PRIu64 " files, %s\n",
+		      pull->word, pull->digest, pull->layers,
+		      pull->layers == 1 ? "layer" : "layers", pull->layers_new,
+		      pull->counts.files, text_size(pull->counts.bytes, size));
+	print_left_out(&pull->counts, out);
+	return CODE_DONE;
+}
+
+static int pull_or_build(const struct options *options, const char *word, const char *dir,
+			 FILE *out)
+{
+	const bool json = options_given(options, "json");
+	struct teller teller = {.quiet = json, .rewrites = isatty(STDERR_FILENO) == 1};
+	struct buf store;
+	struct err err = {0};
+	int code = CODE_FAILED;
+
+	if (!check_word(word, true))
+		return CODE_USAGE;
+	buf_init(&store, PATH_MAX);
+	if (find_store(&store)) {
+		struct pull pull = {
+			.word = word,
+			.store = store.data,
+			.timeout_s = options_seconds(options, "timeout", PULL_TIMEOUT_S),
+			.environment = (const char *const *)environ,
+			.told = told,
+			.progress = progressed,
+			.context = &teller,
+		};
+		bool done;
+
+		if (dir == NULL) {
+			pull.from = options_text(options, "from");
+			done = pull_run(&pull, &err);
+		} else {
+			done = pull_build(&pull, dir, options_text(options, "file"),
+					  options->words + 1, &err);
+		}
+		end_line(&teller);
+		code = done ? print_pulled(&pull, json, out)
+			    : verb_complain(err.code == ETIMEDOUT ? CODE_TIMED_OUT
+								  : CODE_FAILED,
+					    "%s", err.text);
+	}
+	buf_fini(&store);
+	return code;
+}
+
+static int pull_verb(const struct options *options, FILE *out)
+{
+	return pull_or_build(options, options->words[0], NULL, out);
+}
+
+#define ROW_TIMEOUT                                                                    \
+	{                                                                              \
+		"timeout", 0, OPTION_SECONDS, "S",                                     \
+			"end the program that fetches after S seconds (default: 3600)" \
+	}
+#define ROW_JSON                                                 \
+	{                                                        \
+		"json", 0, OPTION_FLAG, NULL, "print one object" \
+	}
+
+static const struct option_row pull_options[] = {
+	{"from", 0, OPTION_TEXT, "SOURCE",
+	 "take the image from SOURCE, in skopeo's words, instead of its registry"},
+	ROW_TIMEOUT,
+	ROW_JSON,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+const struct verb verb_base_pull = {
+	.name = "base pull",
+	.summary = "bring an image into the cache, for --base",
+	.arguments = "WORD",
+	.help = "Bring an image into your cache and unpack its layers, so that cells can have it\n"
+		"below them (--base). WORD is image:NAME[:TAG][@DIGEST], which the program skopeo\n"
+		"fetches from its registry, or oci:DIR:TAG, an image in an OCI layout on this\n"
+		"machine, which is read where it lies. Layers that the cache has already are not\n"
+		"fetched or unpacked again.\n\n"
+		"Owners, set-id bits and devices are left out and counted: in a cell everything is\n"
+		"yours. Each layer is unpacked by a process that sees this layer and one empty\n"
+		"folder, and is compared with the digests of the image.\n\n"
+		"Exit codes: 0 done, 1 failed, 2 usage, 124 timeout.",
+	.example = "  glovebox base pull image:python:3.12\n"
+		   "  glovebox base pull image:tools:1 --from docker-archive:tools.tar\n"
+		   "  glovebox base pull oci:./layout:latest",
+	.options = pull_options,
+	.words_least = 1,
+	.words_most = 1,
+	.run = pull_verb,
+};
+
+static int build_verb(const struct options *options, FILE *out)
+{
+	const char *dir = options->words[0], *name = options_text(options, "name");
+	auto_free char *real = realpath(dir, NULL);
+	struct buf word;
+	int code;
+
+	if (real == NULL)
+		return verb_complain(CODE_FAILED, "%s: %s", dir, strerror(errno));
+	buf_init(&word, PATH_MAX);
+	if (name != NULL)
+		(void)buf_addf(&word, "%s%s",
+			       strncmp(name, "image:", 6) == 0 ? "" : "image:", name);
+	else
+		(void)buf_addf(&word, "image:localhost/%s", path_base_name(real));
+	code = pull_or_build(options, word.data, dir, out);
+	buf_fini(&word);
+	return code;
+}
+
+static const struct option_row build_options[] = {
+	{"name", 'n', OPTION_TEXT, "NAME",
+	 "call the image NAME[:TAG] (default: localhost/ and the name of DIR)"},
+	{"file", 'f', OPTION_TEXT, "FILE", "read FILE instead of DIR/Dockerfile"},
+	ROW_TIMEOUT,
+	ROW_JSON,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+const struct verb verb_base_build = {
+	.name = "base build",
+	.summary = "build an image from a Dockerfile, for --base",
+	.arguments = "DIR [-- ARGUMENT…]",
+	.help = "Build an image from DIR, whose Dockerfile or Containerfile says how, and bring it\n"
+		"into your cache. The program buildah does it (bud --isolation chroot), without\n"
+		"root and without a daemon; ARGUMENTs are passed to it, such as\n"
+		"--build-arg=NAME=VALUE. The commands of the Dockerfile run on this machine with\n"
+		"your rights and the network, in no cell: build only what you would run.\n\n"
+		"Exit codes: 0 done, 1 failed, 2 usage, 124 timeout.",
+	.example = "  glovebox base build ./image --name tools:1\n"
+		   "  glovebox exec --base image:tools:1 -- make test",
+	.options = build_options,
+	.words_least = 1,
+	.words_most = VERB_WORDS_ANY,
+	.run = build_verb,
+};
+
+/* Listing. */
+
+struct listing {
+	const struct image_store *store;
+	struct value *rows; /* objects; NULL: print lines */
+	FILE *out;
+	size_t count;
+};
+
+static bool list_one(void *context, const struct image_record *record)
+{
+	struct listing *listing = context;
+	const uint64_t bytes = prune_bytes(listing->store, record);
+	char size[SIZE_ROOM], day[CLOCK_DAY];
+
+	listing->count++;
+	if (listing->rows != NULL) {
+		struct value *row = value_new_object();
+
+		value_set_text(row, "base", record->word);
+		value_set_text(row, "digest", record->digest);
+		value_set_integer(row, "layers", (int64_t)record->layer_count);
+		value_set_integer(row, "bytes", (int64_t)bytes);
+		value_set_integer(row, "used_ms", record->used_ms);
+		value_append(listing->rows, row);
+		return true;
+	}
+	clock_text_day(record->used_ms, day);
+	verb_print_name(record->word, NAME_COLUMNS, listing->out);
+	(void)fprintf(listing->out, "  %.*s  %3zu layers  %10s  used %s\n", SHOWN_DIGITS,
+		      record->digest, record->layer_count, text_size(bytes, size), day);
+	return true;
+}
+
+static int list_verb(const struct options *options, FILE *out)
+{
+	const bool json = options_given(options, "json");
+	struct image_store store;
+	struct listing listing = {.store = &store, .out = out};
+	struct buf path;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	buf_init(&path, PATH_MAX);
+	listing.rows = json ? value_new_array() : NULL;
+	if (!find_store(&path)) {
+		code = CODE_FAILED;
+	} else if (image_store_open(path.data, IMAGE_STORE_READS, &store, &err)) {
+		image_store_each(&store, list_one, &listing);
+		image_store_close(&store);
+	} else if (err.code != ENOENT) {
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	if (code == CODE_DONE && json)
+		code = verb_print_json(listing.rows, 0, out);
+	else if (code == CODE_DONE && listing.count == 0)
+		(void)fprintf(out, "There is no image in the cache; glovebox base pull "
+				   "image:NAME brings one.\n");
+	value_free(listing.rows);
+	buf_fini(&path);
+	return code;
+}
+
+static const struct option_row list_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print an array of objects"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+const struct verb verb_base_list = {
+	.name = "base list",
+	.summary = "list the images in the cache",
+	.arguments = "",
+	.help = "List the images that `--base` can use: the word, the digest, the number of layers,\n"
+		"the bytes (layers that images share count for each of them) and when the image\n"
+		"was last used.",
+	.example = "  glovebox base list\n  glovebox base list --json",
+	.options = list_options,
+	.folds = true,
+	.run = list_verb,
+};
+
+/* Showing. */
+
+static struct value *base_value(const struct base *base, const struct maker_counts *counts)
+{
+	struct value *object = value_new_object();
+
+	value_set_text(object, "base", base->word);
+	value_set_text(object, "kind", base_kind_name(base->kind));
+	if (base->digest[0] != '\0')
+		value_set_text(object, "digest", base->digest);
+	value_set(object, "folders", value_new_texts(base->folders));
+	value_set(object, "environment", value_new_texts(base->environment));
+	value_set_text(object, "workdir", base->workdir);
+	value_set_text(object, "user", base->user);
+	value_set(object, "entrypoint", value_new_texts(base->entrypoint));
+	value_set(object, "command", value_new_texts(base->command));
+	if (base->kind == BASE_IMAGE)
+		value_set(object, "counts", counts_value(counts));
+	return object;
+}
+
+static void print_texts(const char *label, const char *const *texts, FILE *out)
+{
+	for (size_t i = 0; texts[i] != NULL; i++) {
+		(void)fprintf(out, "%-12s", i == 0 ? label : "");
+		verb_print_name(texts[i], 0, out);
+		(void)fputc('\n', out);
+	}
+}
+
+static void print_base(const struct base *base, const struct maker_counts *counts, FILE *out)
+{
+	const char *const word[] = {base->word, NULL}, *const workdir[] = {base->workdir, NULL},
+			  *const user[] = {base->user, NULL},
+			  *const digest[] = {base->digest, NULL};
+
+	print_texts("base", word, out);
+	if (base->digest[0] != '\0')
+		print_texts("digest", digest, out);
+	print_texts("folders", base->folders, out);
+	print_texts("variables", base->environment, out);
+	print_texts("workdir", workdir, out);
+	if (base->user[0] != '\0')
+		print_texts("user", user, out);
+	print_texts("entrypoint", base->entrypoint, out);
+	print_texts("command", base->command, out);
+	if (base->kind == BASE_IMAGE)
+		print_left_out(counts, out);
+}
+
+static void add_counts(struct maker_counts *sum, const struct maker_counts *more)
+{
+	sum->entries += more->entries;
+	sum->bytes += more->bytes;
+	sum->removed += more->removed;
+	sum->owners += more->owners;
+	sum->devices += more->devices;
+	sum->set_id += more->set_id;
+	sum->attributes += more->attributes;
+	sum->outside += more->outside;
+	sum->across += more->across;
+}
+
+/* The digest of the layer in the folder PATH, "…/layers/HEX/tree". */
+static void sum_counts(const char *store_path, const struct base *base,
+		       struct maker_counts *sum)
+{
+	static const struct str mark = {"/layers/", 8};
+	struct image_store store;
+
+	if (!image_store_open(store_path, IMAGE_STORE_READS, &store, NULL))
+		return;
+	for (size_t i = 0; i < base->folder_count; i++) {
+		const struct str path = str_of(base->folders[i]);
+		const size_t at = strlen(store.path) + mark.size;
+		char digest[BASE_DIGEST_ROOM];
+		struct maker_counts counts;
+
+		(void)snprintf(digest, sizeof(digest), "sha256:%.64s",
+			       at < path.size ? path.data + at : "");
+		if (unpacked_look(&store, digest, &counts))
+			add_counts(sum, &counts);
+	}
+	image_store_close(&store);
+}
+
+static int show_verb(const struct options *options, FILE *out)
+{
+	struct maker_counts counts = {0};
+	struct base base;
+	struct buf path;
+	struct err err = {0};
+	int code;
+
+	if (!check_word(options->words[0], false))
+		return CODE_USAGE;
+	buf_init(&path, PATH_MAX);
+	const bool has_store = image_store_path(setup_variable("XDG_CACHE_HOME"),
+						setup_variable("HOME"), &path);
+
+	if (!base_open(options->words[0], has_store ? path.data : NULL, &base, &err)) {
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	} else {
+		if (base.kind == BASE_IMAGE)
+			sum_counts(path.data, &base, &counts);
+		if (options_given(options, "json")) {
+			auto_value struct value *object = base_value(&base, &counts);
+
+			code = verb_print_json(object, 0, out);
+		} else {
+			print_base(&base, &counts, out);
+			code = CODE_DONE;
+		}
+	}
+	base_close(&base);
+	buf_fini(&path);
+	return code;
+}
+
+static const struct option_row show_options[] = {
+	ROW_JSON,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+const struct verb verb_base_show = {
+	.name = "base show",
+	.summary = "show what a base holds: folders, variables, user",
+	.arguments = "WORD",
+	.help = "Show what a cell with `--base WORD` gets: the folders, the lowest one first, the\n"
+		"variables, the folder where programs start, the user and the entrypoint as the\n"
+		"image names them, its digest, and what was left out of its layers.\n\n"
+		"Exit codes: 0 done, 1 the base is not in the cache or is damaged, 2 usage.",
+	.example = "  glovebox base show image:python:3.12\n"
+		   "  glovebox base show rootfs:./debian --json",
+	.options = show_options,
+	.words_least = 1,
+	.words_most = 1,
+	.folds = true,
+	.run = show_verb,
+};
+
+/* Pruning. */
+
+struct pruning {
+	struct value *gone; /* words; NULL: lines are printed */
+	bool dry;
+	FILE *out;
+};
+
+static void tell_gone(void *context, const struct image_record *record)
+{
+	const struct pruning *pruning = context;
+
+	if (pruning->gone != NULL) {
+		value_append(pruning->gone, value_new_text(record->word));
+		return;
+	}
+	(void)fputs(pruning->dry ? "would remove " : "removed ", pruning->out);
+	verb_print_name(record->word, 0, pruning->out);
+	(void)fprintf(pruning->out, "  %.*s\n", SHOWN_DIGITS, record->digest);
+}
+
+static int print_pruned(const struct prune *prune, struct value *take_gone, FILE *out)
+{
+	char removed[SIZE_ROOM], kept[SIZE_ROOM];
+
+	if (take_gone != NULL) {
+		auto_value struct value *object = value_new_object();
+
+		value_set(object, "images", take_gone);
+		value_set_integer(object, "layers", (int64_t)prune->layers);
+		value_set_integer(object, "blobs", (int64_t)prune->blobs);
+		value_set_integer(object, "leftovers", (int64_t)prune->leftovers);
+		value_set_integer(object, "in_use", (int64_t)prune->in_use);
+		value_set_integer(object, "removed_bytes", (int64_t)prune->removed);
+		value_set_integer(object, "kept_bytes", (int64_t)prune->kept);
+		return verb_print_json(object, 0, out);
+	}
+	(void)fprintf(out, "%s %zu layers, %zu blobs and %zu leftovers: %s; %s stay.\n",
+		      prune->dry ? "Would remove" : "Removed", prune->layers,
+		      prune->blobs, prune->leftovers, text_size(prune->removed, removed),
+		      text_size(prune->kept, kept));
+	if (prune->in_use > 0)
+		(void)fprintf(out, "%zu more would have gone, but cells use them.\n",
+			      prune->in_use);
+	return CODE_DONE;
+}
+
+static int prune_verb(const struct options *options, FILE *out)
+{
+	const char *keep = options_text(options, "keep");
+	const bool json = options_given(options, "json");
+	struct image_store store;
+	struct pruning pruning = {.out = out, .dry = options_given(options, "dry-run")};
+	struct prune prune = {
+		.store = &store,
+		.keep = PRUNE_KEEP,
+		.dry = pruning.dry,
+		.gone = tell_gone,
+		.context = &pruning,
+	};
+	struct buf path;
+	struct err err = {0};
+	int code;
+
+	if (keep != NULL && strcmp(keep, "0") == 0)
+		prune.keep = 0;
+	else if (keep != NULL && !text_parse_size(keep, &prune.keep, &err))
+		return verb_complain(CODE_USAGE, "--keep: %s", err.text);
+	buf_init(&path, PATH_MAX);
+	pruning.gone = json ? value_new_array() : NULL;
+	if (!find_store(&path)) {
+		code = CODE_FAILED;
+	} else if (image_store_open(path.data, IMAGE_STORE_PRUNES, &store, &err)) {
+		code = prune_run(&prune, &err)
+			       ? print_pruned(&prune, value_ref(pruning.gone), out)
+			       : verb_complain(CODE_FAILED, "%s", err.text);
+		image_store_close(&store);
+	} else if (err.code == ENOENT) {
+		code = print_pruned(&prune, value_ref(pruning.gone), out);
+	} else {
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	value_free(pruning.gone);
+	buf_fini(&path);
+	return code;
+}
+
+static const struct option_row prune_options[] = {
+	{"keep", 0, OPTION_TEXT, "SIZE", "keep at most SIZE, such as 5G or 0 (default: 20G)"},
+	{"dry-run", 0, OPTION_FLAG, NULL, "only say what would go"},
+	ROW_JSON,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+const struct verb verb_base_prune = {
+	.name = "base prune",
+	.summary = "remove images that were used longest ago",
+	.arguments = "",
+	.help = "Remove the images that were used longest ago from the cache, until at most --keep\n"
+		"is left, and then all layers and blobs that no image needs and all that killed\n"
+		"pulls have left. Images of cells that run stay. Everything can be pulled again.\n\n"
+		"Exit codes: 0 done, 1 failed, also while something is being pulled, 2 usage.",
+	.example = "  glovebox base prune\n  glovebox base prune --keep 5G --dry-run",
+	.options = prune_options,
+	.run = prune_verb,
+};
+
+/* The doctor. */
+
+struct finding {
+	const char *name;
+	bool good;
+	char text[ERR_TEXT_MAX];
+};
+
+static bool is_in_path(const char *program, struct buf *place)
+{
+	struct str list = str_of(setup_variable("PATH")), folder;
+
+	while (path_next_folder(&list, &folder)) {
+		buf_clear(place);
+		(void)buf_addf(place, "%.*s/%s", (int)folder.size, folder.data, program);
+		if (access(place->data, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void look_program(struct finding *finding, const char *program, const char *purpose)
+{
+	struct buf place;
+
+	buf_init(&place, PATH_MAX);
+	finding->name = program;
+	finding->good = is_in_path(program, &place);
+	(void)snprintf(finding->text, sizeof(finding->text),
+		       finding->good ? "%s" : "%s is missing: it %s; apt install %s",
+		       finding->good ? place.data : program, purpose, program);
+	buf_fini(&place);
+}
+
+static void look_library(struct finding *finding)
+{
+	struct err err = {0};
+
+	finding->name = "libarchive";
+	finding->good = unpack_load(&err);
+	(void)snprintf(finding->text, sizeof(finding->text), "%s",
+		       finding->good ? "can be loaded" : err.text);
+}
+
+static void look_overlay(struct finding *finding, const char *path)
+{
+	struct err err = {0};
+
+	finding->name = "overlay";
+	finding->good = trial_overlay(path, &err);
+	(void)snprintf(finding->text, sizeof(finding->text), "%s",
+		       finding->good ? "layers can be mounted by a user (userxattr)"
+				     : err.text);
+}
+
+static void look_space(struct finding *finding, const char *path)
+{
+	struct statvfs space = {0};
+	char size[SIZE_ROOM];
+
+	finding->name = "space";
+	if (statvfs(path, &space) < 0) {
+		(void)snprintf(finding->text, sizeof(finding->text), "%s: %s", path,
+			       strerror(errno));
+		return;
+	}
+	const uint64_t bytes = (uint64_t)space.f_bavail * space.f_frsize;
+
+	finding->good = bytes >> 30 >= SPACE_LITTLE;
+	(void)snprintf(finding->text, sizeof(finding->text), "%s free in %s%s",
+		       text_size(bytes, size), path,
+		       finding->good ? "" : "; glovebox base prune makes room");
+}
+
+enum { FINDINGS = 5 };
+
+static int print_findings(const struct finding findings[FINDINGS], bool json, FILE *out)
+{
+	auto_value struct value *rows = value_new_array();
+	/* buildah is for `base build` alone. */
+	bool good = true;
+
+	for (size_t i = 0; i < FINDINGS; i++) {
+		struct value *row = value_new_object();
+
+		good = good &&
+		       (findings[i].good || strcmp(findings[i].name, "buildah") == 0);
+		value_set_text(row, "name", findings[i].name);
+		value_set_boolean(row, "good", findings[i].good);
+		value_set_text(row, "text", findings[i].text);
+		value_append(rows, row);
+		if (!json)
+			(void)fprintf(out, "%-12s%-4s%s\n", findings[i].name,
+				      findings[i].good ? "ok" : "no", findings[i].text);
+	}
+	if (json && verb_print_json(rows, 0, out) != CODE_DONE)
+		return CODE_FAILED;
+	return good ? CODE_DONE : CODE_FAILED;
+}
+
+static int doctor_verb(const struct options *options, FILE *out)
+{
+	struct finding findings[FINDINGS] = {0};
+	struct image_store store;
+	struct buf path;
+	struct err err = {0};
+	int code = CODE_FAILED;
+
+	buf_init(&path, PATH_MAX);
+	if (find_store(&path)) {
+		if (image_store_open(path.data, IMAGE_STORE_ADDS, &store, &err)) {
+			look_overlay(&findings[0], store.path);
+			look_space(&findings[1], store.path);
+			look_library(&findings[2]);
+			look_program(&findings[3], "skopeo", "fetches images");
+			look_program(&findings[4], "buildah", "builds images");
+			code = print_findings(findings, options_given(options, "json"), out);
+			image_store_close(&store);
+		} else {
+			code = verb_complain(CODE_FAILED, "%s", err.text);
+		}
+	}
+	buf_fini(&path);
+	return code;
+}
+
+static const struct option_row doctor_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print an array of objects"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+const struct verb verb_base_doctor = {
+	.name = "base doctor",
+	.summary = "say whether bases can be used here",
+	.arguments = "",
+	.help = "Try what bases need: an overlay of two layers in your cache, mounted without root,\n"
+		"space, libarchive, and the programs that fetch and build. Each line that says no\n"
+		"says what helps.\n\n"
+		"Exit codes: 0 bases can be used, 1 something is missing (without buildah only\n"
+		"`base build` is).",
+	.example = "  glovebox base doctor",
+	.options = doctor_options,
+	.run = doctor_verb,
+};

@@ -1,0 +1,100 @@
+/*
+ * base: the folders below a cell's view (`--base WORD`, `cell_base`), found by their word:
+ *
+ *   host              the folders of this machine, as without a base
+ *   rootfs:DIR        one folder that holds a root file system
+ *   image:REF         an image in the cache of images (store.h), by the name that `glovebox
+ *                     base pull` was given; REF may end in @sha256:HEX
+ *   oci:DIR:TAG       an image in an OCI layout, whose layers were unpacked into the cache
+ *                     before; without :TAG the only image of that layout
+ *
+ * base_open takes a millisecond: it reads three small files and looks at one folder for each
+ * layer. It never pulls, never unpacks and never waits. A base that is not in the cache yet is
+ * an error with the line that puts it there.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/memory.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	BASE_FOLDERS_MAX = 128,    /* layers of an image */
+	BASE_WORD_MAX = 4096,      /* bytes of a word */
+	BASE_DIGEST_ROOM = 80,     /* "sha256:" and 64 digits, with the NUL */
+	BASE_VARIABLES_MAX = 1024, /* of an image's environment */
+};
+
+enum base_kind {
+	BASE_HOST = 0, /* no folders: the view is that of this machine */
+	BASE_ROOTFS,
+	BASE_IMAGE, /* image: and oci: */
+};
+
+/*
+ * A base that was found. Texts and lists belong to the arena and live until base_close. Lists
+ * end with NULL and are never NULL themselves.
+ */
+struct base {
+	struct arena arena;
+	enum base_kind kind;
+	const char *word; /* as it was given */
+	/*
+	 * The folders of the host, absolute and real, the LOWEST ONE FIRST. Removed names are
+	 * character devices 0:0 there, and a folder that hides what is below it has the attribute
+	 * user.overlay.opaque: mount them as lower folders with `userxattr`. The folder of
+	 * `rootfs:` is the person's own, the others are the cache's: nobody writes in either.
+	 */
+	const char *const *folders;
+	size_t folder_count;
+	/* "NAME=value", as the image sets them; each has a name, and no name stands twice */
+	const char *const *environment;
+	/* where programs start: absolute and normal; "/" when the image does not say */
+	const char *workdir;
+	/* USER of the image as it is written there: "", "app", "1000:1000" */
+	const char *user;
+	const char *const *entrypoint;
+	const char *const *command; /* CMD: arguments behind the entrypoint, or a program */
+	/*
+	 * The digest of the manifest: "sha256:…"; empty for a base that is no image. It names
+	 * the content of the base for ever.
+	 */
+	char digest[BASE_DIGEST_ROOM];
+	/*
+	 * Keeps `glovebox base prune` from removing the folders (flock, shared), as long as it
+	 * is open in some process; -1: nothing of the cache is used. base_close closes it; a
+	 * process that outlives BASE keeps a duplicate.
+	 */
+	int held;
+};
+
+/*
+ * Find the base WORD. STORE: the folder of the cache of images (image_store_path of
+ * store.h); NULL: there is none, and `image:` and `oci:` fail. BASE is filled in either case;
+ * call base_close. ERR.code: EINVAL for a word of another form; ENOENT for a base that is
+ * missing, with the line that helps ("base image:python:9 is not in the cache; run glovebox
+ * base pull image:python:9"); else the base is damaged, and the sentence says how.
+ */
+bool base_open(const char *word, const char *store, struct base *base, struct err *err);
+void base_close(struct base *base);
+
+/* The parts of a word. */
+struct base_word {
+	enum base_kind kind;
+	bool is_layout;     /* oci:, not image: */
+	const char *folder; /* of rootfs: and oci:, as it was written */
+	/*
+	 * the name of the image in its layout: of `image:` in full
+	 * ("docker.io/library/python:3.12", "docker.io/library/python@sha256:…"); of `oci:` the
+	 * TAG, or ""
+	 */
+	const char *name;
+};
+/* Read WORD. Texts belong to ARENA. EINVAL: it is no word of a base. */
+bool base_parse_word(const char *word, struct arena *arena, struct base_word *parsed,
+		     struct err *err);
+
+/* The words of the kinds for messages and JSON: "host", "rootfs", "image". */
+const char *base_kind_name(enum base_kind kind);

@@ -1,0 +1,329 @@
+/* prune: oldest images first, then layers, blobs and leftovers that nobody names. */
+
+#include "image/prune.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "image/unpacked.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	DIGEST_KIND = sizeof("sha256:") - 1,
+	IMAGES_MAX = MANIFEST_ITEMS_MAX, /* records that are looked at */
+	BLOCK = 512,                     /* of st_blocks */
+	NAMES_MAX = 64 << 10, /* of one folder; the others wait for the next time */
+};
+
+enum image_state {
+	IMAGE_STAYS,
+	IMAGE_GOES,
+};
+
+struct image {
+	struct image_record record;
+	enum image_state state;
+};
+
+/* A layer or blob, by the digits of its digest. */
+struct piece {
+	char hex[HASH_HEX + 1];
+	bool is_layer;
+	uint64_t bytes;
+	size_t users; /* images that stay */
+};
+
+struct survey {
+	struct prune *prune;
+	struct image *images;
+	size_t image_count;
+	struct piece *pieces;
+	size_t piece_count, piece_room;
+};
+
+static uint64_t blob_bytes(const struct image_store *store, const char *digest)
+{
+	char name[sizeof("blobs/sha256/") + HASH_HEX];
+	struct stat st;
+
+	(void)snprintf(name, sizeof(name), "blobs/sha256/%.*s", HASH_HEX,
+		       digest + DIGEST_KIND);
+	return fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+		       ? (uint64_t)st.st_blocks * BLOCK
+		       : 0;
+}
+
+static uint64_t layer_bytes(const struct image_store *store, const char *diff)
+{
+	struct maker_counts counts;
+
+	return unpacked_look(store, diff, &counts) ? counts.bytes : 0;
+}
+
+uint64_t prune_bytes(const struct image_store *store, const struct image_record *record)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < record->layer_count; i++)
+		bytes += layer_bytes(store, record->layers[i]);
+	for (size_t i = 0; i < record->blob_count; i++)
+		bytes += blob_bytes(store, record->blobs[i]);
+	return bytes;
+}
+
+/* The survey. */
+
+static struct piece *find_piece(struct survey *survey, const char *hex, bool is_layer)
+{
+	for (size_t i = 0; i < survey->piece_count; i++) {
+		struct piece *piece = &survey->pieces[i];
+
+		if (piece->is_layer == is_layer && strncmp(piece->hex, hex, HASH_HEX) == 0)
+			return piece;
+	}
+	return NULL;
+}
+
+static void use_piece(struct survey *survey, const char *digest, bool is_layer)
+{
+	struct piece *piece = find_piece(survey, digest + DIGEST_KIND, is_layer);
+
+	if (piece == NULL) {
+		if (survey->piece_count == survey->piece_room) {
+			survey->piece_room = 2 * survey->piece_room + 64;
+			survey->pieces = memory_grow(survey->pieces, survey->piece_room,
+						     sizeof(*survey->pieces));
+		}
+		piece = &survey->pieces[survey->piece_count++];
+		*piece = (struct piece){
+			.is_layer = is_layer,
+			.bytes = is_layer ? layer_bytes(survey->prune->store, digest)
+					  : blob_bytes(survey->prune->store, digest),
+		};
+		(void)snprintf(piece->hex, sizeof(piece->hex), "%.*s", HASH_HEX,
+			       digest + DIGEST_KIND);
+	}
+	piece->users++;
+}
+
+static void each_piece(struct survey *survey, const struct image_record *record,
+		       void (*each)(struct survey *survey, const char *digest, bool is_layer))
+{
+	for (size_t i = 0; i < record->layer_count; i++)
+		each(survey, record->layers[i], true);
+	for (size_t i = 0; i < record->blob_count; i++)
+		each(survey, record->blobs[i], false);
+}
+
+static const char **copy_list(struct arena *arena, const char *const *list, size_t count)
+{
+	const char **copy = arena_alloc(arena, (count + 1) * sizeof(*copy));
+
+	for (size_t i = 0; i < count; i++)
+		copy[i] = arena_copy(arena, str_of(list[i]));
+	return copy;
+}
+
+static bool take_image(void *context, const struct image_record *record)
+{
+	struct survey *survey = context;
+	struct image *image;
+	struct arena *arena;
+
+	if (survey->image_count == IMAGES_MAX)
+		return false;
+	image = &survey->images[survey->image_count++];
+	arena = &image->record.arena;
+	image->record = *record;
+	arena_init(arena);
+	image->record.word = arena_copy(arena, str_of(record->word));
+	image->record.digest = arena_copy(arena, str_of(record->digest));
+	image->record.media_type = arena_copy(arena, str_of(record->media_type));
+	image->record.layers = copy_list(arena, record->layers, record->layer_count);
+	image->record.blobs = copy_list(arena, record->blobs, record->blob_count);
+	each_piece(survey, &image->record, use_piece);
+	return true;
+}
+
+static int compare_use(const void *a, const void *b)
+{
+	const struct image *one = a, *other = b;
+
+	return (one->record.used_ms > other->record.used_ms) -
+	       (one->record.used_ms < other->record.used_ms);
+}
+
+/* Images. */
+
+static void drop_piece(struct survey *survey, const char *digest, bool is_layer)
+{
+	struct piece *piece = find_piece(survey, digest + DIGEST_KIND, is_layer);
+
+	if (piece != NULL && --piece->users == 0)
+		survey->prune->kept -= piece->bytes;
+}
+
+/* Take the record away, unless a base in use holds it. */
+static bool remove_record(const struct image_store *store,
+			  const struct image_record *record, bool dry)
+{
+	char name[sizeof("used/.json") + HASH_HEX];
+
+	(void)snprintf(name, sizeof(name), "used/%.*s.json", HASH_HEX,
+		       record->digest + DIGEST_KIND);
+	auto_close int fd = openat(store->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	       (dry || unlinkat(store->folder, name, 0) == 0);
+}
+
+static void choose_images(struct survey *survey)
+{
+	struct prune *prune = survey->prune;
+
+	for (size_t i = 0; i < survey->image_count && prune->kept > prune->keep; i++) {
+		struct image *image = &survey->images[i];
+
+		if (!remove_record(prune->store, &image->record, prune->dry)) {
+			prune->in_use++;
+			continue;
+		}
+		image->state = IMAGE_GOES;
+		each_piece(survey, &image->record, drop_piece);
+		prune->images++;
+		if (prune->gone != NULL)
+			prune->gone(prune->context, &image->record);
+	}
+}
+
+/* Names of images that went, in the index. */
+static bool drop_names(const struct survey *survey, struct err *err)
+{
+	for (size_t i = 0; i < survey->image_count; i++) {
+		const struct image *image = &survey->images[i];
+
+		if (image->state == IMAGE_GOES &&
+		    !image_store_forget(survey->prune->store, image->record.digest, err))
+			return false;
+	}
+	return true;
+}
+
+/* Folders and files. */
+
+static bool is_digits(const char *name)
+{
+	return strlen(name) == HASH_HEX && strspn(name, "0123456789abcdef") == HASH_HEX;
+}
+
+static uint64_t look_bytes(const struct prune *prune, const char *name, bool is_layer)
+{
+	char digest[DIGEST_KIND + HASH_HEX + 1];
+
+	(void)snprintf(digest, sizeof(digest), "sha256:%s", name);
+	return is_layer ? layer_bytes(prune->store, digest)
+			: blob_bytes(prune->store, digest);
+}
+
+/* Under another name first: nobody may find half a layer. */
+static void remove_path(const struct prune *prune, const char *folder, const char *name)
+{
+	struct buf from, to;
+
+	buf_init(&from, PATH_MAX);
+	buf_init(&to, PATH_MAX);
+	(void)buf_addf(&from, "%s/%s/%s", prune->store->path, folder, name);
+	(void)buf_addf(&to, "%s/%s/.gone-%s", prune->store->path, folder, name);
+	if (name[0] == '.' || rename(from.data, to.data) < 0)
+		buf_swap(&from, &to);
+	if (unlink(to.data) < 0)
+		fd_folder_remove(to.data);
+	buf_fini(&from);
+	buf_fini(&to);
+}
+
+/* Remove what nobody uses in FOLDER ("layers"), and what killed processes have left there. */
+static void sweep(struct survey *survey, const char *folder, bool is_layer)
+{
+	struct prune *prune = survey->prune;
+	auto_close int fd =
+		openat(prune->store->folder, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct fd_names names = {0};
+
+	if (fd < 0)
+		return;
+	fd_names_read(&names, fd, NAMES_MAX, true);
+	for (size_t i = 0; i < names.count; i++) {
+		const char *name = names.items[i];
+		const bool is_piece = is_digits(name);
+		const struct piece *piece =
+			is_piece ? find_piece(survey, name, is_layer) : NULL;
+
+		if (piece != NULL && piece->users > 0)
+			continue;
+		if (!is_piece)
+			prune->leftovers++;
+		else if (is_layer)
+			prune->layers++;
+		else
+			prune->blobs++;
+		prune->removed += is_piece ? look_bytes(prune, name, is_layer) : 0;
+		if (!prune->dry)
+			remove_path(prune, folder, name);
+	}
+	fd_names_fini(&names);
+}
+
+/* Nobody waits for a lock of ours while we have that of the store. */
+static void sweep_locks(const struct prune *prune)
+{
+	auto_close int fd =
+		openat(prune->store->folder, "locks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct fd_names names = {0};
+
+	if (fd < 0 || prune->dry)
+		return;
+	fd_names_read(&names, fd, NAMES_MAX, true);
+	for (size_t i = 0; i < names.count; i++) {
+		if (strcmp(names.items[i], "store") != 0)
+			(void)unlinkat(fd, names.items[i], 0);
+	}
+	fd_names_fini(&names);
+}
+
+bool prune_run(struct prune *prune, struct err *err)
+{
+	struct survey survey = {
+		.prune = prune,
+		.images = memory_array(IMAGES_MAX, sizeof(*survey.images)),
+	};
+	bool done;
+
+	image_store_each(prune->store, take_image, &survey);
+	qsort(survey.images, survey.image_count, sizeof(*survey.images), compare_use);
+	prune->kept = 0;
+	for (size_t i = 0; i < survey.piece_count; i++)
+		prune->kept += survey.pieces[i].bytes;
+	choose_images(&survey);
+	done = prune->dry || drop_names(&survey, err);
+	if (done) {
+		sweep(&survey, "layers", true);
+		sweep(&survey, "blobs/sha256", false);
+		sweep(&survey, "pulls", false);
+		sweep_locks(prune);
+	}
+	for (size_t i = 0; i < survey.image_count; i++)
+		image_store_fini(&survey.images[i].record);
+	free(survey.images);
+	free(survey.pieces);
+	return done;
+}

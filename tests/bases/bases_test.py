@@ -1,0 +1,662 @@
+#!/usr/bin/env python3
+"""bases_test TESTS_DEV GLOVEBOX: images pulled, unpacked, found and pruned. All layouts are made here; nothing
+asks a network. skopeo and umoci take part where they are installed."""
+import fcntl
+import json
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, sys.argv[1])
+import tap  # noqa: E402, pylint: disable=wrong-import-position
+from layouts import MTIME, PACKED, Layout, digest, tar  # noqa: E402, pylint: disable=wrong-import-position
+
+PROGRAM = os.path.abspath(sys.argv[2])
+LAYERS_MOST = 128
+# A process that was killed is gone in milliseconds; this tells an end from a hang.
+END_S = 20
+
+
+class Place:
+    """A folder with a cache of its own and a layout in it."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(prefix="glovebox-bases-")
+        self.layout = Layout(os.path.join(self.path, "layout"))
+        self.store = os.path.join(self.path, "cache", "glovebox", "images")
+        self.environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.path, "cache"), "HOME": self.path}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for folder, names, _files in os.walk(self.path):
+            for name in names:
+                if not os.path.islink(os.path.join(folder, name)):
+                    os.chmod(os.path.join(folder, name), 0o700)
+        shutil.rmtree(self.path)
+
+    def run(self, *words, **options):
+        return tap.run([PROGRAM, "base", *words], cwd=self.path, stdin=subprocess.DEVNULL,
+                       **{"env": self.environment, **options})
+
+    def pull(self, tag="v1"):
+        done = self.run("pull", f"oci:layout:{tag}", "--json")
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    def show(self, word):
+        done = self.run("show", word, "--json")
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    def trees(self, tag="v1"):
+        return self.show(f"oci:layout:{tag}")["folders"]
+
+    def refused(self, *parts, tag="v1"):
+        """The image is refused with one sentence, and no part of a layer is kept."""
+        done = self.run("pull", f"oci:layout:{tag}")
+        assert done.returncode == 1 and done.stdout == "", done
+        for part in parts:
+            assert part in done.stderr, (part, done.stderr)
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert not [name for name in self.kept("layers") if name.startswith(".")], self.kept("layers")
+        return done.stderr
+
+    def kept(self, folder):
+        path = os.path.join(self.store, folder)
+        return sorted(os.listdir(path)) if os.path.isdir(path) else []
+
+
+def one(place, entries, **options):
+    """Pull an image with one layer of ENTRIES; its counts and its folder."""
+    place.layout.image("v1", [tar(entries)], **options)
+    counts = place.pull()["counts"]
+    return counts, place.trees()[0]
+
+
+def read(*parts):
+    with open(os.path.join(*parts), encoding="utf-8") as file:
+        return file.read()
+
+
+def is_removed(path):
+    st = os.lstat(path)
+    return stat.S_ISCHR(st.st_mode) and st.st_rdev == 0
+
+
+def hides(path):
+    try:
+        return os.getxattr(path, "user.overlay.opaque") == b"y"
+    except OSError:
+        return False
+
+
+@tap.case
+def a_layer_is_unpacked_with_modes_times_and_links():
+    with Place() as place:
+        counts, tree = one(place, [
+            ("./", "dir", ""), ("./etc", "dir", "", {"mode": 0o700}), ("./etc/secret", "file", "s", {"mode": 0o400}),
+            ("bin", "link", "usr/bin"), ("usr/bin/x", "file", "run", {"mode": 0o755}), ("usr/bin/y", "hard", "usr/bin/x"),
+            ("tmp", "dir", "", {"mode": 0o1777}), ("pipe", "pipe", ""), ("grüße", "file", "ß")])
+        assert read(tree, "usr/bin/x") == "run" and read(tree, "grüße") == "ß"
+        assert os.stat(os.path.join(tree, "usr/bin/x")).st_nlink == 2
+        assert os.readlink(os.path.join(tree, "bin")) == "usr/bin"
+        modes = {name: stat.S_IMODE(os.lstat(os.path.join(tree, name)).st_mode)
+                 for name in ("etc", "etc/secret", "usr/bin/x", "tmp")}
+        # The owner can write, as root could.
+        assert modes == {"etc": 0o700, "etc/secret": 0o600, "usr/bin/x": 0o755, "tmp": 0o1777}, modes
+        for name in ("etc", "etc/secret", "bin", "tmp"):
+            assert os.lstat(os.path.join(tree, name)).st_mtime == MTIME, name
+        assert stat.S_ISFIFO(os.lstat(os.path.join(tree, "pipe")).st_mode)
+        assert counts["entries"] == 9 and counts["bytes"] == 6, counts
+
+
+@tap.case
+def removed_names_and_hidden_folders_are_those_of_an_overlay():
+    with Place() as place:
+        place.layout.image("v1", [
+            tar([("a", "dir", ""), ("a/old", "file", "1"), ("b", "file", "2"), ("c", "dir", ""), ("c/x", "file", "3")]),
+            tar([("a", "dir", ""), ("a/.wh..wh..opq", "file", ""), ("a/new", "file", "4"), (".wh.b", "file", ""),
+                 ("c/.wh.x", "file", ""), (".wh..wh.plnk", "file", ""),
+                 # A name that the layer has itself stays; a folder of that name hides the one below.
+                 ("d", "file", "5"), (".wh.d", "file", ""), (".wh.e", "file", ""), ("e", "dir", ""), ("e/f", "file", "6"),
+                 ("g", "dir", ""), ("g/h", "file", "7"), (".wh.g", "file", ""), (".wh.i", "file", ""), ("i", "file", "8"),
+                 (".wh.j", "file", ""), ("j/k/l", "file", "9"),
+                 # Names that are removed where the folder hides all of them.
+                 ("a/.wh.old", "file", ""), ("e/m", "dir", ""), ("e/m/.wh.n", "file", "")])])
+        counts = place.pull()["counts"]
+        upper = place.trees()[1]
+        assert hides(os.path.join(upper, "a")) and is_removed(os.path.join(upper, "b"))
+        assert is_removed(os.path.join(upper, "c", "x")) and not hides(os.path.join(upper, "c"))
+        assert read(upper, "d") == "5" and read(upper, "e/f") == "6" and read(upper, "i") == "8"
+        assert hides(os.path.join(upper, "e")) and hides(os.path.join(upper, "g")) and hides(os.path.join(upper, "j"))
+        assert read(upper, "j/k/l") == "9"
+        assert os.listdir(os.path.join(upper, "a")) == ["new"] and os.listdir(os.path.join(upper, "e", "m")) == []
+        assert sorted(os.listdir(upper)) == list("abcdegij"), os.listdir(upper)
+        assert counts["removed"] == 10, counts
+
+
+@tap.case
+def owners_set_id_bits_devices_and_rights_are_dropped_and_counted():
+    with Place() as place:
+        counts, tree = one(place, [
+            ("su", "file", "x", {"mode": 0o6755}), ("mine", "file", "x", {"uid": 1000, "gid": 1000}),
+            ("dev/null", "char", "", {"devmajor": 1, "devminor": 3}), ("dev/hidden", "char", ""), ("dev/sda", "block", ""),
+            ("cap", "file", "x", {"pax_headers": {"SCHILY.xattr.security.capability": "v",
+                                                  "SCHILY.xattr.user.note": "kept",
+                                                  "SCHILY.xattr.user.overlay.redirect": "/etc",
+                                                  "SCHILY.xattr.user.overlay.metacopy": ""}})])
+        assert stat.S_IMODE(os.stat(os.path.join(tree, "su")).st_mode) == 0o755
+        assert os.listdir(os.path.join(tree, "dev")) == []
+        assert os.stat(os.path.join(tree, "mine")).st_uid == os.getuid()
+        assert os.listxattr(os.path.join(tree, "cap")) == ["user.note"], os.listxattr(os.path.join(tree, "cap"))
+        assert [counts[name] for name in ("set_id", "owners", "devices", "attributes")] == [1, 1, 3, 3], counts
+        done = place.run("pull", "oci:layout:v1")
+        assert "3 devices, which were left out" in done.stdout, done.stdout
+
+
+@tap.case
+def no_name_and_no_link_leads_out_of_the_folder():
+    with Place() as place:
+        victim = os.path.join(place.path, "victim")
+        with open(victim, "w", encoding="ascii") as file:
+            file.write("whole")
+        up = "../" * 12
+        counts, tree = one(place, [
+            (up + "one", "file", "1"), ("/two", "file", "2"), ("a/../../../three", "file", "3"), ("a", "dir", ""),
+            ("out", "link", place.path), ("out/victim", "file", "broken"), ("up", "link", up), ("up/victim", "file", "broken"),
+            ("here", "link", "."), ("here/../here/four", "file", "4"), ("deep/in", "link", "../../../a"), ("deep/in/five", "file", "5"),
+            ("victim2", "link", victim), ("victim2", "file", "new"), ("again", "hard", up + "one"),
+            ("self", "link", "self/x"), ("root", "link", "/"), ("root/six", "file", "6")])
+        assert read(victim) == "whole"
+        assert os.listdir(place.path).count("one") == 0
+        assert read(tree, "one") == "1" and read(tree, "two") == "2" and read(tree, "three") == "3"
+        assert read(tree, "four") == "4" and read(tree, "a/five") == "5" and read(tree, "six") == "6"
+        assert read(tree, "victim2") == "new" and read(tree, "victim") == "broken"
+        assert read(tree, place.path.lstrip("/"), "victim") == "broken"
+        assert os.stat(os.path.join(tree, "one")).st_nlink == 2
+        assert counts["outside"] > 12, counts
+    for entries, said in (([("l", "link", "l/x"), ("l/y", "file", "")], "too many links"),
+                          ([(".wh..", "file", "")], "removes no name"), ([(".wh...", "file", "")], "removes no name"),
+                          ([("d/f", "file", ""), ("d", "file", "")], "is a folder with files already"),
+                          ([("f", "file", ""), ("f/g", "file", "")], "Not a directory"),
+                          ([("x" * 300, "file", "")], "File name too long"),
+                          (([("d", "dir", ""), ("h", "hard", "d")]), "hard link to no file"),
+                          ([("/".join("d" * 200), "dir", "")], "too many folders")):
+        with Place() as place:
+            place.layout.image("v1", [tar(entries)])
+            place.refused(said)
+
+
+@tap.case
+def a_hard_link_to_a_file_of_a_lower_layer_becomes_a_link():
+    with Place() as place:
+        place.layout.image("v1", [tar([("usr/lib/a", "file", "a")]), tar([("b", "hard", "usr/lib/a")])])
+        counts = place.pull()["counts"]
+        assert os.readlink(os.path.join(place.trees()[1], "b")) == "/usr/lib/a" and counts["across"] == 1, counts
+
+
+@tap.case
+def every_packing_and_form_of_tar_is_read():
+    holes = tarfile.PAX_FORMAT, tarfile.GNU_FORMAT
+    for how in PACKED:
+        if how == "+zstd" and not shutil.which("zstd"):
+            continue
+        for form in holes:
+            with Place() as place:
+                name = "d" * 90 + "/" + "f" * 120
+                place.layout.image("v1", [tar([(name, "file", "x" * 100000), ("l", "link", name)], form)], how)
+                place.pull()
+                assert read(place.trees()[0], name) == "x" * 100000, how
+    with Place() as place:
+        path = os.path.join(place.path, "sparse")
+        with open(path, "wb") as file:
+            file.seek(50 << 20)
+            file.write(b"end")
+        packed = subprocess.run(["tar", "-C", place.path, "--sparse", "-c", "sparse"], stdout=subprocess.PIPE, check=True)
+        place.layout.image("v1", [packed.stdout])
+        place.pull()
+        st = os.stat(os.path.join(place.trees()[0], "sparse"))
+        assert st.st_size == (50 << 20) + 3 and st.st_blocks * 512 < 1 << 20, st
+
+
+@tap.case
+def bytes_that_are_not_those_of_the_digests_are_refused():
+    layer = tar([("a", "file", os.urandom(200000))])
+    with Place() as place:
+        place.layout.image("v1", [layer], diffs=[digest(b"other")])
+        place.refused("its decompressed bytes are not those that the image names")
+    for spoil, said in ((lambda data: data[:len(data) // 2], ""), (lambda data: data + b"more", "not those of its digest"),
+                        (lambda data: data[:500] + bytes([data[500] ^ 1]) + data[501:], ""),
+                        (lambda data: b"", ""), (lambda data: b"no archive at all" * 100, "")):
+        with Place() as place:
+            place.layout.image("v1", [layer])
+            blob = max((place.layout.blob_path(digest(PACKED["+gzip"](layer))),))
+            with open(blob, "rb") as file:
+                data = file.read()
+            with open(blob, "wb") as file:
+                file.write(spoil(data))
+            place.refused(f"the layer {digest(data)}: ", said)
+            assert place.kept("layers") == []
+    with Place() as place:
+        # A tar that ends within a file, whose digests are right.
+        cut = layer[:100000]
+        place.layout.image("v1", [cut])
+        place.refused("Truncated")
+
+
+@tap.case
+def what_grows_too_much_is_refused():
+    with Place() as place:
+        place.layout.image("v1", [tar([("zeros", "file", bytes(200 << 20))])])
+        place.refused("grows to more than 200 times its size")
+    with Place() as place:
+        huge = bytearray(tar([("hole", "file", "")]))
+        size = 70 << 30
+        # The size as GNU tar writes a large one: in base 256.
+        huge[124:136] = b"\x80" + size.to_bytes(11, "big")
+        huge[148:156] = b" " * 8
+        huge[148:156] = b"%06o\0 " % sum(huge[:512])
+        place.layout.image("v1", [bytes(huge)])
+        place.refused("makes the files of the archive too large")
+
+
+@tap.case
+def an_image_has_at_most_128_layers():
+    with Place() as place:
+        layers = [tar([(f"f{number}", "file", str(number))]) for number in range(LAYERS_MOST)]
+        place.layout.image("v1", layers, "")
+        pulled = place.pull()
+        trees = place.trees()
+        assert pulled["layers"] == pulled["layers_new"] == len(trees) == LAYERS_MOST, pulled
+        assert [read(tree, f"f{number}") for number, tree in enumerate(trees)] == [str(n) for n in range(LAYERS_MOST)]
+        place.layout.image("v2", layers + [tar([("x", "file", "")]), tar([("y", "file", "")])], "")
+        place.refused("layers: ", tag="v2")
+
+
+@tap.case
+def the_settings_of_the_image_are_told():
+    with Place() as place:
+        name = place.layout.image("v1", [tar([("a", "file", "")])], config={
+            "Env": ["PATH=/bin", "A=1", "A=2", "noname", "=x", "EMPTY="], "WorkingDir": "/work/./x/..", "User": "1000:1000",
+            "Entrypoint": ["/init", "--"], "Cmd": None, "Labels": {"x": "y"}})
+        place.pull()
+        shown = place.show("oci:layout:v1")
+        assert shown["digest"] == name and shown["kind"] == "image"
+        assert shown["environment"] == ["PATH=/bin", "A=2", "EMPTY="], shown
+        assert (shown["workdir"], shown["user"], shown["entrypoint"], shown["command"]) == \
+            ("/work", "1000:1000", ["/init", "--"], []), shown
+        assert "workdir     /work\n" in place.run("show", "oci:layout:v1").stdout
+
+
+@tap.case
+def the_image_for_this_machine_is_chosen():
+    with Place() as place:
+        layout = place.layout
+        ours = layout.image("ours", [tar([("ours", "file", "")])])
+        layout.image("theirs", [tar([("theirs", "file", "")])],
+                     change=lambda manifest, settings: settings.update(architecture="vax"))
+        items = [dict(item) for item in layout.items]
+        for item, machine in zip(items, ("amd64" if os.uname().machine == "x86_64" else "arm64", "vax")):
+            del item["annotations"]
+            item["platform"] = {"os": "linux", "architecture": machine}
+        index = json.dumps({"schemaVersion": 2, "manifests": items[::-1]}).encode()
+        item = layout.blob(index, "application/vnd.oci.image.index.v1+json")
+        item["annotations"] = {"org.opencontainers.image.ref.name": "v1"}
+        only = layout.blob(json.dumps({"schemaVersion": 2, "manifests": items[1:]}).encode(), item["mediaType"])
+        only["annotations"] = {"org.opencontainers.image.ref.name": "v2"}
+        layout.items = [item, only]
+        layout.write_index()
+        assert place.pull()["digest"] == ours
+        place.refused("there is no image for linux/", tag="v2")
+        place.refused("there is no image v3 for linux/", tag="v3")
+        assert "holds 2 images: name one" in place.run("pull", "oci:layout").stderr
+
+
+@tap.case
+def documents_that_are_wrong_are_refused():
+    def other_layer(manifest, _settings):
+        manifest["layers"][0]["mediaType"] = "application/x-squashfs"
+
+    def bad_digest(manifest, _settings):
+        manifest["layers"][0]["digest"] = "sha256:../../../etc/passwd"
+
+    def windows(_manifest, settings):
+        settings["os"] = "windows"
+
+    def none(manifest, settings):
+        manifest["layers"], settings["rootfs"]["diff_ids"] = [], []
+
+    def fewer(_manifest, settings):
+        settings["rootfs"]["diff_ids"] = []
+
+    for change, said in ((other_layer, "application/x-squashfs"), (bad_digest, "is no digest"), (windows, "not for Linux"),
+                         (none, "has no layers"), (fewer, "has 1 layers and 0 digests")):
+        with Place() as place:
+            place.layout.image("v1", [tar([("a", "file", "")])], change=change)
+            place.refused(said)
+    for text in ("", "{", "[]", '{"manifests": 5}', '{"manifests": [{}]}'):
+        with Place() as place:
+            with open(os.path.join(place.layout.path, "index.json"), "w", encoding="ascii") as file:
+                file.write(text)
+            place.refused("index.json")
+    with Place() as place:
+        os.mkfifo(os.path.join(place.layout.path, "index.json"))
+        place.refused("is no OCI layout")
+    with Place() as place:
+        place.layout.image("v1", [tar([("a", "file", "")])])
+        blob = place.layout.blob_path(place.layout.items[0]["digest"])
+        os.rename(blob, blob + ".there")
+        os.symlink(blob + ".there", blob)
+        place.refused("blobs/sha256/")
+
+
+@tap.case
+def words_that_are_no_base_are_refused():
+    with Place() as place:
+        for word, said in (("python", "it is no base"), ("image:", "names no image"), ("image:a b", "letters, digits"),
+                           ("image:-x", "names no image"), ("image:a@sha256:12", "a digest is"), ("rootfs:", "names no folder"),
+                           ("oci:", "names no folder"), ("image:/a", "names no image")):
+            done = place.run("show", word)
+            assert done.returncode == 2 and said in done.stderr, (word, done)
+        for word in ("image:python", "image:python:3.12", "image:ghcr.io/a/b@sha256:" + "0" * 64):
+            done = place.run("show", word)
+            assert (done.returncode, done.stderr) == \
+                (1, f"glovebox: base {word} is not in the cache; run glovebox base pull {word}\n"), done
+        assert place.run("pull", "rootfs:layout").returncode == 2
+        assert "ENOENT" not in place.run("show", "rootfs:nowhere").stderr
+
+
+@tap.case
+def a_folder_is_a_base_as_it_is():
+    with Place() as place:
+        os.symlink("layout", os.path.join(place.path, "link"))
+        shown = place.show("rootfs:link")
+        assert shown["folders"] == [os.path.realpath(place.layout.path)] and shown["workdir"] == "/", shown
+        assert "no folder" in place.run("show", "rootfs:layout/oci-layout").stderr
+        assert "--base host" in place.run("show", "rootfs:/").stderr
+        assert place.show("host")["folders"] == []
+
+
+def needs(program):
+    if not shutil.which(program):
+        raise tap.Skip(f"{program} is not installed")
+
+
+@tap.case
+def skopeo_brings_images_from_local_places():
+    needs("skopeo")
+    with Place() as place:
+        shared = tar([("shared", "file", os.urandom(5000))])
+        name = place.layout.image("v1", [shared, tar([("one", "file", "1")])])
+        place.layout.image("v2", [shared, tar([("two", "file", "2")])])
+        done = place.run("pull", "image:tools:1", "--from", "oci:layout:v1", "--json")
+        assert done.returncode == 0 and json.loads(done.stdout)["digest"] == name, done
+        assert json.loads(done.stdout)["layers_new"] == 2
+        subprocess.run(["skopeo", "copy", "-q", "oci:layout:v2", "dir:dir"], cwd=place.path, check=True)
+        done = place.run("pull", "image:example.org/tools/two", "--from", "dir:dir", "--json")
+        assert done.returncode == 0 and json.loads(done.stdout)["layers_new"] == 1, done
+        for word in ("image:tools:1", "image:library/tools:1", "image:docker.io/library/tools:1"):
+            assert read(place.show(word)["folders"][1], "one") == "1"
+        assert read(place.show("image:example.org/tools/two:latest")["folders"][1], "two") == "2"
+        listed = json.loads(place.run("list", "--json").stdout)
+        assert sorted(row["base"] for row in listed) == \
+            ["image:docker.io/library/tools:1", "image:example.org/tools/two:latest"], listed
+        # The cache is an OCI layout that others can read.
+        subprocess.run(["skopeo", "inspect", f"oci:{place.store}:docker.io/library/tools:1"], check=True,
+                       stdout=subprocess.DEVNULL)
+        assert place.kept("pulls") == [] and "Copying blob" in place.run(
+            "pull", "image:tools:1", "--from", "oci:layout:v1").stderr
+        # A name goes over to another image.
+        place.run("pull", "image:tools:1", "--from", "oci:layout:v2")
+        assert read(place.show("image:tools:1")["folders"][1], "two") == "2"
+
+
+def fake(place, name, script):
+    """A program NAME in front of PATH."""
+    folder = os.path.join(place.path, "bin")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n" + script)
+    os.chmod(os.path.join(folder, name), 0o755)
+    return {**place.environment, "PATH": folder + ":" + os.environ["PATH"]}
+
+
+@tap.case
+def a_fetch_that_fails_or_hangs_is_told():
+    with Place() as place:
+        done = place.run("pull", "image:a", env={**place.environment, "PATH": "/nowhere"})
+        assert (done.returncode, done.stderr) == (1, "glovebox: base image:a: needs skopeo: apt install skopeo\n"), done
+        env = fake(place, "skopeo", "echo 'time=\"x\" level=fatal msg=\"registry says no\"' >&2\nexit 1\n")
+        done = place.run("pull", "image:a", env=env)
+        assert done.returncode == 1 and done.stderr.endswith("base image:a: skopeo: registry says no\n"), done
+        env = fake(place, "skopeo", "exec sleep 1000\n")
+        done = place.run("pull", "image:a", "--timeout", "0.2", env=env)
+        assert done.returncode == 124 and "did not end within 0.2 seconds" in done.stderr, done
+        assert place.kept("pulls") == []
+
+
+@tap.case
+def an_image_is_built_by_buildah():
+    needs("skopeo")
+    with Place() as place:
+        os.mkdir(os.path.join(place.path, "src"))
+        done = place.run("build", "src", env={**place.environment, "PATH": "/nowhere"})
+        assert (done.returncode, done.stderr) == (1, "glovebox: base build: needs buildah: apt install buildah\n"), done
+        place.layout.image("image", [tar([("built", "file", "b")])])
+        env = fake(place, "buildah", f"""echo "$@" >> {place.path}/words
+case $1 in push) mkdir -p "$(dirname "${{3#oci:}}")"; cp -r {place.layout.path}/. "$(echo "$3" | sed 's/^oci://; s/:image$//')";; esac
+""")
+        done = place.run("build", "src", "--name", "own:1", "--file", "src/D", "--json", "--", "--build-arg=A=1", env=env)
+        assert done.returncode == 0 and json.loads(done.stdout)["base"] == "image:own:1", done
+        first, second = read(place.path, "words").splitlines()
+        assert first == "bud --isolation chroot --tag docker.io/library/own:1 --file src/D --build-arg=A=1 src", first
+        assert second.startswith("push docker.io/library/own:1 oci:"), second
+        assert read(place.show("image:own:1")["folders"][0], "built") == "b" and place.kept("pulls") == []
+
+
+def big_image(place, layers=3):
+    made = [tar([(f"d{number}/f{at}", "file", os.urandom(3000)) for at in range(400)]) for number in range(layers)]
+    place.layout.image("v1", made, "")
+    return layers
+
+
+@tap.case
+def two_pulls_share_the_work():
+    with Place() as place:
+        count = big_image(place)
+        both = [subprocess.Popen([PROGRAM, "base", "pull", "oci:layout:v1", "--json"], cwd=place.path,
+                                 env=place.environment, stdout=subprocess.PIPE) for _ in range(2)]
+        made = [json.loads(process.communicate(timeout=300)[0]) for process in both]
+        assert sum(one["layers_new"] for one in made) == count, made
+        assert len(place.kept("layers")) == count
+
+
+def unpackers():
+    """The processes of ours that unpack."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if read("/proc", pid, "comm") == "glovebox-unpack\n":
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+@tap.case
+def a_pull_that_is_killed_leaves_old_or_new():
+    with Place() as place:
+        count = big_image(place)
+        before = set(unpackers())
+        maker = random.Random(7)
+        for _ in range(12):
+            process = subprocess.Popen([PROGRAM, "base", "pull", "oci:layout:v1"], cwd=place.path,
+                                       env=place.environment, stdout=subprocess.DEVNULL)
+            try:
+                process.wait(maker.uniform(0.0, 0.25))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+            process.wait()
+            for layer in place.kept("layers"):
+                tree = os.path.join(place.store, "layers", layer, "tree")
+                if layer.startswith("."):
+                    continue
+                [folder] = os.listdir(tree)
+                assert len(os.listdir(os.path.join(tree, folder))) == 400
+        end = time.monotonic() + END_S
+        while set(unpackers()) - before and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not set(unpackers()) - before
+        place.pull()
+        assert len(place.kept("layers")) == count and len(place.trees()) == count, place.kept("layers")
+
+
+@tap.case
+def images_that_were_used_longest_ago_go_first():
+    needs("skopeo")
+    with Place() as place:
+        shared = tar([("s", "file", os.urandom(300000))])
+        for tag in ("v1", "v2", "v3"):
+            place.layout.image(tag, [shared, tar([(tag, "file", os.urandom(500000))])])
+            place.run("pull", f"image:{tag}", "--from", f"oci:layout:{tag}")
+        records = {json.loads(read(place.store, "used", name))["word"]: os.path.join(place.store, "used", name)
+                   for name in place.kept("used")}
+        for age, tag in enumerate(("v2", "v1", "v3")):
+            os.utime(records[f"image:docker.io/library/{tag}:latest"], (MTIME + age, MTIME + age))
+        os.mkdir(os.path.join(place.store, "layers", ".left"))
+        done = place.run("prune", "--keep", "1500K", "--dry-run")
+        assert done.stdout.startswith("would remove image:docker.io/library/v2:latest"), done
+        assert len(place.kept("layers")) == 5
+        with open(records["image:docker.io/library/v1:latest"], encoding="ascii") as held:
+            fcntl.flock(held, fcntl.LOCK_SH)
+            done = place.run("prune", "--keep", "0", "--json")
+            told = json.loads(done.stdout)
+            assert told["in_use"] == 1 and told["leftovers"] == 1 and told["layers"] == 2, told
+            assert sorted(told["images"]) == ["image:docker.io/library/v2:latest", "image:docker.io/library/v3:latest"]
+            assert len(place.show("image:v1")["folders"]) == 2
+        assert "is not in the cache" in place.run("show", "image:v2").stderr
+        assert place.run("prune", "--keep", "0").returncode == 0
+        assert place.kept("layers") == place.kept("used") == place.kept("blobs/sha256") == []
+        with open(os.path.join(place.store, "locks", "store"), encoding="ascii") as held:
+            fcntl.flock(held, fcntl.LOCK_SH)
+            assert "something is being added" in place.run("prune").stderr
+
+
+@tap.case
+def the_doctor_says_what_is_missing():
+    with Place() as place:
+        done = place.run("doctor", "--json", env={**place.environment, "PATH": "/nowhere"})
+        rows = {row["name"]: row for row in json.loads(done.stdout)}
+        assert done.returncode == 1 and "apt install skopeo" in rows["skopeo"]["text"], done
+        assert rows["libarchive"]["good"] and set(rows) == {"overlay", "space", "libarchive", "skopeo", "buildah"}
+        assert [name for name in os.listdir(place.store) if name.startswith(".")] == []
+
+
+def random_layer(maker, known, modes):
+    """A layer that changes what the layers below hold. KNOWN: path -> kind, as it is then; MODES: of folders."""
+    entries, below = [], dict(known)
+    for path in sorted(below, key=lambda _: maker.random())[:3]:
+        if path in known and maker.random() < 0.5:
+            folder, name = os.path.split(path)
+            entries.append((os.path.join(folder, ".wh." + name), "file", ""))
+            for other in [other for other in known if other == path or other.startswith(path + "/")]:
+                del known[other]
+    folders = [""] + [path for path, kind in known.items() if kind == "dir"]
+    for _ in range(maker.randint(1, 12)):
+        folder = maker.choice(folders)
+        path = os.path.join(folder, maker.choice("abcdefgh"))
+        kind = maker.choice(["file", "file", "dir", "link", "hard"])
+        made = [name for name, what, *_ in entries if what == "file" and "/.wh." not in "/" + name]
+        if path in known or any(path == name for name, *_ in entries) or f"{folder}/.wh.{path[-1]}".lstrip("/") in \
+                [name for name, *_ in entries] or (folder and folder not in known):
+            continue
+        content = {"file": os.urandom(maker.randint(0, 40)).hex(), "dir": "", "link": maker.choice(["a", "../b", "/c", "nowhere"]),
+                   "hard": maker.choice(made) if made else ""}[kind]
+        if kind == "hard" and not made:
+            continue
+        mode = maker.choice([0o644, 0o755, 0o600, 0o700])
+        entries.append((path, kind, content, {"mode": mode}))
+        known[path] = kind
+        modes[path] = mode
+        if kind == "dir":
+            folders.append(path)
+    for path in [path for path, kind in known.items() if kind == "dir"]:
+        if path in below and maker.random() < 0.15 and below[path] == "dir":
+            gone = [other for other in below if other.startswith(path + "/") and other in known and
+                    not any(name == other for name, *_ in entries)]
+            entries.append((path, "dir", "", {"mode": modes[path]}))
+            entries.append((path + "/.wh..wh..opq", "file", ""))
+            for other in gone:
+                known.pop(other, None)
+    # A layer brings the folders above its names, as those that programs make do.
+    above = {folder for name, *_ in entries for folder in parents(name)} - {name for name, *_ in entries}
+    return [(folder, "dir", "", {"mode": modes[folder]}) for folder in sorted(above)] + entries
+
+
+def parents(name):
+    """The folders above NAME."""
+    parts = name.split("/")[:-1]
+    return ["/".join(parts[:count + 1]) for count in range(len(parts))]
+
+
+LOOK = r"""
+import os, stat, sys, json
+found = {}
+top = sys.argv[1]
+for folder, names, files in os.walk(top):
+    for name in names + files:
+        path = os.path.join(folder, name)
+        st = os.lstat(path)
+        kind = stat.S_IFMT(st.st_mode)
+        held = os.readlink(path) if stat.S_ISLNK(kind) else open(path).read() if stat.S_ISREG(kind) else ""
+        mode = 0 if stat.S_ISLNK(kind) else stat.S_IMODE(st.st_mode) | (0o700 if stat.S_ISDIR(kind) else 0o600)
+        found[os.path.relpath(path, top)] = [kind, mode, held]
+print(json.dumps(found, sort_keys=True))
+"""
+
+
+@tap.case
+def mounted_layers_show_what_umoci_unpacks():
+    needs("umoci")
+    needs("unshare")
+    seed = int(os.environ.get("GLOVEBOX_TEST_SEED", "1"))
+    for number in range(int(os.environ.get("GLOVEBOX_TEST_IMAGES", "12"))):
+        maker = random.Random(seed * 1000 + number)
+        with Place() as place:
+            known, modes = {}, {}
+            layers = [random_layer(maker, known, modes) for _ in range(maker.randint(1, 6))]
+            place.layout.image("v1", [tar(layer) for layer in layers])
+            place.pull()
+            trees = place.trees()
+            os.mkdir(os.path.join(place.path, "view"))
+            # A single layer is no overlay: an empty one lies below.
+            os.mkdir(os.path.join(place.path, "empty"))
+            names = ":".join(trees[::-1] + [os.path.join(place.path, "empty")])
+            seen = subprocess.run(["unshare", "-rm", "sh", "-c", 'mount -t overlay -o "$1" overlay "$2" && exec "$3" -c "$4" "$2"',
+                                   "sh", f"userxattr,lowerdir={names}", os.path.join(place.path, "view"), sys.executable, LOOK],
+                                  capture_output=True, text=True, check=False)
+            if seen.returncode != 0 and "mount:" in seen.stderr:
+                raise tap.Skip(f"no overlay can be mounted here: {seen.stderr.strip()}")
+            assert seen.returncode == 0, (seed, number, seen, layers)
+            done = subprocess.run(["umoci", "unpack", "--rootless", "--image", f"{place.layout.path}:v1",
+                                   os.path.join(place.path, "bundle")], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done
+            theirs = subprocess.run([sys.executable, "-c", LOOK, os.path.join(place.path, "bundle", "rootfs")],
+                                    capture_output=True, text=True, check=True)
+            ours, theirs = json.loads(seen.stdout), json.loads(theirs.stdout)
+            differ = {path for path in {*ours, *theirs} if ours.get(path) != theirs.get(path)}
+            assert not differ, (seed, number, sorted(differ), [(ours.get(path), theirs.get(path)) for path in differ], layers)
+
+
+tap.play()
