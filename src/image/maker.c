@@ -216,7 +216,7 @@ static bool walk_up(struct walk *walk, struct err *err)
 {
 	struct maker *maker = walk->maker;
 
-	if (maker->rules == MAKER_TREE)
+	if (maker->rules != MAKER_LAYER)
 		return refuse(maker, EXDEV, "has \"..\" in its name", err);
 	if (walk->real.size == 0) {
 		maker->counts->outside++;
@@ -296,7 +296,7 @@ static bool walk_other(struct walk *walk, const char *name, int code, struct err
 		walk->fd = made;
 		return true;
 	}
-	if (maker->rules == MAKER_TREE)
+	if (maker->rules != MAKER_LAYER)
 		return refuse(maker, ELOOP, "leads through a link", err);
 	if (++walk->links > MAKER_LINKS_MAX || size == sizeof(target))
 		return refuse(maker, ELOOP, "leads through too many links", err);
@@ -548,7 +548,7 @@ static bool begin_again(struct maker *maker, const char *name,
 	struct err missing = {0};
 
 	split(str_of(entry->target), &folder, &last);
-	if (maker->rules == MAKER_TREE && entry->target[0] == '/')
+	if (maker->rules != MAKER_LAYER && entry->target[0] == '/')
 		return refuse(maker, EXDEV, "is a hard link to an absolute name", err);
 	if (last.size == 0 || str_is(last, ".") || str_is(last, "..") ||
 	    !component(last, target_name))
@@ -566,7 +566,7 @@ static bool begin_again(struct maker *maker, const char *name,
 			      "is a hard link to a file that the archive did not bring",
 			      err);
 	if (S_ISDIR(target.st_mode) ||
-	    (maker->rules == MAKER_TREE && !S_ISREG(target.st_mode)))
+	    (maker->rules != MAKER_LAYER && !S_ISREG(target.st_mode)))
 		return refuse(maker, EINVAL, "is a hard link to no file", err);
 	if (fstatat(maker->parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    there.st_dev == target.st_dev && there.st_ino == target.st_ino)
@@ -670,7 +670,7 @@ bool maker_begin(struct maker *maker, const struct maker_entry *entry, struct er
 			       (unsigned long long)maker->limits.entries);
 	if (path.size > MAKER_NAME_MAX)
 		return refuse(maker, ENAMETOOLONG, "has a name that is too long", err);
-	if (maker->rules == MAKER_TREE && path.size > 0 && path.data[0] == '/')
+	if (maker->rules != MAKER_LAYER && path.size > 0 && path.data[0] == '/')
 		return refuse(maker, EXDEV, "has an absolute name", err);
 	while (next_name(&rest, &name))
 		is_root = is_root && str_is(name, ".");
@@ -681,7 +681,7 @@ bool maker_begin(struct maker *maker, const struct maker_entry *entry, struct er
 	if (str_is(name, ".") || str_is(name, "..")) {
 		auto_close int fd = -1;
 
-		if (maker->rules == MAKER_TREE)
+		if (maker->rules != MAKER_LAYER)
 			return refuse(maker, EXDEV, "ends in a dot", err);
 		fd = reach(maker, path, true, &maker->real, err);
 		return fd >= 0;

@@ -60,6 +60,8 @@ enum maker_rules {
 	 * link, is an error. Files that are there are replaced, folders are kept.
 	 */
 	MAKER_TREE,
+	/* The same, but links are stored as they are: the tree is a copy of one of the caller's. */
+	MAKER_COPY,
 	/*
 	 * A layer of an image (image-spec, layer.md) in a folder that was empty: `.wh.NAME` makes
 	 * the removed name of an overlay, `.wh..wh..opq` hides the folder below. Names and links in

@@ -25,6 +25,7 @@ static const struct library libarchive = {"libarchive.so.13", "3.4", "libarchive
 enum {
 	READ_ROOM = 64 << 10,   /* of the archive */
 	PLAIN_ROOM = 256 << 10, /* of the tar */
+	END_BYTES = 1024,       /* without a bit, behind the last entry of a tar */
 	STOP_EVERY = 64,        /* pieces between two questions for `stopped` */
 };
 
@@ -135,6 +136,16 @@ static la_ssize_t read_archive(struct archive *outer, void *context, const void 
 	return got;
 }
 
+/* The tar goes on with SIZE bytes at DATA. */
+static void count_zeros(struct unpack *unpack, const char *data, size_t size)
+{
+	size_t zeros = 0;
+
+	while (zeros < size && data[size - zeros - 1] == '\0')
+		zeros++;
+	unpack->zeros = zeros == size ? unpack->zeros + zeros : zeros;
+}
+
 /* The bytes of the tar. */
 static la_ssize_t read_plain(struct archive *inner, void *context, const void **bytes)
 {
@@ -159,6 +170,7 @@ static la_ssize_t read_plain(struct archive *inner, void *context, const void **
 	state->ended = got == 0;
 	hash_add(state->plain_hash, (struct str){state->plain_room, (size_t)got});
 	unpack->plain += (uint64_t)got;
+	count_zeros(unpack, state->plain_room, (size_t)got);
 	if (unpack->plain > UNPACK_FREE && unpack->plain / UNPACK_GROWTH_MAX > unpack->read)
 		return break_off(state, E2BIG,
 				 "the archive grows to more than 200 times its size");
@@ -347,6 +359,9 @@ static bool run(struct state *state, struct maker *maker, struct err *err)
 	if (!open_readers(state, err) || !take_entries(state, maker, err) ||
 	    !read_rest(state, err))
 		return false;
+	/* Layers of some builders lack the end; nobody else leaves it out. */
+	if (state->unpack->rules != MAKER_LAYER && state->unpack->zeros < END_BYTES)
+		return err_set(err, EBADMSG, "the tar has no end: it was cut");
 	maker_finish(maker);
 	print_digest(state->read_hash, state->unpack->digest);
 	print_digest(state->plain_hash, state->unpack->plain_digest);

@@ -35,6 +35,7 @@ struct unpack {
 	struct maker_counts counts;
 	uint64_t read;  /* bytes of the archive so far */
 	uint64_t plain; /* … after they were decompressed */
+	uint64_t zeros; /* of these, those without a bit at the end: a whole tar has 1,024 */
 	/* SHA-256 of the archive and of the decompressed tar, after success */
 	char digest[HASH_HEX + 1], plain_digest[HASH_HEX + 1];
 };
