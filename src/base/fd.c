@@ -510,12 +510,17 @@ static void remove_below(struct removal *removal, int parent, const char *name, 
 	(void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-void fd_folder_remove(const char *path)
+void fd_folder_remove_at(int parent, const char *name)
 {
 	struct removal removal = {.top = -1};
 
+	remove_below(&removal, parent, name, 0);
+}
+
+void fd_folder_remove(const char *path)
+{
 	if (path != NULL)
-		remove_below(&removal, AT_FDCWD, path, 0);
+		fd_folder_remove_at(AT_FDCWD, path);
 }
 
 /* Sends and receives descriptors with SCM_RIGHTS (unix(7)). */

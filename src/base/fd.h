@@ -160,6 +160,8 @@ static inline mode_t folder_mode_opened(mode_t mode, mode_t more)
  * Links are removed, never followed. Call this only when nobody works in it any more.
  */
 void fd_folder_remove(const char *path);
+/* The same for the folder NAME in the open folder PARENT. */
+void fd_folder_remove_at(int parent, const char *name);
 
 /*
  * Whole messages with descriptors, between processes of ours that share a pair of
