@@ -1,0 +1,100 @@
+/*
+ * snapshot: the store of snapshots (`cell/snapshot` of `glovebox serve`). A snapshot is a
+ * folder with the files that a cell's workspace had, frozen under a name: any number of cells
+ * work in layers over it, and nobody writes into it.
+ *
+ *   FOLDER/NAME/meta.json   what it is (struct snapshot); written before it has its name
+ *   FOLDER/NAME/lock        locked shared (flock) as long as a cell works over it
+ *   FOLDER/NAME/tree/       its files
+ *   FOLDER/NAME/unsynced    the boot of the machine in which it was made, until the disk has
+ *                           confirmed all of it
+ *   FOLDER/.new-XXXXXXXX/   one that is being made, and FOLDER/.old-XXXXXXXX/ one that is
+ *                           being removed, with the lock held. Killed ones go with the next
+ *                           snapshot_begin or snapshot_tidy
+ *
+ * A snapshot gets its name by one rename when it is whole, so that a killed process leaves it
+ * there or not there. A name is never given twice as long as it exists. FOLDER is that of one
+ * user (snapshot_place).
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/hash.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	SNAPSHOT_NAME_MAX = 64,   /* bytes of a name */
+	SNAPSHOT_LIST_MAX = 4096, /* snapshots that are listed */
+};
+
+/* The word of --base is this and the name. */
+#define SNAPSHOT_WORD "snapshot:"
+
+/* A snapshot that is open or being made. Texts are owned by it. */
+struct snapshot {
+	char *name;
+	char *tree; /* the absolute path of its files, where they are now */
+	char *from; /* the workspace whose files they were, to be shown */
+	/* the hash over its files: names, contents, permissions and times (SHA-256) */
+	char digest[HASH_HEX + 1];
+	int64_t entries, bytes; /* of all its files together */
+	int64_t created_ms;     /* by the wall clock */
+	char *path;             /* of its folder; for this module */
+	int lock;               /* -1: it is not locked by this process */
+	bool is_new;            /* it has no name yet */
+};
+
+/*
+ * The folder of all snapshots of a user, from the values of XDG_DATA_HOME and HOME. False:
+ * there is neither.
+ */
+bool snapshot_place(const char *data_home, const char *home, struct buf *folder);
+/* May a snapshot have NAME: letters, digits, ".", "_" and "-", and no dot at its beginning? */
+bool snapshot_check_name(const char *name, struct err *err);
+
+/*
+ * Begin the snapshot NAME in FOLDER: the caller fills the empty folder `tree`, and the members
+ * from `from` to `bytes`. snapshot_close in either case. False with EEXIST: the name is taken.
+ */
+bool snapshot_begin(const char *folder, const char *name, struct snapshot *snapshot,
+		    struct err *err);
+/*
+ * SNAPSHOT is whole: describe it and give it its name. False, with EEXIST when somebody else has
+ * taken the name: it stays as it is. A process of its own lets the disk confirm it.
+ */
+bool snapshot_finish(struct snapshot *snapshot, struct err *err);
+
+/*
+ * Open the snapshot NAME in FOLDER, which is not removed as long as it is open. snapshot_close
+ * in either case. False: there is none (ENOENT), it is being removed (EBUSY), it is damaged
+ * or a crash of the machine may have cut it (EINVAL).
+ */
+bool snapshot_open(const char *folder, const char *name, struct snapshot *snapshot,
+		   struct err *err);
+/* One that has no name is removed. A zero SNAPSHOT is fine. */
+void snapshot_close(struct snapshot *snapshot);
+
+struct snapshot_item {
+	struct snapshot snapshot; /* of a damaged one only the name */
+	bool damaged;
+	bool used; /* a cell works over it */
+};
+struct snapshot_list {
+	struct snapshot_item *items; /* by name */
+	size_t count;
+};
+/* No snapshots and no folder are no failure. snapshot_list_fini in either case. */
+bool snapshot_list_read(const char *folder, struct snapshot_list *list, struct err *err);
+void snapshot_list_fini(struct snapshot_list *list);
+
+/*
+ * Remove the snapshot NAME: first its name, then its files. False: there is none (ENOENT), or a
+ * cell works over it (EBUSY).
+ */
+bool snapshot_remove(const char *folder, const char *name, struct err *err);
+/* Remove what killed processes have left half made or half removed. */
+void snapshot_tidy(const char *folder);
