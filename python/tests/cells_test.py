@@ -176,7 +176,7 @@ class Files(CellCase):
         self.assertEqual(self.cell.read_bytes("empty"), b"")
 
     def test_a_large_file_goes_both_ways(self):
-        data = os.urandom(1 << 20) * 19
+        data = os.urandom(1 << 20) * 9
         self.cell.write_bytes("large", data)
         self.assertTrue(self.cell.read_bytes("large") == data)
 
@@ -195,10 +195,25 @@ class Files(CellCase):
         with open(local, "rb") as file:
             self.assertTrue(file.read() == data)
         self.assertEqual([name for name in os.listdir(os.environ["TMPDIR"]) if name.endswith(".part")], [])
-        with self.assertRaisesRegex(glovebox.Usage, "folder"):
-            self.cell.upload(os.environ["TMPDIR"], "up")
         with self.assertRaises(FileNotFoundError):
             self.cell.upload(local + "3", "up")
+
+    def test_folders_are_uploaded_and_downloaded(self):
+        top = os.path.join(os.environ["TMPDIR"], "tree")
+        os.makedirs(os.path.join(top, "a", "b"))
+        with open(os.path.join(top, "a", "run"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho ran\n")
+        os.chmod(os.path.join(top, "a", "run"), 0o755)
+        os.symlink("a/run", os.path.join(top, "link"))
+        self.cell.upload(top, "sent/here")
+        self.assertEqual(self.cell.exec("cd sent/here; a/run; ./link; test -d a/b").text, "ran\nran\n")
+        self.cell.exec("ln -s /etc/passwd sent/here/a/out", check=True)
+        with self.assertRaisesRegex(glovebox.Denied, "sent/here"):
+            self.cell.download("sent/here", top + "1")
+        self.cell.remove("sent/here/a/out")
+        self.cell.download("sent/here", top + "2")
+        self.assertEqual(os.readlink(os.path.join(top + "2", "link")), "a/run")
+        self.assertTrue(os.access(os.path.join(top + "2", "a", "run"), os.X_OK))
 
     def test_missing_files_are_errors_of_the_system(self):
         self.cell.write_text("file", "x")

@@ -148,7 +148,7 @@ class Many(unittest.TestCase):
             # The engine's own: those of cells that nobody has used yet.
             self.assertLessEqual(most, DESCRIPTORS)
             self.assertLessEqual(support.descriptors(engine.pid), before + 2)
-            self.assertEqual(support.descriptors(os.getpid()), own)
+            self.assertLessEqual(support.descriptors(os.getpid()), own)
             self.assertEqual((len(engine._pending), len(engine._flows), len(engine._tools)), (0, 0, 0))
             self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory, 20 << 10)
 

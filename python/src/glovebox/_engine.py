@@ -562,20 +562,17 @@ class Engine:
         if "method" in message:
             self._take_asked(message)
             return
+        result, refused = message.get("result"), message.get("error")
+        if not isinstance(result, dict) and not isinstance(refused, dict):
+            raise _Broken(repr(line[:100]))
         pending = self._forget(message.get("id"))
         if pending is None:
-            refused = message.get("error")
             if message.get("id") is None and isinstance(refused, dict):
                 raise _Broken(str(refused.get("message", refused)))
-            return
-        result, refused = message.get("result"), message.get("error")
-        if isinstance(result, dict):
+        elif isinstance(result, dict):
             pending.settle(result, None)
         elif isinstance(refused, dict):
             pending.settle(None, error_of(pending.method, refused, pending.path))
-        else:
-            pending.settle(None, Unavailable(f"{pending.method}: an answer without a result"))
-            raise _Broken(repr(line[:100]))
 
     def _forget(self, number: Any) -> Pending | None:
         with self._lock:

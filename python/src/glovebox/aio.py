@@ -12,6 +12,8 @@ import contextlib
 import inspect
 import json
 import os
+import tarfile
+import tempfile
 import threading
 import warnings
 import weakref
@@ -22,7 +24,7 @@ from . import _schema
 from ._engine import Answer, Engine, Flow, HostCall, Pending, check_level, shared_engine
 from ._programs import Process, Shell, Stream
 from ._waiting import ASYNCIO, Mode
-from .errors import Closed, CommandFailed, Limit, TimedOut, Unavailable, Usage, of_another_process
+from .errors import Closed, CommandFailed, Denied, Limit, TimedOut, Unavailable, Usage, of_another_process
 from .results import Accounts, Change, ExecResult, Stat, ToolResult
 
 __all__ = ["Cell", "Engine", "Process", "Shell", "Stream", "Tools", "map"]
@@ -33,6 +35,7 @@ R = TypeVar("R")
 
 PIECE = 8 << 20  # bytes of a file in one message
 READ_MAX = 1 << 30  # bytes of a file that is read as a whole
+FOLDER_MAX = 16 << 30  # bytes of a folder that is downloaded
 INPUT_MAX = 8 << 20  # bytes of input that go with the request; more is written while the program runs
 KEEP_MAX = 64 << 20  # bytes of an output
 GRACE_SECONDS = 30.0  # after its time that an engine has to say that a program was ended
@@ -319,24 +322,64 @@ class Cell:
         await self._ask("file/make_dir", _path=os.fspath(path), path=os.fspath(path), **params)
 
     async def upload(self, local: PathLike, remote: PathLike) -> None:
-        """Copy a file of this machine into the cell. Its mode is not kept."""
-        if os.path.isdir(local):
-            raise Usage(f"{os.fspath(local)} is a folder: upload() copies files; for folders pack a tar, upload that, "
-                        "and unpack it with exec()")
-        with open(local, "rb") as file:
-            await self._write(remote, iter(lambda: file.read(PIECE), b""))
+        """
+        Copy a file or a folder of this machine into the cell. A file has no mode there; a folder, which tar unpacks in
+        the cell, keeps the modes and links of what is in it.
+        """
+        if not os.path.isdir(local):
+            with open(local, "rb") as file:
+                await self._write(remote, iter(lambda: file.read(PIECE), b""))
+            return
+        await self.mkdir(remote, parents=True)
+        with tempfile.TemporaryFile() as packed:
+            with tarfile.open(fileobj=packed, mode="w") as tar:
+                tar.add(local, arcname=".", filter=_without_owner)
+            packed.seek(0)
+            process = await self.start(["tar", "-xf", "-", "--no-same-owner", "-C", os.fspath(remote)])
+            with contextlib.suppress(Closed):  # its end says why
+                while piece := packed.read(PIECE):
+                    await process.write(piece)
+                await process.close_input()
+            _checked(await process.wait(), True)
 
     async def download(self, remote: PathLike, local: PathLike) -> None:
-        """Copy a file of the cell to this machine: the whole file appears at LOCAL, or it stays as it was."""
+        """
+        Copy a file or a folder of the cell to this machine. A file appears whole, or stays as it was. What of a folder
+        would leave LOCAL, or is neither file, folder nor link, is refused.
+        """
         partial = f"{os.fspath(local)}.{os.getpid()}-{threading.get_ident():x}.part"
         try:
             with open(partial, "xb") as file:
                 async for part in self._pieces(remote):
                     file.write(part)
             os.replace(partial, local)
+        except OSError:
+            if (await self.stat(remote)).kind != "folder":
+                raise
+            await self._download_folder(remote, local)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(partial)
+
+    async def _download_folder(self, remote: PathLike, local: PathLike) -> None:
+        if not hasattr(tarfile, "data_filter"):
+            raise Usage("download: folders need a Python whose tarfile has filters: 3.10.12, 3.11.4 or newer")
+        process = await self.start(["tar", "-cf", "-", "-C", os.fspath(remote), "."], input="")
+        with tempfile.TemporaryFile() as packed:
+            while part := await process.stdout.read_some():
+                packed.write(part)
+                if packed.tell() > FOLDER_MAX:
+                    await process.kill()
+                    raise Limit(f"download: {os.fspath(remote)} has more than {FOLDER_MAX >> 30} GiB")
+            _checked(await process.wait(), True)
+            packed.seek(0)
+            os.makedirs(local, exist_ok=True)
+            try:
+                tar: Any = tarfile.open(fileobj=packed)  # filters are newer than some types of tarfile
+                with tar:
+                    tar.extractall(local, filter="data")
+            except tarfile.TarError as error:
+                raise Denied(f"download: {os.fspath(remote)} is not unpacked here: {error}") from error
 
     # Its changes.
 
@@ -525,6 +568,12 @@ def _open_params(workspace: PathLike | None, base: str | None, write: Sequence[s
     optional = {"env": dict(env), "limits": limits, "name": name, "base": base, "at": at}
     params.update({key: value for key, value in optional.items() if value})
     return params
+
+
+def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
 
 
 def _path(path: PathLike | None) -> str | None:
