@@ -17,8 +17,8 @@ import tempfile
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import IO, Any, TypeVar
 
 from . import _schema
 from ._engine import Answer, Engine, Flow, HostCall, Pending, check_level, shared_engine
@@ -86,13 +86,14 @@ class Cell:
         engine = self._engine = self._engine or shared_engine()
         hello = await engine.greet(self._mode)
         check_level(hello.get("level"), self._minimum_level, hello.get("because"))
-        pending = Pending("cell/open", path=str(self._params.get("workspace", "")) or None,
+        workspace = self._params.get("workspace")
+        pending = Pending("cell/open", path=workspace.get("from") if isinstance(workspace, dict) else workspace,
                           late=lambda answer: engine.leave("cell/close", {"cell": answer.get("cell")}))
         try:
             self._about = await engine.request(self._mode, pending, self._params)
         except Usage as error:
             newer = [member for member in ("base", "at") if member in self._params]
-            newer += ["layer"] if isinstance(self._params.get("workspace"), dict) else []
+            newer += ["layer" if "from" in workspace else "base"] if isinstance(workspace, dict) else []
             if newer:
                 raise Usage(f"{error}: is {' and '.join(newer)} known to {hello.get('program')}?", rule=error.rule,
                             remedy="leave it out, or name a newer program with GLOVEBOX") from error
@@ -330,17 +331,34 @@ class Cell:
             with open(local, "rb") as file:
                 await self._write(remote, iter(lambda: file.read(PIECE), b""))
             return
-        await self.mkdir(remote, parents=True)
         with tempfile.TemporaryFile() as packed:
             with tarfile.open(fileobj=packed, mode="w") as tar:
                 tar.add(local, arcname=".", filter=_without_owner)
             packed.seek(0)
+            if await self._engine_now().has(self._mode, "tree/put"):
+                if parent := os.path.dirname(os.path.normpath(remote)):
+                    await self.mkdir(parent, parents=True)
+                await self._put_tree(packed, os.fspath(remote))
+                return
+            await self.mkdir(remote, parents=True)
             process = await self.start(["tar", "-xf", "-", "--no-same-owner", "-C", os.fspath(remote)])
             with contextlib.suppress(Closed):  # its end says why
                 while piece := packed.read(PIECE):
                     await process.write(piece)
                 await process.close_input()
             _checked(await process.wait(), True)
+
+    async def _put_tree(self, packed: IO[bytes], remote: str) -> None:
+        """The tar PACKED is unpacked by the engine, as a whole or not at all."""
+        more: dict[str, Any] = {"path": remote}
+        piece, offset = packed.read(PIECE), 0
+        while True:
+            after = packed.read(PIECE)
+            told = await self._ask("tree/put", _path=remote, bytes=base64.b64encode(piece).decode(), last=not after, **more)
+            if not after:
+                return
+            offset += len(piece)
+            piece, more = after, {"tree": told["tree"], "offset": offset}
 
     async def download(self, remote: PathLike, local: PathLike) -> None:
         """
@@ -364,14 +382,12 @@ class Cell:
     async def _download_folder(self, remote: PathLike, local: PathLike) -> None:
         if not hasattr(tarfile, "data_filter"):
             raise Usage("download: folders need a Python whose tarfile has filters: 3.10.12, 3.11.4 or newer")
-        process = await self.start(["tar", "-cf", "-", "-C", os.fspath(remote), "."], input="")
         with tempfile.TemporaryFile() as packed:
-            while part := await process.stdout.read_some():
-                packed.write(part)
-                if packed.tell() > FOLDER_MAX:
-                    await process.kill()
-                    raise Limit(f"download: {os.fspath(remote)} has more than {FOLDER_MAX >> 30} GiB")
-            _checked(await process.wait(), True)
+            async with contextlib.aclosing(self._packed(os.fspath(remote))) as parts:
+                async for part in parts:
+                    packed.write(part)
+                    if packed.tell() > FOLDER_MAX:
+                        raise Limit(f"download: {os.fspath(remote)} has more than {FOLDER_MAX >> 30} GiB")
             packed.seek(0)
             os.makedirs(local, exist_ok=True)
             try:
@@ -380,6 +396,28 @@ class Cell:
                     tar.extractall(local, filter="data")
             except tarfile.TarError as error:
                 raise Denied(f"download: {os.fspath(remote)} is not unpacked here: {error}") from error
+
+    async def _packed(self, remote: str) -> AsyncGenerator[bytes, None]:
+        """A folder as a tar, packed by the engine, or by a program where the engine does not know how."""
+        if await self._engine_now().has(self._mode, "tree/get"):
+            more: dict[str, Any] = {"path": remote}
+            offset, end = 0, False
+            while not end:
+                told = await self._ask("tree/get", _path=remote, **more)
+                data = base64.b64decode(told.get("bytes") or "")
+                end = bool(told.get("end")) or not data
+                offset += len(data)
+                more = {"tree": told["tree"], "offset": offset}
+                yield data
+            return
+        process = await self.start(["tar", "-cf", "-", "-C", remote, "."], input="")
+        try:
+            while part := await process.stdout.read_some():
+                yield part
+            _checked(await process.wait(), True)
+        finally:
+            if process.poll() is None:
+                await process.kill()
 
     # Its changes.
 
@@ -401,12 +439,12 @@ class Cell:
         return [str(row.get("path")) for row in rows or ()]
 
     async def snapshot(self, name: str) -> str:
-        """Freeze it as `snapshot:NAME`, from which other cells open with `base=`. The digest of the snapshot."""
+        """Freeze its workspace as `snapshot:NAME`, which is answered, and from which other cells open with `base=`."""
         if not await self._engine_now().has(self._mode, "cell/snapshot"):
             raise Usage(f"snapshot: {(await self._engine_now().greet(self._mode)).get('program')} has no snapshots",
                         remedy="name a newer program with GLOVEBOX")
         told = await self._ask("cell/snapshot", name=name)
-        return str(told.get("digest") or told.get("snapshot") or f"snapshot:{name}")
+        return str(told.get("snapshot") or f"snapshot:{name}")
 
     async def accounts(self) -> Accounts:
         """What it has used so far; of a closed one, what it has used in all."""
@@ -560,6 +598,9 @@ def _open_params(workspace: PathLike | None, base: str | None, write: Sequence[s
         params["workspace"] = {"from": folder} if layer else folder
     elif layer:
         raise Usage("layer=True needs a workspace, over which the layer lies")
+    if workspace is None and base is not None and base.startswith("snapshot:"):
+        # A snapshot holds a workspace; a cell has a layer over it.
+        params["workspace"], base = {"snapshot": base.removeprefix("snapshot:")}, None
     limits: dict[str, Any] = {}
     if memory is not None:
         limits["memory"] = memory
