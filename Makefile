@@ -16,6 +16,7 @@
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make uninstall  what an installation with the same PREFIX and DESTDIR has made, and nothing else
 #   make wheel      the Python package, with the program and without: build/packages, docs/python.md
+#   make harness    the adapters of the Python package with real harnesses: HARNESS=DIR of pip install --target, docs/adapters.md
 #   make packages   for Debian, npm, pip, editors, a tarball and an OCI image: build/packages, docs/packages.md
 #   make clean
 
@@ -30,7 +31,7 @@ PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check check-all bench races agents gate coverage fuzz wheel packages install uninstall clean
+.PHONY: all demo quick check check-all bench races agents gate coverage fuzz harness wheel packages install uninstall clean
 
 all:
 	@dev/bootstrap build
@@ -81,6 +82,10 @@ coverage:
 fuzz:
 	@dev/bootstrap build test lint
 	@dev/fuzz $(SECONDS)
+
+harness: all
+	@test -d "$(HARNESS)" || { echo 'make harness: name the folder of pip install --target: HARNESS=DIR' >&2; exit 2; }
+	@GLOVEBOX_HARNESS='$(abspath $(HARNESS))' python3 python/tests/run.py $(BUILD)/glovebox adapters
 
 wheel: all
 	@dev/package --build $(BUILD) pip

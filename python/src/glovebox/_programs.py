@@ -8,7 +8,7 @@ import secrets
 import signal as signals
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._engine import Flow, Pending
@@ -217,6 +217,7 @@ class Shell:
         self._output = bytearray()
         self._dropped = 0
         self._running = False
+        self._seen: re.Pattern[bytes] | None = None  # what `_until_ready` has found in place of the mark
 
     @classmethod
     async def _begin(cls, cell: Cell) -> Shell:
@@ -263,6 +264,30 @@ class Shell:
         finally:
             self._running = False
 
+    async def _type(self, text: str, expect: Sequence[str], end: float | None) -> tuple[str | None, bytes]:
+        """
+        Type TEXT at the program that runs in the shell. Which of the regular expressions EXPECT its output has, "" when the
+        shell is ready for a text, None at END; and the output before that.
+        """
+        if self._running:
+            raise Busy("the shell is running a text; use another shell, or interrupt it")
+        if self._process.poll() is not None:
+            raise Closed("the shell has ended; start another one")
+        patterns = [re.compile(pattern.encode()) for pattern in expect]
+        self._running = True
+        self._seen = None
+        self._output.clear()
+        try:
+            await self._process.write(text)
+            code = await self._until_ready(end, patterns)
+            seen, output = self._seen, bytes(self._output)
+            if seen is None:
+                return None if code is None else "", output
+            match = seen.search(output)
+            return seen.pattern.decode(), output[:match.start()] if match is not None else output
+        finally:
+            self._running = False
+
     async def interrupt(self) -> None:
         """Interrupt the text that runs, as Ctrl-C does: its `run` returns with exit code 130."""
         await self._process.write(b"\x03")
@@ -277,8 +302,11 @@ class Shell:
         return ExecResult(code, bytes(self._output), timed_out=timed_out, seconds=time.monotonic() - began,
                           dropped=self._dropped)
 
-    async def _until_ready(self, end: float | None) -> int | None:
-        """Take output until bash is ready. Its last exit code; None at END. At the end of bash, the code of that."""
+    async def _until_ready(self, end: float | None, patterns: Sequence[re.Pattern[bytes]] = ()) -> int | None:
+        """
+        Take output until bash is ready. Its last exit code; None at END, and when the output has one of PATTERNS. At the
+        end of bash, the code of that.
+        """
         flow = self._process._flow
         name = self._process.stdout._name
         while True:
@@ -293,6 +321,9 @@ class Shell:
                     # A match of a buffer sees what becomes of it.
                     del self._output[found.start():found.end()]
                     return code
+                self._seen = next((pattern for pattern in patterns if pattern.search(self._output)), None)
+                if self._seen is not None:
+                    return None
                 if len(self._output) > 2 * KEPT:
                     # The head stays, and a mark can still be found at the end.
                     surplus = len(self._output) - KEPT - 64

@@ -1,171 +1,227 @@
 """
-deepagents (interface of August 2026): `create_deep_agent(backend=GloveboxBackend(cell))`. Files go over the wire, and
-searches by grep and find in the cell, so a base needs no Python.
+deepagents: `create_deep_agent(backend=GloveboxBackend(cell))`. `execute` is a program in the cell, and ls, write, edit,
+grep and glob are the tools of the cell; no Python is needed inside. Written against the interface of August 2026
+(`SandboxBackendProtocol` with `read` that tells the lines of its window).
 """
 
 from __future__ import annotations
 
-import posixpath
+import base64
+import hashlib
+import io
+import itertools
+import os
 from typing import TYPE_CHECKING, Any
 
 from .._blocking import Cell
-from ..errors import Denied, GloveboxError, TimedOut
-from . import load
+from ..errors import Denied, GloveboxError
+from ..results import ToolResult
+from . import _shared
 
-TRIED = "the interface of August 2026"
-KEEP = 1 << 20
-SEARCH_SECONDS = 60.0
-
-_protocol = load("deepagents.backends.protocol", "deepagents", TRIED)
 if TYPE_CHECKING:
-    _Base = object
+    class SandboxBackendProtocol:
+        """The base class of the harness."""
+
+    class _Answer:
+        def __init__(self, **members: Any) -> None: ...
+
+    class LsResult(_Answer): ...
+    class ReadResult(_Answer): ...
+    class WriteResult(_Answer): ...
+    class EditResult(_Answer): ...
+    class DeleteResult(_Answer): ...
+    class GrepResult(_Answer): ...
+    class GlobResult(_Answer): ...
+    class ExecuteResponse(_Answer): ...
+    class FileUploadResponse(_Answer): ...
+    class FileDownloadResponse(_Answer): ...
 else:
-    _Base = _protocol.SandboxBackendProtocol
+    with _shared.harness("deepagents", "deepagents"):
+        from deepagents.backends.protocol import (DeleteResult, EditResult, ExecuteResponse, FileDownloadResponse,
+                                                  FileUploadResponse, GlobResult, GrepResult, LsResult, ReadResult,
+                                                  SandboxBackendProtocol, WriteResult)
+
+__all__ = ["GloveboxBackend"]
+
+HEAD = TAIL = 50_000  # bytes of an output of `execute`
+READ_MAX = 32 << 20  # bytes of a file that `read` looks at
+SHOWN = 1000  # entries and files
+LINES = 2000  # lines that match
+TIMEOUT_CODE = 124
+_numbers = itertools.count(1)
 
 
-def _code_of(error: Exception) -> str:
-    for kind, code in ((FileNotFoundError, "file_not_found"), (IsADirectoryError, "is_directory"),
-                       (Denied, "permission_denied")):
-        if isinstance(error, kind):
-            return code
-    return "invalid_path" if isinstance(error, (OSError, ValueError)) else str(error)
+class GloveboxBackend(SandboxBackendProtocol):
+    """
+    CELL, or a cell of its own that is opened with CELL_ARGS and ends with `close`. Paths are absolute ones of the cell;
+    TIMEOUT holds for commands that name none. What .gitignore leaves out is not listed and not searched.
+    """
 
-
-class GloveboxBackend(_Base):
-    """The files and the shell of CELL; without one, of a new cell with the ARGUMENTS of a Cell."""
-
-    def __init__(self, cell: Cell | None = None, **arguments: Any) -> None:
-        self._cell = cell if cell is not None else Cell(**arguments)
+    def __init__(self, cell: Cell | None = None, *, timeout: int = 120, **cell_args: Any) -> None:
+        self._owned = cell is None
+        self._cell = cell if cell is not None else Cell(**_shared.cell_arguments(**cell_args))
+        self._timeout = timeout
+        self._id = f"glovebox-{os.getpid()}-{next(_numbers)}"
 
     @property
     def id(self) -> str:
-        return self._cell.name
+        return self._id
+
+    @property
+    def cell(self) -> Cell:
+        """The cell itself."""
+        return self._cell
 
     def close(self) -> None:
-        self._cell.close()
+        """End the cell, if it is this backend's own."""
+        if self._owned:
+            self._cell.close()
 
-    def execute(self, command: str, *, timeout: int | None = None) -> Any:
-        try:
-            result = self._cell.exec(command, timeout=timeout or None, merge=True, keep=KEEP)
-        except TimedOut as error:
-            said = error.result.text if error.result is not None else ""
-            return _protocol.ExecuteResponse(output=f"{said}\n[timed out after {timeout} s]", exit_code=124)
-        code = result.exit_code if result.exit_code is not None else 128 + (result.signal or 0)
-        return _protocol.ExecuteResponse(output=result.text, exit_code=code, truncated=bool(result.dropped))
+    def __enter__(self) -> GloveboxBackend:
+        return self
 
-    def ls(self, path: str) -> Any:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """Run COMMAND by bash. A TIMEOUT of 0 is none."""
+        output = _shared.Excerpt(HEAD, TAIL)
+        seconds = self._timeout if timeout is None else timeout
         try:
-            entries = []
-            for name in self._cell.listdir(path):
-                whole = posixpath.join(path, name)
-                about = self._cell.stat(whole)
-                entries.append({"path": whole, "is_dir": about.kind == "folder", "size": about.size})
-            return _protocol.LsResult(entries=entries)
+            result = _shared.run_merged(self._cell, ["bash", "-c", command], output, timeout=seconds or None)
         except (GloveboxError, OSError) as error:
-            return _protocol.LsResult(error=str(error))
+            return ExecuteResponse(output=str(error), exit_code=None, truncated=False)
+        said, code = _shared.reasons(result), _shared.exit_code(result)
+        if result.timed_out:
+            said, code = f"[The command was ended after {seconds} s, with all that it had started.]", TIMEOUT_CODE
+        text = output.text
+        return ExecuteResponse(output="\n".join(part for part in (text, said) if part), exit_code=code,
+                               truncated=output.dropped > 0)
 
-    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> Any:
+    # Files.
+
+    def _call(self, tool: str, **arguments: Any) -> ToolResult:
+        return self._cell.tools.call(tool, {name: value for name, value in arguments.items() if value is not None})
+
+    def _absolute(self, path: str) -> str:
+        """Tools tell paths below the workspace without it."""
+        return os.path.join(self._cell.workspace, path)
+
+    def ls(self, path: str) -> LsResult:
+        """The entries of a folder."""
+        answer = self._call("list_files", path=path, depth=1, limit=SHOWN)
+        if not answer.ok:
+            return LsResult(error=answer.text)
+        entries = [{"path": self._absolute(row["path"]), "is_dir": row.get("kind") == "folder", "size": row.get("size", 0)}
+                   for row in answer.details.get("rows", ())]
+        return LsResult(entries=entries)
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """LIMIT lines behind the first OFFSET, as they are; a file that is no text is Base64."""
         if limit <= 0:
-            return _protocol.ReadResult(file_data={"content": "", "encoding": "utf-8"}, no_lines_requested=True)
+            return ReadResult(file_data={"content": "", "encoding": "utf-8"}, no_lines_requested=True)
         try:
+            if (size := self._cell.stat(file_path).size) > READ_MAX:
+                return ReadResult(error=f"{file_path} has {size} bytes, more than {READ_MAX}: read parts of it by execute")
             data = self._cell.read_bytes(file_path)
-            lines = data.decode().splitlines(keepends=True)
+        except (OSError, GloveboxError) as error:
+            return ReadResult(error=_reason(file_path, error))
+        try:
+            lines = list(io.StringIO(data.decode(), newline="\n"))
         except UnicodeDecodeError:
-            import base64
-
-            return _protocol.ReadResult(file_data={"content": base64.b64encode(data).decode(), "encoding": "base64"})
-        except (GloveboxError, OSError) as error:
-            return _protocol.ReadResult(error=str(error))
+            return ReadResult(file_data={"content": base64.b64encode(data).decode(), "encoding": "base64"})
         first = max(0, offset)
         shown = lines[first:first + limit]
-        file_data = {"content": "".join(shown), "encoding": "utf-8"}
         if not shown:
-            return _protocol.ReadResult(file_data=file_data) if not lines else \
-                _protocol.ReadResult(error=f"Line offset {first} exceeds file length ({len(lines)} lines)")
+            if lines:
+                return ReadResult(error=f"{file_path} has {len(lines)} lines, and none behind line {first}")
+            return ReadResult(file_data={"content": "", "encoding": "utf-8"})
         end = first + len(shown)
-        return _protocol.ReadResult(file_data=file_data, total_lines=len(lines), start_line=first + 1, end_line=end,
-                                    next_offset=end if end < len(lines) else None)
+        return ReadResult(file_data={"content": "".join(shown), "encoding": "utf-8"}, total_lines=len(lines),
+                          start_line=first + 1, end_line=end, next_offset=end if end < len(lines) else None)
 
-    def write(self, file_path: str, content: str) -> Any:
+    def write(self, file_path: str, content: str) -> WriteResult:
+        """Write a file, new or not; folders above it are made."""
         try:
-            self._cell.mkdir(posixpath.dirname(file_path) or ".", parents=True)
-            self._cell.write_text(file_path, content)
-            return _protocol.WriteResult(path=file_path)
-        except (GloveboxError, OSError) as error:
-            return _protocol.WriteResult(error=str(error))
+            known = hashlib.sha256(self._cell.read_bytes(file_path)).hexdigest()
+        except (OSError, GloveboxError):
+            known = None
+        answer = self._call("write_file", path=file_path, content=content, line_ends="given", expected_hash=known)
+        return WriteResult(path=file_path) if answer.ok else WriteResult(error=answer.text)
 
-    def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> Any:
-        try:
-            text = self._cell.read_text(file_path)
-            count = text.count(old_string) if old_string else 0
-            if count == 0:
-                return _protocol.EditResult(error=f"String not found in file: {old_string!r}")
-            if count > 1 and not replace_all:
-                return _protocol.EditResult(error=f"{old_string!r} appears {count} times; use replace_all, or more context")
-            self._cell.write_text(file_path, text.replace(old_string, new_string))
-            return _protocol.EditResult(path=file_path, occurrences=count)
-        except (GloveboxError, OSError, ValueError) as error:
-            return _protocol.EditResult(error=str(error))
+    def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
+        """Replace a text that stands in a file once, or everywhere with REPLACE_ALL."""
+        answer = self._call("edit_file", path=file_path, line_ends="given",
+                            edits=[{"old": old_string, "new": new_string, "replace_all": replace_all}])
+        if not answer.ok:
+            return EditResult(error=answer.text)
+        edits = answer.details.get("edits") or [{}]
+        return EditResult(path=file_path, occurrences=int(edits[0].get("count") or 1))
 
-    def delete(self, file_path: str) -> Any:
+    def delete(self, file_path: str) -> DeleteResult:
+        """Remove a file, or a folder with everything in it."""
         try:
             self._cell.remove(file_path, recursive=True)
-            return _protocol.DeleteResult(path=file_path)
-        except (GloveboxError, OSError) as error:
-            return _protocol.DeleteResult(error=str(error))
+        except (OSError, GloveboxError) as error:
+            return DeleteResult(error=_reason(file_path, error))
+        return DeleteResult(path=file_path)
 
     def grep(self, pattern: str, path: str | None = None, glob: str | None = None, *,
-             max_count: int | None = None) -> Any:
-        words = ["grep", "-rnHIZF", *(["--include=" + posixpath.basename(glob)] if glob else []), "-e", pattern, "--",
-                 path or self._cell.workspace]
-        try:
-            result = self._cell.exec(words, timeout=SEARCH_SECONDS, keep=KEEP)
-        except (GloveboxError, OSError) as error:
-            return _protocol.GrepResult(error=str(error))
-        if result.exit_code not in (0, 1):
-            return _protocol.GrepResult(error=result.stderr.decode(errors="replace").strip() or f"exit {result.exit_code}")
-        matches = []
-        for line in result.text.split("\n"):
-            name, zero, rest = line.partition("\0")
-            number, colon, text = rest.partition(":")
-            if zero and colon and number.isdigit():
-                matches.append({"path": name, "line": int(number), "text": text})
-        cut = max_count is not None and len(matches) > max_count
-        return _protocol.GrepResult(matches=matches[:max_count] if cut else matches, truncated=cut or bool(result.dropped))
+             max_count: int | None = None) -> GrepResult:
+        """Lines with the text PATTERN, in files that fit GLOB."""
+        wanted = LINES if max_count is None else max(1, min(max_count, LINES))
+        answer = self._call("grep", pattern=pattern, literal=True, mode="lines", limit=wanted, path=path, glob=glob)
+        if not answer.ok:
+            return GrepResult(error=answer.text)
+        rows = answer.details.get("rows") or ()
+        more = bool(answer.details.get("stopped_early")) or int(answer.details.get("matching_lines") or 0) > len(rows)
+        matches = [{"path": self._absolute(row["path"]), "line": row["line"], "text": row["text"]} for row in rows]
+        return GrepResult(matches=matches, truncated=more)
 
-    def glob(self, pattern: str, path: str | None = None) -> Any:
-        top = path or self._cell.workspace
-        script = 'shopt -s globstar nullglob dotglob; cd -- "$1" || exit 1; IFS=; for name in $2; do printf "%s\\0" "$name"; done'
-        try:
-            result = self._cell.exec(["bash", "-c", script, "glob", top, pattern.lstrip("/")], timeout=SEARCH_SECONDS,
-                                     keep=KEEP)
-        except (GloveboxError, OSError) as error:
-            return _protocol.GlobResult(error=str(error))
-        if result.exit_code != 0:
-            return _protocol.GlobResult(error=result.stderr.decode(errors="replace").strip())
-        names = [name for name in result.text.split("\0") if name]
-        return _protocol.GlobResult(matches=[{"path": posixpath.join(top, name)} for name in sorted(names)],
-                                    truncated=bool(result.dropped))
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Files whose paths fit PATTERN, below PATH."""
+        answer = self._call("glob", pattern=pattern.lstrip("/"), path=path, limit=SHOWN)
+        if not answer.ok:
+            return GlobResult(error=answer.text)
+        paths = answer.details.get("paths") or ()
+        more = bool(answer.details.get("stopped_early")) or int(answer.details.get("found") or 0) > len(paths)
+        return GlobResult(matches=[{"path": self._absolute(path), "is_dir": False} for path in paths], truncated=more)
 
-    def upload_files(self, files: list[tuple[str, bytes]]) -> list[Any]:
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Write each file; one that fails does not hold up the others."""
         answers = []
         for path, content in files:
             error = None
             try:
-                self._cell.mkdir(posixpath.dirname(path) or ".", parents=True)
+                self._cell.mkdir(os.path.dirname(path) or ".", parents=True)
                 self._cell.write_bytes(path, content)
-            except (GloveboxError, OSError) as failure:
-                error = _code_of(failure)
-            answers.append(_protocol.FileUploadResponse(path=path, error=error))
+            except (OSError, GloveboxError) as failure:
+                error = _code(failure)
+            answers.append(FileUploadResponse(path=path, error=error))
         return answers
 
-    def download_files(self, paths: list[str]) -> list[Any]:
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Read each file; one that fails does not hold up the others."""
         answers = []
         for path in paths:
             content, error = None, None
             try:
                 content = self._cell.read_bytes(path)
-            except (GloveboxError, OSError) as failure:
-                error = _code_of(failure)
-            answers.append(_protocol.FileDownloadResponse(path=path, content=content, error=error))
+            except (OSError, GloveboxError) as failure:
+                error = _code(failure)
+            answers.append(FileDownloadResponse(path=path, content=content, error=error))
         return answers
+
+
+def _code(error: Exception) -> str:
+    """The word of the harness for ERROR, or its sentence."""
+    for kind, code in ((FileNotFoundError, "file_not_found"), (IsADirectoryError, "is_directory"),
+                       (PermissionError, "permission_denied"), (Denied, "permission_denied"),
+                       (NotADirectoryError, "invalid_path")):
+        if isinstance(error, kind):
+            return code
+    return str(error)
+
+
+def _reason(path: str, error: Exception) -> str:
+    return f"{path}: {error.strerror or error}" if isinstance(error, OSError) else str(error)

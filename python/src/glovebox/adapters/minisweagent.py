@@ -1,101 +1,128 @@
 """
-mini-swe-agent (written for 2.4.6; 1.x calls `execute` with a text, which is taken too). In its configuration:
-
-    environment:
-      environment_class: glovebox.adapters.minisweagent.GloveboxEnvironment
-      image: swebench/sweb.eval.x86_64.…       # or none: this machine
-      cwd: /testbed
+mini-swe-agent: `environment_class: glovebox.adapters.minisweagent.GloveboxEnvironment`. Each command is a program of its
+own in one cell, as with its docker environment. Written against mini-swe-agent 2.4.6.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 import os
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._blocking import Cell
-from ..errors import GloveboxError, TimedOut
-from . import base_of, load
+from ..errors import GloveboxError, Usage
+from . import _shared
 
-TRIED = "2.4.6"
-FINISHED = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-KEEP = 10 << 20
+if TYPE_CHECKING:
+    class Submitted(Exception):
+        """The agent has handed in its work; the argument is the message that ends the run."""
+else:
+    with _shared.harness("minisweagent", "mini-swe-agent"):
+        from minisweagent.exceptions import Submitted
+
+__all__ = ["GloveboxEnvironment", "GloveboxEnvironmentConfig"]
+
+HEAD = TAIL = 8 << 20  # bytes of an output; the agent's templates show the beginning and the end
+SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+OF_DOCKER = ("executable", "run_args", "container_timeout", "pull_timeout")  # words of its docker class without a meaning here
 
 
-@dataclass
+@dataclasses.dataclass
 class GloveboxEnvironmentConfig:
-    """As the configuration of the harness's docker class; WORKSPACE, NETWORK and POLICY are those of a cell."""
+    """The keys below `environment:`. IMAGE, CWD, ENV, FORWARD_ENV, TIMEOUT and INTERPRETER are those of the docker class."""
 
     image: str = ""
-    cwd: str = ""
-    env: dict[str, str] = field(default_factory=dict)
-    forward_env: list[str] = field(default_factory=list)
+    cwd: str = ""  # without an image: a folder of this machine, which becomes the workspace, or the place of a fresh one
+    env: dict[str, str] = dataclasses.field(default_factory=dict)
+    forward_env: list[str] = dataclasses.field(default_factory=list)
     timeout: int = 30
-    interpreter: list[str] = field(default_factory=lambda: ["bash", "-c"])
-    workspace: str | None = None
-    network: Sequence[str] = ()
+    interpreter: list[str] = dataclasses.field(default_factory=lambda: ["bash", "-lc"])
+    workspace: str = ""
+    base: str = ""
+    network: list[str] = dataclasses.field(default_factory=list)
+    memory: str = ""
+    cpus: float | None = None
     policy: dict[str, Any] | None = None
 
 
 class GloveboxEnvironment:
-    """An environment whose commands run in one cell."""
+    """One cell, in which the agent's commands run."""
 
-    def __init__(self, *, config_class: type = GloveboxEnvironmentConfig, logger: Any = None, **kwargs: Any) -> None:
-        self.logger = logger
-        self.config = config_class(**kwargs)
-        rights: dict[str, Any] = {"policy": self.config.policy} if self.config.policy is not None \
-            else {"network": self.config.network}
-        self._cell = Cell(self.config.workspace, base=base_of(self.config.image), **rights)
+    def __init__(self, *, config_class: type = GloveboxEnvironmentConfig, logger: logging.Logger | None = None,
+                 **config: Any) -> None:
+        self.logger = logger or logging.getLogger("minisweagent.environment")
+        for name in OF_DOCKER:
+            if config.pop(name, None) is not None:
+                self.logger.debug("a cell has no %s", name)
+        known = {field.name for field in dataclasses.fields(config_class)}
+        if unknown := sorted(config.keys() - known):
+            raise Usage(f"environment: a cell has no {', '.join(unknown)}; the keys are {', '.join(sorted(known))}")
+        self.config: GloveboxEnvironmentConfig = config_class(**config)
+        self._cell = Cell(**self._arguments())
 
-    def execute(self, action: Mapping[str, Any] | str, cwd: str = "", *, timeout: int | None = None) -> dict[str, Any]:
-        """Run the command of ACTION; its first line of output may say that the task is done."""
-        command = action if isinstance(action, str) else str(action.get("command", ""))
-        forwarded = {name: os.environ[name] for name in self.config.forward_env if name in os.environ}
-        output: dict[str, Any]
+    def _arguments(self) -> dict[str, Any]:
+        config = self.config
+        workspace, cwd = config.workspace, config.cwd
+        if not (config.image or config.base or workspace) and cwd != "/" and os.path.isdir(cwd):
+            workspace = os.path.abspath(cwd)
+        forwarded = {name: os.environ[name] for name in config.forward_env if name in os.environ}
+        return _shared.cell_arguments(image=config.image, base=config.base, workspace=workspace, cwd=cwd,
+                                      env={**forwarded, **config.env}, network=config.network, memory=config.memory,
+                                      cpus=config.cpus, policy=config.policy)
+
+    def execute(self, action: dict[str, Any], cwd: str = "", *, timeout: int | None = None) -> dict[str, Any]:
+        """Run the command of ACTION, and answer as the other environments do. Raises Submitted when the work is done."""
+        output = _shared.Excerpt(HEAD, TAIL)
+        seconds = timeout or self.config.timeout
+        answer: dict[str, Any]
         try:
-            result = self._cell.exec([*self.config.interpreter, command], cwd=cwd or self.config.cwd or None,
-                                     env={**forwarded, **self.config.env}, timeout=timeout or self.config.timeout,
-                                     merge=True, keep=KEEP)
-            code = result.exit_code if result.exit_code is not None else 128 + (result.signal or 0)
-            output = {"output": result.text, "returncode": code, "exception_info": ""}
+            result = _shared.run_merged(self._cell, [*self.config.interpreter, action.get("command", "")], output,
+                                        cwd=cwd or self._start_folder(), timeout=seconds)
         except (GloveboxError, OSError) as error:
-            if isinstance(action, str) and isinstance(error, TimedOut):
-                import subprocess
+            answer = self._failed(output.text, type(error).__name__, str(error))
+        else:
+            if result.timed_out:
+                answer = self._failed(output.text, "TimeoutExpired",
+                                      f"it timed out after {seconds} seconds, and all that it had started was ended")
+            else:
+                text = "\n".join(part for part in (output.text, _shared.reasons(result)) if part)
+                answer = {"output": text, "returncode": _shared.exit_code(result), "exception_info": ""}
+        self._check_finished(answer)
+        return answer
 
-                said = error.result.stdout if error.result is not None else b""
-                raise subprocess.TimeoutExpired(command, timeout or self.config.timeout, output=said) from error
-            partial = getattr(error, "result", None)
-            output = {"output": partial.text if partial is not None else "", "returncode": -1,
-                      "exception_info": f"An error occurred while executing the command: {error}",
-                      "extra": {"exception_type": type(error).__name__, "exception": str(error)}}
-        if not isinstance(action, str):
-            self._check_finished(output)
-        return output
+    def _start_folder(self) -> str | None:
+        cwd = self.config.cwd
+        if self.config.image or self.config.base:
+            return cwd or None
+        return None if cwd in ("", "/") or os.path.isdir(cwd) else cwd
 
-    def _check_finished(self, output: Mapping[str, Any]) -> None:
-        lines = str(output["output"]).lstrip().splitlines(keepends=True)
-        if output["returncode"] == 0 and lines and lines[0].strip() == FINISHED:
-            submission = "".join(lines[1:])
-            submitted = load("minisweagent.exceptions", "mini-swe-agent", TRIED).Submitted
-            raise submitted({"role": "exit", "content": submission,
-                             "extra": {"exit_status": "Submitted", "submission": submission}})
+    @staticmethod
+    def _failed(output: str, kind: str, reason: str) -> dict[str, Any]:
+        return {"output": output, "returncode": -1, "exception_info": f"The command could not be run to its end: {reason}",
+                "extra": {"exception_type": kind, "exception": reason}}
 
-    def get_template_vars(self, **kwargs: Any) -> dict[str, Any]:
-        return {**self._config(), **platform.uname()._asdict(), **kwargs}
+    @staticmethod
+    def _check_finished(answer: dict[str, Any]) -> None:
+        first, _, rest = answer["output"].lstrip().partition("\n")
+        if first.strip() == SUBMIT and answer["returncode"] == 0:
+            raise Submitted({"role": "exit", "content": rest, "extra": {"exit_status": "Submitted", "submission": rest}})
+
+    def get_template_vars(self, **more: Any) -> dict[str, Any]:
+        """What the agent's templates may name: the configuration, this kernel, and MORE. No variables of this machine."""
+        return {**dataclasses.asdict(self.config), **platform.uname()._asdict(), "node": "glovebox", **more}
 
     def serialize(self) -> dict[str, Any]:
-        kind = f"{type(self).__module__}.{type(self).__name__}"
-        return {"info": {"config": {"environment": self._config(), "environment_type": kind}}}
+        """What a trajectory says of the environment."""
+        name = f"{type(self).__module__}.{type(self).__name__}"
+        return {"info": {"config": {"environment": dataclasses.asdict(self.config), "environment_type": name}}}
 
     def cleanup(self) -> None:
-        self._cell.close()
+        """End the cell, with all that runs in it."""
+        cell = getattr(self, "_cell", None)
+        if cell is not None:
+            cell.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_cell"):
-            self.cleanup()
-
-    def _config(self) -> dict[str, Any]:
-        dump = getattr(self.config, "model_dump", None)
-        return dict(dump()) if dump is not None else asdict(self.config)
+        self.cleanup()
