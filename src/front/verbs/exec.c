@@ -823,7 +823,8 @@ static void set_number(struct value *object, const char *name, bool known, int n
 }
 
 /* The report of RESULT, or with NULL of a program that did not run; CODE is our own exit code. */
-static struct value *report_value(const struct tool_result *result, int code,
+static struct value *report_value(const struct tool_result *result,
+				  const struct exec_time *time, int code,
 				  struct value *hosts)
 {
 	static const struct tool_result none = {.exit_code = -1};
@@ -833,6 +834,10 @@ static struct value *report_value(const struct tool_result *result, int code,
 	const bool timed_out = told->status == RESULT_TIMED_OUT;
 
 	accounts.limit = denial_limit(told);
+	/* The time of --timeout is no key of `limits`. */
+	if (accounts.limit != NULL && strcmp(accounts.limit, "wall_s") == 0 &&
+	    strcmp(time->why, "limits.wall_s") != 0)
+		accounts.limit = NULL;
 	set_number(object, "exit", told->exit_code >= 0, told->exit_code);
 	set_number(object, "signal", told->signal > 0, told->signal);
 	value_set_boolean(object, "timed_out", timed_out);
@@ -855,7 +860,8 @@ static struct value *report_value(const struct tool_result *result, int code,
 
 /* Write REPORT of RESULT; returns CODE, or 1 in place of 0 when that failed. */
 static int report_write(const struct report *report, const struct session *session,
-			const struct tool_result *result, int code)
+			const struct tool_result *result, const struct exec_time *time,
+			int code)
 {
 	struct value *hosts;
 	struct accounts of_cell;
@@ -867,7 +873,7 @@ static int report_write(const struct report *report, const struct session *sessi
 	hosts = value_new_array();
 	if (session != NULL)
 		session_accounts(session, &of_cell, hosts);
-	object = report_value(result, code, hosts);
+	object = report_value(result, time, code, hosts);
 	buf_init(&text, REPORT_MAX);
 	errno = EFBIG;
 	if (!value_print(object, 0, &text) || !buf_addc(&text, '\n') ||
@@ -1343,7 +1349,7 @@ static int follow(const struct setup *setup, struct session *session,
 	/* The program wrote to our pipe, and could not know that its output was lost. */
 	if (code == CODE_DONE && relay_lost(relay))
 		code = CODE_FAILED;
-	code = report_write(report, session, running_result(running), code);
+	code = report_write(report, session, running_result(running), time, code);
 	running_free(running);
 	return code;
 }
@@ -1375,7 +1381,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE) {
 		(void)layered_end(setup, false, NULL);
-		return report_write(report, NULL, NULL,
+		return report_write(report, NULL, NULL, time,
 				    code == CODE_USAGE || code == CODE_DENIED
 					    ? code
 					    : CODE_EXEC_NO_CELL);
