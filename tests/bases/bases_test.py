@@ -650,9 +650,11 @@ def mounted_layers_show_what_umoci_unpacks():
                 raise tap.Skip(f"no overlay can be mounted here: {seen.stderr.strip()}")
             assert seen.returncode == 0, (seed, number, seen, layers)
             done = subprocess.run(["umoci", "unpack", "--rootless", "--image", f"{place.layout.path}:v1",
-                                   os.path.join(place.path, "bundle")], capture_output=True, text=True, check=False)
+                                   os.path.join(place.path, "bundle")], capture_output=True, text=True, check=False,
+                                  env=place.environment)
             assert done.returncode == 0, done
-            theirs = subprocess.run([sys.executable, "-c", LOOK, os.path.join(place.path, "bundle", "rootfs")],
+            # It leaves folders that their owner cannot read.
+            theirs = subprocess.run(["unshare", "-r", sys.executable, "-c", LOOK, os.path.join(place.path, "bundle", "rootfs")],
                                     capture_output=True, text=True, check=True)
             ours, theirs = json.loads(seen.stdout), json.loads(theirs.stdout)
             differ = {path for path in {*ours, *theirs} if ours.get(path) != theirs.get(path)}
