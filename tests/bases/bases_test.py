@@ -554,6 +554,25 @@ def images_that_were_used_longest_ago_go_first():
 
 
 @tap.case
+def snapshots_are_listed_and_removed_by_name():
+    with Place() as place:
+        data = os.path.join(place.path, "data")
+        place.environment["XDG_DATA_HOME"] = data
+        assert json.loads(place.run("list", "--json").stdout) == []
+        # One without its description is damaged; it is listed and can be removed.
+        os.makedirs(os.path.join(data, "glovebox", "snapshots", "left", "tree"))
+        [row] = json.loads(place.run("list", "--json").stdout)
+        assert row["base"] == "snapshot:left" and row["damaged"] and not row["used"], row
+        assert "snapshot:left" in place.run("list").stdout and "damaged" in place.run("list").stdout
+        assert place.run("prune", "--snapshot", "left", "--keep", "0").returncode == 2
+        assert place.run("prune", "--keep", "0").returncode == 0
+        assert place.run("prune", "--snapshot", "other").returncode == 1
+        done = place.run("prune", "--snapshot", "snapshot:left")
+        assert (done.returncode, done.stdout) == (0, "removed snapshot:left\n"), done
+        assert json.loads(place.run("list", "--json").stdout) == []
+
+
+@tap.case
 def the_doctor_says_what_is_missing():
     with Place() as place:
         done = place.run("doctor", "--json", env={**place.environment, "PATH": "/nowhere"})

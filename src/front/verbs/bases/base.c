@@ -16,6 +16,7 @@
 #include "front/verb.h"
 #include "image/prune.h"
 #include "image/pull.h"
+#include "image/snapshot.h"
 #include "image/store.h"
 #include "image/trial.h"
 #include "image/unpack.h"
@@ -344,6 +345,53 @@ static bool list_one(void *context, const struct image_record *record)
 	return true;
 }
 
+/* Add the snapshot ITEM of `glovebox serve`, which is a base as well. */
+static void list_snapshot(struct listing *listing, const struct snapshot_item *item)
+{
+	const struct snapshot *snapshot = &item->snapshot;
+	char size[SIZE_ROOM], day[CLOCK_DAY],
+		word[sizeof(SNAPSHOT_WORD) + SNAPSHOT_NAME_MAX];
+
+	listing->count++;
+	(void)snprintf(word, sizeof(word), SNAPSHOT_WORD "%s", snapshot->name);
+	if (listing->rows != NULL) {
+		struct value *row = value_new_object();
+
+		value_set_text(row, "base", word);
+		value_set_text(row, "digest", snapshot->digest);
+		value_set_integer(row, "bytes", snapshot->bytes);
+		value_set_integer(row, "created_ms", snapshot->created_ms);
+		value_set_boolean(row, "damaged", item->damaged);
+		value_set_boolean(row, "used", item->used);
+		value_append(listing->rows, row);
+		return;
+	}
+	clock_text_day(snapshot->created_ms, day);
+	verb_print_name(word, NAME_COLUMNS, listing->out);
+	if (item->damaged)
+		(void)fprintf(listing->out, "  damaged\n");
+	else
+		(void)fprintf(listing->out, "  sha256:%.12s  snapshot    %10s  made %s%s\n",
+			      snapshot->digest, text_size((uint64_t)snapshot->bytes, size),
+			      day, item->used ? ", in use" : "");
+}
+
+static bool list_snapshots(struct listing *listing, struct err *err)
+{
+	struct snapshot_list list = {0};
+	struct buf folder;
+	bool read = true;
+
+	buf_init(&folder, PATH_MAX);
+	if (snapshot_place(setup_variable("XDG_DATA_HOME"), setup_variable("HOME"), &folder))
+		read = snapshot_list_read(folder.data, &list, err);
+	for (size_t i = 0; i < list.count; i++)
+		list_snapshot(listing, &list.items[i]);
+	snapshot_list_fini(&list);
+	buf_fini(&folder);
+	return read;
+}
+
 static int list_verb(const struct options *options, FILE *out)
 {
 	const bool json = options_given(options, "json");
@@ -363,6 +411,8 @@ static int list_verb(const struct options *options, FILE *out)
 	} else if (err.code != ENOENT) {
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	}
+	if (code == CODE_DONE && !list_snapshots(&listing, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	if (code == CODE_DONE && json)
 		code = verb_print_json(listing.rows, 0, out);
 	else if (code == CODE_DONE && listing.count == 0)
@@ -381,11 +431,11 @@ static const struct option_row list_options[] = {
 
 const struct verb verb_base_list = {
 	.name = "base list",
-	.summary = "list the images in the cache",
+	.summary = "list the images in the cache, and snapshots",
 	.arguments = "",
 	.help = "List the images that `--base` can use: the word, the digest, the number of layers,\n"
 		"the bytes (layers that images share count for each of them) and when the image\n"
-		"was last used.",
+		"was last used. Snapshots of `glovebox serve` stand behind them.",
 	.example = "  glovebox base list\n  glovebox base list --json",
 	.options = list_options,
 	.folds = true,
@@ -581,6 +631,32 @@ static int print_pruned(const struct prune *prune, struct value *take_gone, FILE
 	return CODE_DONE;
 }
 
+/* Remove the snapshots NAMES, with or without their prefix, and nothing else. */
+static int remove_snapshots(const char *const *names, FILE *out)
+{
+	int code = CODE_DONE;
+	struct buf folder;
+	struct err err = {0};
+
+	buf_init(&folder, PATH_MAX);
+	if (!snapshot_place(setup_variable("XDG_DATA_HOME"), setup_variable("HOME"), &folder))
+		code = verb_complain(CODE_FAILED,
+				     "there is no place for snapshots; set HOME or "
+				     "XDG_DATA_HOME");
+	for (size_t i = 0; names[i] != NULL && code == CODE_DONE; i++) {
+		const size_t prefix = strlen(SNAPSHOT_WORD);
+		const bool has_prefix = strncmp(names[i], SNAPSHOT_WORD, prefix) == 0;
+
+		if (snapshot_remove(folder.data, names[i] + (has_prefix ? prefix : 0), &err))
+			(void)fprintf(out, "removed %s%s\n",
+				      has_prefix ? "" : SNAPSHOT_WORD, names[i]);
+		else
+			code = verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	buf_fini(&folder);
+	return code;
+}
+
 static int prune_verb(const struct options *options, FILE *out)
 {
 	const char *keep = options_text(options, "keep");
@@ -598,6 +674,11 @@ static int prune_verb(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
+	if (options_given(options, "snapshot"))
+		return keep != NULL || json || prune.dry
+			       ? verb_complain(CODE_USAGE,
+					       "--snapshot goes with no other option")
+			       : remove_snapshots(options_texts(options, "snapshot"), out);
 	if (keep != NULL && strcmp(keep, "0") == 0)
 		prune.keep = 0;
 	else if (keep != NULL && !text_parse_size(keep, &prune.keep, &err))
@@ -624,6 +705,8 @@ static int prune_verb(const struct options *options, FILE *out)
 static const struct option_row prune_options[] = {
 	{"keep", 0, OPTION_TEXT, "SIZE", "keep at most SIZE, such as 5G or 0 (default: 20G)"},
 	{"dry-run", 0, OPTION_FLAG, NULL, "only say what would go"},
+	{"snapshot", 0, OPTION_TEXTS, "NAME",
+	 "remove only the snapshot NAME, which nothing brings back (may be repeated)"},
 	ROW_JSON,
 	OPTION_ROW_HELP,
 	{0},
@@ -635,7 +718,8 @@ const struct verb verb_base_prune = {
 	.arguments = "",
 	.help = "Remove the images that were used longest ago from the cache, until at most --keep\n"
 		"is left, and then all layers and blobs that no image needs and all that killed\n"
-		"pulls have left. Images of cells that run stay. Everything can be pulled again.\n\n"
+		"pulls have left. Images of cells that run stay. Everything can be pulled again.\n"
+		"Snapshots of `glovebox serve` stay, but for those that --snapshot names.\n\n"
 		"Exit codes: 0 done, 1 failed, also while something is being pulled, 2 usage.",
 	.example = "  glovebox base prune\n  glovebox base prune --keep 5G --dry-run",
 	.options = prune_options,
