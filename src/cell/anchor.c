@@ -165,7 +165,7 @@ bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS]
 	return err_set(err, ECONNRESET, "the cell's anchor has ended");
 }
 
-static void refuse(int control, const struct err *err)
+void anchor_refuse(int control, const struct err *err)
 {
 	struct anchor_reply reply = {.kind = ANCHOR_REFUSED, .code = err->code};
 
@@ -208,13 +208,7 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 	spec_init(&addition);
 	buf_init(&text, SPEC_BYTES_MAX);
 	bool ok = fd_read_all(fds[0], &text, "the cell's addition", err) &&
-		  spec_parse(buf_str(&text), &addition, err);
-	for (size_t i = 0; i < addition.view.count; i++) {
-		struct view_entry *entry = &addition.view.entries[i];
-		const int at = entry->fd;
-
-		entry->fd = at >= 0 && at < ANCHOR_EXTRAS_MAX ? fd_take(&fds[1 + at]) : -1;
-	}
+		  spec_parse(buf_str(&text), fds + 1, ANCHOR_EXTRAS_MAX, &addition, err);
 	ok = ok && view_widen(&addition.view, err);
 	if (ok)
 		spec_widen(spec, &addition);
@@ -290,6 +284,21 @@ static void widen_all(struct anchor *anchor, int fds[ANCHOR_REQUEST_FDS])
 	(void)send_reply(anchor->control, &reply, NULL, 0);
 }
 
+/*
+ * Say that the cell is built. A worker that is made later has to find its folders: say why
+ * not, where this process cannot.
+ */
+static void greet(const struct anchor *anchor)
+{
+	const struct anchor_reply reply = {.kind = ANCHOR_BUILT};
+	struct err err;
+
+	if (worker_can_begin(anchor->spec, &err))
+		(void)send_reply(anchor->control, &reply, NULL, 0);
+	else
+		anchor_refuse(anchor->control, &err);
+}
+
 /* Give the proxy the socket that it asks for. It is not connected: the proxy does that. */
 static void inlet_answer(struct anchor *anchor)
 {
@@ -352,8 +361,10 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 			anchor_end(anchor);
 		if (request == ANCHOR_WIDEN)
 			widen_all(anchor, fds);
+		else if (request == ANCHOR_GREET)
+			greet(anchor);
 		else if (!worker_make(anchor, (enum worker_kind)request, fds, &err))
-			refuse(anchor->control, &err);
+			anchor_refuse(anchor->control, &err);
 		for (size_t i = 0; i < ANCHOR_REQUEST_FDS; i++)
 			fd_close(&fds[i]);
 	}
@@ -517,8 +528,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 		wards_init(&anchor->wards, anchor->front, anchor->reach.alone, err));
 }
 
-static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *network,
-				 int control, int front, const struct tool *const *tools)
+_Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *network,
+			  int control, int front, const struct tool *const *tools)
 {
 	struct anchor anchor = {.spec = spec,
 				.control = control,
@@ -536,7 +547,7 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 	/* In version 2 it was born there. */
 	if ((spec->group_version == 1 && !cgroup_cell_enter(spec->doors, &err)) ||
 	    !anchor_build(&anchor, &err)) {
-		refuse(control, &err);
+		anchor_refuse(control, &err);
 		_exit(1);
 	}
 	/*
@@ -545,40 +556,15 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 	anchor_serve(&anchor);
 }
 
-bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long flags,
+bool anchor_launch(struct cell_spec *spec, int control, int front,
 		   const struct tool *const *tools, pid_t *pid, int *pidfd, struct err *err)
 {
 	const int group = spec->group_version == 2 ? spec->doors[0] : -1;
 	struct sandbox_network network;
 
-	if (!sandbox_clone(spec->built, &spec->identity, flags, group, &network, pid,
-			   pidfd, err))
+	if (!sandbox_clone(spec->built, &spec->identity, 0, group, &network, pid, pidfd, err))
 		return false;
 	if (*pid == 0)
 		anchor_run(spec, &network, control, front, tools);
 	return true;
-}
-
-void anchor_role(char **argv, const struct tool *const *tools)
-{
-	int spec_fd = fd_of_text(argv[1]);
-	int control = fd_of_text(argv[2]);
-	int front = fd_of_text(argv[3]);
-	struct anchor_reply reply = {.kind = ANCHOR_STARTED};
-	struct cell_spec spec;
-	struct buf text;
-	struct err err;
-	int pidfd = -1;
-	pid_t pid;
-
-	spec_init(&spec);
-	buf_init(&text, SPEC_BYTES_MAX);
-	if (!fd_read_all(spec_fd, &text, "the cell's specification", &err) ||
-	    !spec_parse(buf_str(&text), &spec, &err) ||
-	    !anchor_launch(&spec, control, front, CLONE_PARENT, tools, &pid, &pidfd, &err)) {
-		refuse(control, &err);
-		_exit(1);
-	}
-	(void)send_reply(control, &reply, &pidfd, 1);
-	_exit(0);
 }

@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 enum anchor_kind {
-	/* with the anchor's pidfd; sent by the process that cloned it */
+	/* with the anchor's pidfd; sent by its starter */
 	ANCHOR_STARTED = 1,
 	ANCHOR_WORKER, /* with the socket and the pidfd of a new worker */
 	/*
@@ -39,6 +39,7 @@ enum anchor_kind {
 	ANCHOR_QUESTIONS,
 	ANCHOR_SOCKET, /* with the listener of the socket in the view at the path `text` */
 	ANCHOR_WIDENED, /* all later workers have the addition; with `text`, none has */
+	ANCHOR_BUILT,   /* the cell can have workers: the answer to ANCHOR_GREET */
 	ANCHOR_REFUSED, /* the cell, or one worker, cannot be made: `text` says why */
 };
 
@@ -52,10 +53,10 @@ struct anchor_reply {
 enum { ANCHOR_FDS = 2 };
 
 /*
- * A request beside the kinds of workers (worker.h): its folders are for all later
- * workers.
+ * Requests beside the kinds of workers (worker.h): the folders of the first are for all later
+ * workers; the second asks for an answer when the cell is built, and for no worker.
  */
-enum { ANCHOR_WIDEN = '+' };
+enum { ANCHOR_WIDEN = '+', ANCHOR_GREET = '?' };
 /*
  * The descriptors of a request for more: the file of the specification, then the trees.
  */
@@ -70,17 +71,21 @@ bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS]
 
 /*
  * Clone the anchor out of this process and let it run; returns in the parent only.
- * CONTROL and FRONT (a pidfd of the front) are descriptors of this process. FLAGS as
- * sandbox_clone.
+ * CONTROL and FRONT (a pidfd of the front) are descriptors of this process.
  */
-bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long flags,
+bool anchor_launch(struct cell_spec *spec, int control, int front,
 		   const struct tool *const *tools, pid_t *pid, int *pidfd,
 		   struct err *err);
 
 /*
- * argv[0] of the role, and its arguments: the numbers of the specification's, the
- * control and the front's descriptor.
+ * Be the anchor of SPEC, in a process that sandbox_clone has made with NETWORK; never
+ * returns. CONTROL and FRONT as above; they are closed with everything else.
  */
+_Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *network,
+			  int control, int front, const struct tool *const *tools);
+
+/* Say over CONTROL that there will be no cell, and why. */
+void anchor_refuse(int control, const struct err *err);
+
+/* Bytes of the name that an anchor's process has. */
 #define ANCHOR_ROLE "glovebox-anchor"
-enum { ANCHOR_ARGUMENTS = 4 };
-_Noreturn void anchor_role(char **argv, const struct tool *const *tools);

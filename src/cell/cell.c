@@ -11,6 +11,7 @@
 #include "cell/groups.h"
 #include "cell/outlet.h"
 #include "cell/pending.h"
+#include "cell/starter.h"
 #include "cell/vault.h"
 #include "process/frame.h"
 #include "process/loop.h"
@@ -44,107 +45,45 @@ enum { CELL_OPEN_MS = 20000 };
  */
 enum { REFILL_AFTER_MS = 5 };
 
-struct cell_start {
-	struct cell_spec *spec;
-	const char *program; /* NULL: this very program */
-	bool direct;         /* clone it out of this process, without an exec */
-	const struct tool *const *tools;
-	/*
-	 * set by cell_start: the program that clones the anchor and exits, for
-	 * cell_start_end; or -1
-	 */
-	int starter;
-};
-
 /*
- * Starts an anchor and waits for its end. The anchor is either cloned out of this
- * process (one-shot verbs that hold no key) or started by exec with an empty
- * environment, so that nothing of this process's memory is in it.
+ * A cell that may be dormant makes something ahead, and groups, from this call of a program
+ * on. Of many cells, most are asked once and then wait again.
  */
+enum { DORMANT_CALLS = 2 };
 
 /* Do not wait longer: a broken disk can keep a process in the kernel. */
 enum { ANCHOR_END_MS = 5000 };
 
-static bool start_by_exec(struct cell_start *start, int control, int front, struct err *err)
-{
-	char numbers[3][ROLE_ARGUMENT];
-	auto_close int spec_fd = -1;
-	struct buf text;
-
-	buf_init(&text, SPEC_BYTES_MAX);
-	bool ok = spec_print(start->spec, &text) ||
-		  err_set(err, E2BIG, "the policy's list of paths is over %d bytes",
-			  SPEC_BYTES_MAX);
-	ok = ok && fd_memory_file("glovebox-cell", buf_str(&text), &spec_fd, err);
-	buf_fini(&text);
-	if (!ok)
-		return false;
-	const struct view *view = &start->spec->view;
-	auto_free int *fds = memory_array(view->count + 5 + CGROUP_FOLDERS, sizeof(fds[0]));
-	fds[0] = spec_fd;
-	fds[1] = control;
-	fds[2] = front;
-	for (size_t i = 0; i < view->count; i++)
-		fds[3 + i] = view->entries[i].fd;
-	fds[3 + view->count] = start->spec->review_log;
-	fds[4 + view->count] = view->late;
-	memcpy(&fds[5 + view->count], start->spec->doors, sizeof(start->spec->doors));
-	for (size_t i = 0; i < 3; i++)
-		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
-	char *argv[] = {(char[]){ANCHOR_ROLE}, numbers[0], numbers[1], numbers[2], NULL};
-	const struct role role = {.program = start->program,
-				  .argv = argv,
-				  .fds = fds,
-				  .fd_count = 5 + view->count + CGROUP_FOLDERS};
-	/*
-	 * The started program clones the anchor as our child and exits. Its reply arrives
-	 * over the control socket.
-	 */
-	return role_start(&role, &start->starter, err);
-}
-
-/* Wait until the starter has ended, which happens soon. */
-static void cell_start_end(struct cell_start *start)
-{
-	siginfo_t info;
-
-	while (start->starter >= 0 &&
-	       waitid(P_PIDFD, (id_t)start->starter, &info, WEXITED | __WALL) < 0 &&
-	       errno == EINTR)
-		;
-	fd_close(&start->starter);
-}
-
 /*
- * *CONTROL: the socket to the anchor. *PIDFD: the anchor, or -1 while it is still on
- * its way (ANCHOR_STARTED brings it).
+ * Start the anchor of CELL, by OWN where the cell shares no starter. It is cloned out of this
+ * process only for one-shot verbs, which hold no key.
  */
-static bool cell_start(struct cell_start *start, int *control, int *pidfd, struct err *err)
+static bool cell_start(struct cell *cell, struct starter *own, struct err *err)
 {
+	const struct cell_options *options = &cell->options;
 	auto_close int front = -1;
 	int ends[2];
 	bool ok;
 
-	start->starter = -1;
-	if (!role_self(&front, err))
-		return false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "the control socket: %s", strerror(errno));
-	if (start->direct) {
+	if (options->direct) {
 		pid_t pid;
-		ok = anchor_launch(start->spec, ends[1], front, 0, start->tools, &pid,
-				   pidfd, err);
+		ok = role_self(&front, err) &&
+		     anchor_launch(&cell->spec, ends[1], front, options->tools, &pid,
+				   &cell->anchor_pidfd, err);
 	} else {
-		ok = start_by_exec(start, ends[1], front, err);
+		ok = starter_launch(options->starter != NULL ? options->starter : own,
+				    &cell->spec, ends[1], err);
 	}
 	fd_close(&ends[1]);
-	sandbox_end_helper(&start->spec->mapping);
-	fd_close(&start->spec->view.late);
+	sandbox_end_helper(&cell->spec.mapping);
+	fd_close(&cell->spec.view.late);
 	if (!ok) {
 		fd_close(&ends[0]);
 		return false;
 	}
-	*control = ends[0];
+	cell->control = ends[0];
 	return true;
 }
 
@@ -158,6 +97,22 @@ static void cell_wait_anchor(int pidfd)
 
 	while (pidfd >= 0 && poll(&gone, 1, ANCHOR_END_MS) < 0 && errno == EINTR)
 		;
+}
+
+/*
+ * A front with many cells has many timers, and most of them are off: the loop knows only those
+ * that are on.
+ */
+static void timer_start(struct cell *cell, struct timer *timer, int after_ms)
+{
+	timer->due_ms = clock_now_ms() + after_ms;
+	loop_add_timer(cell->options.loop, timer);
+}
+
+static void timer_stop(struct timer *timer)
+{
+	timer->due_ms = CLOCK_NEVER;
+	loop_remove_timer(timer);
 }
 
 /* The workers of a cell. Reads their frames, chooses one for a call, and ends them. */
@@ -198,11 +153,18 @@ static bool cell_outlet_waits(const struct cell *cell);
 
 static void worker_is_made(struct worker_end *worker)
 {
+	struct cell *cell = worker->cell;
+	struct starter *starter = cell->options.starter;
+
 	worker->made = true;
-	worker->cell->has_made = true;
-	worker->cell->lost_in_a_row = 0;
-	if (!cell_outlet_waits(worker->cell))
-		loop_remove_timer(&worker->cell->open_timer);
+	cell->has_made = true;
+	cell->lost_in_a_row = 0;
+	if (starter != NULL) {
+		starter->proven = true;
+		starter->proven_level = cell->spec.built;
+	}
+	if (!cell_outlet_waits(cell))
+		loop_remove_timer(&cell->open_timer);
 }
 
 static void cell_break(struct cell *cell, const struct err *err);
@@ -415,14 +377,15 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 		return NULL;
 	}
 	found->state = WORKER_BUSY;
-	cell->dormant.due_ms = CLOCK_NEVER;
+	timer_stop(&cell->dormant);
+	cell->programs += want == WANT_ANY || want == WANT_PREPARED;
 	found->resident =
 		want == WANT_RESIDENT || (want == WANT_BY_RESIDENT && found->resident);
 	groups_listen(cell->groups);
 	if (waiting > 1)
 		cell_keep_ready(cell, waiting - 1);
 	else if (cell->refill.due_ms == CLOCK_NEVER)
-		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+		timer_start(cell, &cell->refill, REFILL_AFTER_MS);
 	return found;
 }
 
@@ -430,15 +393,28 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 static void cell_count_down(struct cell *cell)
 {
 	if (cell->options.dormant)
-		cell->dormant.due_ms = clock_now_ms() + CELL_DORMANT_MS;
+		timer_start(cell, &cell->dormant, CELL_DORMANT_MS);
 }
 
-/* The callback of the timer `dormant`. */
+/* How long the groups process of a cell that became dormant has for its end. */
+enum { GROUPS_END_MS = 3000 };
+
+/*
+ * The callback of the timer `dormant`. The groups process removes the groups of workers that
+ * were just killed. The front may have many cells and does not wait for that: it reaps the
+ * process later, by the same timer.
+ */
 static void cell_sleep(struct timer *timer)
 {
 	struct cell *cell = timer->context;
 
-	timer->due_ms = CLOCK_NEVER;
+	timer_stop(timer);
+	if (cell->groups != NULL && !cell->grouped) {
+		groups_stop(cell->groups);
+		cell->groups = NULL;
+		if (cell->workers == NULL)
+			return;
+	}
 	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next) {
 		if (at->state == WORKER_BUSY || at->of_call != 0)
 			return; /* the end of its call begins the time anew */
@@ -449,10 +425,12 @@ static void cell_sleep(struct timer *timer)
 	}
 	while (cell->workers != NULL)
 		cell_free_worker(cell->workers); /* NOLINT(clang-analyzer-unix.Malloc) */
-	cell->refill.due_ms = CLOCK_NEVER;
-	groups_stop(cell->groups);
-	cell->groups = NULL;
+	timer_stop(&cell->refill);
+	cell->programs = 0;
+	groups_leave(cell->groups);
 	cell->grouped = false;
+	if (cell->groups != NULL)
+		timer_start(cell, timer, GROUPS_END_MS);
 }
 
 void cell_give_back(struct worker_end *worker)
@@ -559,7 +537,7 @@ void cell_refill(struct cell *cell)
 	int64_t soon = clock_now_ms() + TIDY_AFTER_MS;
 
 	if (soon < cell->refill.due_ms)
-		cell->refill.due_ms = soon;
+		timer_start(cell, &cell->refill, TIDY_AFTER_MS);
 }
 
 /*
@@ -570,20 +548,22 @@ static void cell_refill_due(struct timer *timer)
 {
 	struct cell *cell = timer->context;
 
-	timer->due_ms = CLOCK_NEVER;
+	timer_stop(timer);
 	for (struct worker_end *at = cell->workers; at != NULL;) {
 		struct worker_end *next = at->next;
 		if (at->state == WORKER_OVER)
 			cell_free_worker(at);
 		at = next;
 	}
+	if (cell->options.dormant && cell->programs < DORMANT_CALLS)
+		return;
 	if (cell->options.dormant && !cell->grouped)
 		groups_open(cell);
 	/*
 	 * Waiting calls have requested their workers. Make no workers ahead beside those.
 	 */
 	if (cell->requested[false] > 1)
-		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+		timer_start(cell, &cell->refill, REFILL_AFTER_MS);
 	else
 		cell_keep_ready(cell, 0);
 }
@@ -591,7 +571,7 @@ static void cell_refill_due(struct timer *timer)
 void cell_hold(struct cell *cell)
 {
 	if (cell->refill.due_ms != CLOCK_NEVER)
-		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+		timer_start(cell, &cell->refill, REFILL_AFTER_MS);
 }
 
 void cell_call_sent(struct cell *cell)
@@ -607,42 +587,27 @@ static bool request_send(struct cell *cell, char kind, struct cell_spec *additio
 			 struct err *err)
 {
 	int fds[ANCHOR_REQUEST_FDS] = {-1};
+	auto_free int *list = NULL;
 	auto_close int file = -1;
-	size_t count = 1, trees = 0;
 	struct buf text;
+	size_t trees;
 
 	if (cell_broken(cell) != NULL)
 		return err_set(err, ECHILD, "%s", cell_broken(cell));
-	for (size_t i = 0; i < addition->view.count; i++)
-		trees += addition->view.entries[i].fd >= 0;
-	if (trees > ANCHOR_EXTRAS_MAX)
-		return err_set(err, E2BIG, "more than %d folders at once",
-			       ANCHOR_EXTRAS_MAX);
-	/* The entries refer to their trees by position in the message. */
-	for (size_t i = 0; i < addition->view.count; i++) {
-		struct view_entry *entry = &addition->view.entries[i];
-
-		if (entry->fd < 0)
-			continue;
-		fds[count] = entry->fd;
-		entry->fd = (int)count++ - 1;
-	}
 	buf_init(&text, SPEC_BYTES_MAX);
-	bool ok = spec_print(addition, &text) ||
+	bool ok = spec_print(addition, &text, &list, &trees) ||
 		  err_set(err, E2BIG, "what is to be protected is over %d bytes",
 			  SPEC_BYTES_MAX);
-	for (size_t i = 0; i < addition->view.count; i++) {
-		struct view_entry *entry = &addition->view.entries[i];
-
-		if (entry->fd >= 0)
-			entry->fd = fds[1 + entry->fd];
-	}
+	if (ok && trees > ANCHOR_EXTRAS_MAX)
+		ok = err_set(err, E2BIG, "more than %d folders at once", ANCHOR_EXTRAS_MAX);
 	ok = ok && fd_memory_file("glovebox-addition", buf_str(&text), &file, err);
 	buf_fini(&text);
+	if (!ok)
+		return false;
 	fds[0] = file;
-	return ok &&
-	       (fd_message_send(cell->control, &kind, 1, fds, count, 0) ||
-		err_set(err, errno, "telling the cell's anchor: %s", strerror(errno)));
+	memcpy(fds + 1, list, trees * sizeof(fds[0]));
+	return fd_message_send(cell->control, &kind, 1, fds, 1 + trees, 0) ||
+	       err_set(err, errno, "telling the cell's anchor: %s", strerror(errno));
 }
 
 bool cell_ask_widened(struct cell *cell, uint64_t call, struct cell_spec *addition,
@@ -900,6 +865,8 @@ static void outlet_changed(void *context)
 		if (at->made)
 			loop_remove_timer(&cell->open_timer);
 	}
+	if (cell->built)
+		loop_remove_timer(&cell->open_timer);
 	cell->options.changed(cell->options.context);
 }
 
@@ -919,6 +886,19 @@ static bool reply_refused(struct anchor_reply *reply, struct err *err)
 		       reply->text[0] != '\0'
 			       ? reply->text
 			       : "the cell's anchor refuses, and says not why");
+}
+
+/*
+ * The anchor has the trees of the view. A cell that is never widened needs them no more, and
+ * each of them would keep a descriptor and a mount of this process.
+ */
+static void drop_trees(struct cell *cell)
+{
+	fd_close(&cell->spec.mapping.fd);
+	for (size_t i = 0; i < cell->spec.view.count; i++) {
+		if (cell->spec.view.entries[i].kind != VIEW_SOCKET)
+			fd_close(&cell->spec.view.entries[i].fd);
+	}
 }
 
 /* False when there was no message. */
@@ -945,6 +925,11 @@ static bool control_read(struct cell *cell)
 		if (cell->requested[prepared] > 0)
 			cell->requested[prepared]--;
 		cell_add_worker(cell, fds, (enum worker_kind)reply.worker);
+	} else if (reply.kind == ANCHOR_BUILT) {
+		cell->built = true;
+		drop_trees(cell);
+		if (!cell_outlet_waits(cell))
+			loop_remove_timer(&cell->open_timer);
 	} else if (reply.kind == ANCHOR_LISTENER) {
 		listener_add(cell, reply.code, fds);
 	} else if (reply.kind == ANCHOR_PLAIN_DOOR && cell->vault != NULL) {
@@ -1021,7 +1006,19 @@ static void open_due(struct timer *timer)
 	cell->options.changed(cell->options.context);
 }
 
-static bool first_worker_wait(struct cell *cell, struct err *err)
+/*
+ * Does CELL get its first worker with its first call? Only where another cell has shown that
+ * workers can lock themselves in on this machine.
+ */
+static bool first_worker_is_late(const struct cell *cell)
+{
+	const struct starter *starter = cell->options.starter;
+
+	return cell->options.dormant && starter != NULL && starter->proven &&
+	       starter->proven_level == cell->spec.built;
+}
+
+static bool first_wait(struct cell *cell, struct err *err)
 {
 	int64_t deadline = clock_now_ms() + CELL_OPEN_MS;
 
@@ -1052,6 +1049,8 @@ static void groups_open(struct cell *cell)
 {
 	const struct cell_options *options = &cell->options;
 
+	/* That of a cell that has slept is about to end, or has ended. */
+	groups_stop(cell->groups);
 	cell->grouped = true;
 	cell->groups = groups_start(options->loop, options->program, options->limits,
 				    &cell->group);
@@ -1134,18 +1133,6 @@ static bool vault_make(struct cell *cell, struct err *err)
 	return true;
 }
 
-/*
- * The anchor has the trees of the view. A cell that is never widened needs them no more, and
- * each of them would keep a descriptor and a mount of this process.
- */
-static void drop_trees(struct cell *cell)
-{
-	for (size_t i = 0; i < cell->spec.view.count; i++) {
-		if (cell->spec.view.entries[i].kind != VIEW_SOCKET)
-			fd_close(&cell->spec.view.entries[i].fd);
-	}
-}
-
 /* From the anchor's start until the cell can take a call. */
 static bool first_steps(struct cell *cell, struct err *err)
 {
@@ -1155,11 +1142,14 @@ static bool first_steps(struct cell *cell, struct err *err)
 	     cell->spec.publishes || cell->spec.brokers) &&
 	    (!outlet_make(cell, err) || !handing_make(cell, err)))
 		return false;
-	loop_add_timer(options->loop, &cell->refill);
-	if (options->dormant)
-		loop_add_timer(options->loop, &cell->dormant);
-	cell_count_down(cell);
-	cell_keep(cell, WORKER_PLAIN, 1);
+	const bool late = first_worker_is_late(cell);
+	const char greeting = ANCHOR_GREET;
+
+	/* A dead anchor left its reason in the socket. */
+	if (late)
+		(void)send(cell->control, &greeting, 1, MSG_NOSIGNAL);
+	else
+		cell_keep(cell, WORKER_PLAIN, 1);
 	cell->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
 					  .due = open_due,
 					  .context = cell};
@@ -1170,8 +1160,13 @@ static bool first_steps(struct cell *cell, struct err *err)
 	}
 	if (options->meanwhile != NULL)
 		options->meanwhile(options->meanwhile_context);
-	if (!first_worker_wait(cell, err))
+	if (late) {
+		loop_add_timer(options->loop, &cell->open_timer);
+		return true;
+	}
+	if (!first_wait(cell, err))
 		return false;
+	cell_count_down(cell);
 	if (options->dormant)
 		drop_trees(cell);
 	if (!options->rests && !options->dormant) {
@@ -1189,7 +1184,11 @@ static bool group_make(struct cell *cell, struct err *err)
 			    limits->written > 0 || limits->io_write > 0;
 
 	return (!needed && !cell->options.exact) ||
-	       groups_cell_open(limits, &cell->spec, &cell->group, err) || !needed;
+	       groups_cell_open(limits, &cell->spec,
+				cell->options.starter != NULL ? &cell->options.starter->groups
+							      : NULL,
+				&cell->group, err) ||
+	       !needed;
 }
 
 /* The anchor has its own copies. */
@@ -1202,9 +1201,7 @@ static void doors_close(struct cell_spec *spec)
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err)
 {
 	struct cell *made = memory_alloc(sizeof(*made));
-	struct cell_start start = {.program = options->program,
-				   .direct = options->direct,
-				   .tools = options->tools};
+	struct starter own;
 	bool ok;
 
 	made->options = *options;
@@ -1216,13 +1213,13 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->control = -1;
 	made->anchor_pidfd = -1;
 	made->questions_fd = -1;
-	start.spec = &made->spec;
+	starter_init(&own, options->program);
 	if (!group_make(made, err) || !publish_listen(&made->spec, &made->publish, err) ||
 	    !vault_make(made, err)) {
 		cell_close(made);
 		return false;
 	}
-	if (!cell_start(&start, &made->control, &made->anchor_pidfd, err)) {
+	if (!cell_start(made, &own, err)) {
 		err->code = ECHILD;
 		cell_close(made);
 		return false;
@@ -1232,7 +1229,8 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->control_watch = (struct watch){.fd = made->control,
 					     .events = POLLIN,
 					     .ready = control_ready,
-					     .context = made};
+					     .context = made,
+					     .stays = true};
 	made->refill = (struct timer){.due_ms = CLOCK_NEVER,
 				      .due = cell_refill_due,
 				      .context = made};
@@ -1240,7 +1238,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 		(struct timer){.due_ms = CLOCK_NEVER, .due = cell_sleep, .context = made};
 	loop_add(options->loop, &made->control_watch);
 	ok = first_steps(made, err);
-	cell_start_end(&start);
+	starter_fini(&own);
 	doors_close(&made->spec);
 	if (!ok) {
 		cell_close(made);
@@ -1250,11 +1248,41 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	return true;
 }
 
+bool cell_is_built(const struct cell *cell)
+{
+	return (cell->built || cell->has_made) && !cell_outlet_waits(cell);
+}
+
+/*
+ * The anchor of a cell that was just opened may still be on its way. Wait for it: nobody could
+ * end it later.
+ */
+static void anchor_await(struct cell *cell)
+{
+	const int64_t until = clock_now_ms() + ANCHOR_END_MS;
+	struct pollfd control = {.fd = cell->control, .events = POLLIN};
+	struct err err = {0};
+
+	while (cell->anchor_pidfd < 0 && cell->control >= 0 && err.code != ECONNRESET &&
+	       clock_now_ms() < until) {
+		struct anchor_reply reply = {0};
+		int fds[ANCHOR_FDS] = {-1, -1};
+
+		if (poll(&control, 1, ANCHOR_END_MS) > 0 &&
+		    anchor_receive(cell->control, &reply, fds, &err) &&
+		    reply.kind == ANCHOR_STARTED)
+			cell->anchor_pidfd = fd_take(&fds[0]);
+		for (size_t i = 0; i < ANCHOR_FDS; i++)
+			fd_close(&fds[i]);
+	}
+}
+
 /* Kill everything in CELL. */
 static void kill_all(struct cell *cell)
 {
 	struct err err;
 
+	anchor_await(cell);
 	(void)err_set(&err, ECHILD, "the cell is being closed");
 	cell_break(cell, &err);
 	groups_leave(cell->groups);
@@ -1303,6 +1331,7 @@ void cell_close(struct cell *cell)
 	loop_remove_timer(&cell->open_timer);
 	loop_remove_timer(&cell->refill);
 	loop_remove_timer(&cell->dormant);
+	anchor_await(cell);
 	fd_close(&cell->control);
 	fd_close(&cell->questions_fd);
 	outlet_close(cell->outlet);

@@ -3,9 +3,9 @@
  * on their way. Works in the caller's loop; nothing here waits but cell_open and
  * cell_close.
  *
- * The front opens every root once and makes the specification (view/shape.h). It
- * starts the anchor by exec with an empty environment or, for one-shot verbs that hold
- * no key, by cloning it out of the process. A step of the set-up that fails ends the
+ * The front opens every root once and makes the specification (view/shape.h). It has the
+ * anchor made by a starter (starter.h), which has nothing of this process's memory, or, for
+ * one-shot verbs that hold no key, clones it out of this process. A step of the set-up that fails ends the
  * set-up, and nothing has run.
  */
 #pragma once
@@ -30,6 +30,7 @@ enum { CELL_DORMANT_MS = 30 * 1000 };
 struct cell;
 struct credential;
 struct outlet;
+struct starter;
 struct vault;
 
 enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY, WORKER_OVER };
@@ -89,7 +90,8 @@ struct cell_options {
 	struct cell_record *take_record;
 	struct loop *loop;
 	const struct tool *const *tools;
-	const char *program; /* as in session.h */
+	const char *program;     /* as in session.h */
+	struct starter *starter; /* as in session.h */
 	bool direct;
 	const struct policy_limits *limits; /* of each worker's group, and the cell's (groups.h) */
 	/* make a group of the whole cell for its accounts, where that is possible */
@@ -104,7 +106,9 @@ struct cell_options {
 	bool rests; /* as in session.h */
 	/*
 	 * After CELL_DORMANT_MS without a call the idle workers and the groups process end;
-	 * the next call has new ones made. Nothing is made ahead of the first call.
+	 * the next call has new ones made. Nothing is made ahead of the first call, also no
+	 * worker when the starter is shared and another cell has had one. A second call
+	 * before that has groups and a worker made for the next.
 	 */
 	bool dormant;
 	/* as in cell/vault.h; not with `direct`, because the front gets to know keys */
@@ -132,12 +136,16 @@ struct cell_options {
 };
 
 /*
- * Returns when the first worker is ready. With `direct` it returns immediately: the call
+ * Returns when the first worker is ready. With `dormant` and a starter that is shared, it
+ * returns for all cells but the first while the cell is being built: `changed` is called when
+ * cell_is_built or cell_broken may say something new. With `direct` it returns immediately: the call
  * waits in the socket of the worker while the worker is being made. Errors of the making
  * are then reported by cell_broken and the end of the call.
  */
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
+/* Can CELL run calls? Calls that begin before that wait; cell_broken says when it cannot. */
+bool cell_is_built(const struct cell *cell);
 /*
  * Kill everything in CELL, which is broken from then on. A caller that ends many cells calls
  * this for all of them first. WAITS: wait until nothing of it is left, and close its files,
@@ -258,6 +266,7 @@ bool cell_kill_worker(struct worker_end *worker, int wait_ms);
 struct cell {
 	struct cell_options options;
 	struct timer refill;
+	size_t programs;      /* calls of programs since the cell was last dormant */
 	struct timer dormant; /* due when its workers have been idle for so long */
 	struct cell_spec spec;
 	struct cell_record record;
@@ -285,6 +294,7 @@ struct cell {
 	struct timer open_timer; /* until the first worker is ready */
 	struct err broken;
 	bool abandoned; /* everything in it was killed */
+	bool built;     /* the anchor has said so, where it was asked */
 	bool has_made;  /* a worker has locked itself in: this machine can do it */
 	/* workers that ended before they had locked themselves in; 0 after one that has */
 	size_t lost_in_a_row;

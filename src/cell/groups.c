@@ -34,7 +34,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The messages between the two processes; descriptors are sent with them. */
+/*
+ * The messages between the two processes; descriptors are sent with them. A request without
+ * any number is the last one: the front lives on, and so may its cell.
+ */
 struct groups_request {
 	uint32_t gone; /* a worker that is gone, whose group is free; 0: none */
 	uint32_t id; /* for a new group; the pidfd of its worker comes with it; 0: none */
@@ -131,9 +134,14 @@ struct groups *groups_start(struct loop *loop, const char *program,
 
 void groups_leave(struct groups *groups)
 {
+	const struct groups_request last = {0};
+
 	if (!groups)
 		return;
 	loop_remove(&groups->watch);
+	if (groups->socket >= 0)
+		(void)fd_message_send(groups->socket, &last, sizeof(last), NULL, 0,
+				      MSG_DONTWAIT);
 	fd_close(&groups->socket); /* the process then removes all groups and exits */
 }
 
@@ -346,31 +354,57 @@ static dev_t *disks_of(const struct cell_spec *spec, size_t *count)
 	return disks;
 }
 
-bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec,
-		      struct groups_cell *cell, struct err *err)
+void groups_front_close(struct groups_front *front)
 {
+	if (front->place.version != 0)
+		cgroup_front_leave(&front->place, getpid());
+}
+
+/* Find the group of FRONT, unless it is known, and whether it can keep LIMITS. */
+static bool front_find(struct groups_front *front, const struct policy_limits *limits,
+		       struct err *err)
+{
+	struct cgroup_place place;
+
+	if (front->place.version != 0)
+		return place_check(limits, &front->place, err);
+	cgroup_find("", &place);
+	if (place_check(limits, &place, err) &&
+	    (place.folders[CGROUP_TIME] >= 0 ||
+	     err_set(err, ENOTSUP, "no control group can be made")) &&
+	    cgroup_front(&place, getpid(), err)) {
+		front->place = place;
+		return true;
+	}
+	cgroup_leave(&place);
+	return false;
+}
+
+bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec,
+		      struct groups_front *shared, struct groups_cell *cell, struct err *err)
+{
+	struct groups_front *front = shared != NULL ? shared : &cell->own;
 	struct cgroup_cell_limits wanted = {.cpus = limits->cpus,
 					    .io_write = limits->io_write};
 	auto_free dev_t *disks = NULL;
-	bool ok, held;
+	bool was_known, made;
 
-	cgroup_find("", &cell->front);
-	held = place_check(limits, &cell->front, err) &&
-	       (cell->front.folders[CGROUP_TIME] >= 0 ||
-		err_set(err, ENOTSUP, "no control group can be made")) &&
-	       cgroup_front(&cell->front, getpid(), err);
-	ok = held;
-	if (ok && limits->io_write > 0)
+	if (limits->io_write > 0)
 		disks = disks_of(spec, &wanted.disk_count);
 	wanted.disks = disks;
-	ok = ok && cgroup_cell_make(&cell->front, &wanted, &cell->group, err);
-	if (!ok) {
-		if (held)
-			cgroup_front_leave(&cell->front, getpid());
-		else
-			cgroup_leave(&cell->front);
+	/* The process that ended the groups of the last cell may have removed the front's. */
+	do {
+		was_known = front->place.version != 0;
+		if (!front_find(front, limits, err))
+			return false;
+		made = cgroup_cell_make(&front->place, ++front->cells, &wanted,
+					&cell->group, err);
+		if (!made)
+			groups_front_close(front);
+	} while (!made && was_known);
+	if (!made)
 		return false;
-	}
+	cell->front = front;
 	spec->group_version = cell->group.version;
 	for (int i = 0; i < CGROUP_FOLDERS; i++)
 		spec->doors[i] = fd_take(&cell->group.doors[i]);
@@ -385,7 +419,7 @@ void groups_cell_read(const struct groups_cell *cell, struct accounts *accounts)
 
 	if (cell->group.version == 0)
 		return;
-	cgroup_cell_read(&cell->group, &usage);
+	cgroup_cell_read(&cell->front->place, &cell->group, &usage);
 	if (usage.cpu_us != UINT64_MAX && usage.user_us != UINT64_MAX) {
 		accounts->cpu_s = (double)usage.cpu_us / MICROSECONDS;
 		accounts->cpu_user_s = (double)usage.user_us / MICROSECONDS;
@@ -412,8 +446,8 @@ void groups_cell_close(struct groups_cell *cell)
 {
 	if (cell->group.version == 0)
 		return;
-	cgroup_cell_remove(&cell->front, &cell->group, CELL_REMOVE_MS);
-	cgroup_front_leave(&cell->front, getpid());
+	cgroup_cell_remove(&cell->front->place, &cell->group, CELL_REMOVE_MS);
+	groups_front_close(&cell->own);
 }
 
 /*
@@ -456,6 +490,7 @@ struct maker {
 	struct slot slots[GROUPS_MAX];
 	size_t count;
 	unsigned made;
+	bool left; /* the front has said that it lives on */
 };
 
 /*
@@ -598,6 +633,7 @@ static bool request_take(struct maker *maker)
 
 	if (!fd_message_receive(maker->socket, &request, sizeof(request), &pidfd, 1, 0))
 		return false;
+	maker->left = request.gone == 0 && request.id == 0;
 	if (request.gone)
 		worker_drop(maker, request.gone);
 	if (request.id && pidfd >= 0)
@@ -622,8 +658,12 @@ static void remove_all(struct maker *maker)
 		cgroup_front_leave(&maker->place, maker->front_pid);
 		return;
 	}
-	/* The front does the same, unless it was killed. */
 	cgroup_leave(&maker->place);
+	/* The front removes the group of the cell, in which processes may go on. */
+	if (maker->left) {
+		cgroup_leave(&maker->above);
+		return;
+	}
 	cgroup_cell_remove(&maker->above, &maker->cell, REMOVE_MS);
 	cgroup_front_leave(&maker->above, maker->front_pid);
 }

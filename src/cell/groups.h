@@ -35,11 +35,23 @@ struct group_end {
 };
 
 /*
+ * The group of this front, below which its cells have theirs: of many cells, or of one. Zero
+ * it first: it is found when the first cell needs it.
+ */
+struct groups_front {
+	struct cgroup_place place;
+	unsigned cells; /* that were made below it */
+};
+/* Leave the group, which is removed when nothing is left below it. */
+void groups_front_close(struct groups_front *front);
+
+/*
  * The control group of a whole cell (cgroup.h). The front makes it before the anchor, which
  * is born in it. Zero it first: there is none.
  */
 struct groups_cell {
-	struct cgroup_place front;
+	const struct groups_front *front;
+	struct groups_front own; /* where the cell shares none */
 	struct cgroup_cell group;
 };
 
@@ -49,11 +61,13 @@ struct groups_cell {
  */
 bool groups_cell_check(const struct policy_limits *limits, struct err *err);
 /*
- * Make the group of a cell of SPEC, with LIMITS, and put its doors into SPEC. As
- * groups_cell_check, or another error. A cell whose LIMITS need none can do without.
+ * Make the group of a cell of SPEC, with LIMITS, and put its doors into SPEC. SHARED outlives
+ * the cell; NULL: none. As groups_cell_check, or another error. A cell whose LIMITS need none
+ * can do without.
  */
 bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec,
-		      struct groups_cell *cell, struct err *err);
+		      struct groups_front *shared, struct groups_cell *cell,
+		      struct err *err);
 /* Replace the estimates in ACCOUNTS by what the kernel has counted for CELL. */
 void groups_cell_read(const struct groups_cell *cell, struct accounts *accounts);
 /* The processes of the cell have been killed. */

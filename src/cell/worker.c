@@ -526,9 +526,8 @@ static const char *space_of(const struct cell_spec *spec, bool layer)
 	return NULL;
 }
 
-static bool roots_open(struct worker *worker, struct err *err)
+static bool roots_open(const struct cell_spec *spec, struct files **files, struct err *err)
 {
-	const struct cell_spec *spec = worker->spec;
 	auto_free struct files_root *roots =
 		memory_array(spec->root_count + 1, sizeof(*roots));
 
@@ -537,7 +536,18 @@ static bool roots_open(struct worker *worker, struct err *err)
 		roots[i].passing = spec_is_layer(spec, roots[i].path);
 	}
 	return files_open(roots, spec->root_count, spec->workspace, spec->blocked.items,
-			  &worker->files, err);
+			  files, err);
+}
+
+bool worker_can_begin(const struct cell_spec *spec, struct err *err)
+{
+	struct files *files;
+
+	if (!roots_open(spec, &files, err))
+		return false;
+	files_close(files);
+	return access(spec->workspace, X_OK) == 0 ||
+	       err_set(err, errno, "%s: %s", spec->workspace, strerror(errno));
 }
 
 static bool lock_in(struct worker *worker, struct err *err)
@@ -564,7 +574,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 	(void)prctl(PR_SET_NAME, "glovebox-worker");
 	if (!sandbox_enter(&walls, &worker->reach, err))
 		return false;
-	if (!roots_open(worker, err))
+	if (!roots_open(worker->spec, &worker->files, err))
 		return false;
 	worker->audit = audit_open(worker->spec->guard);
 	worker->layers = layers_open(worker->spec);

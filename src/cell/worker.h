@@ -14,9 +14,12 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "cell/layers/fresh.h"
 #include "tool/tool.h"
 #include "view/spec.h"
+
+#include <stdbool.h>
 
 /*
  * The kind says what a worker prepares before it is ready. Its letter is also the byte
@@ -33,6 +36,12 @@ enum worker_kind {
 
 /* Report over SOCKET that there will be no worker, and why. */
 void worker_refuse(int socket, const struct err *err);
+
+/*
+ * In the anchor: would a worker find the folders of SPEC? A worker finds out by itself; this is
+ * for a cell that gets its first one later.
+ */
+bool worker_can_begin(const struct cell_spec *spec, struct err *err);
 
 /*
  * Run a worker that serves SOCKET; never returns. RULES are those of sandbox_build, FRESH is

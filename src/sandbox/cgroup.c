@@ -825,7 +825,7 @@ static bool cell_doors(struct cgroup_cell *cell)
 	return true;
 }
 
-bool cgroup_cell_make(const struct cgroup_place *place,
+bool cgroup_cell_make(const struct cgroup_place *place, unsigned number,
 		      const struct cgroup_cell_limits *limits, struct cgroup_cell *cell,
 		      struct err *err)
 {
@@ -836,10 +836,11 @@ bool cgroup_cell_make(const struct cgroup_place *place,
 	folders_none(cell->folders);
 	folders_none(cell->doors);
 	/*
-	 * The cells of one process each hold a descriptor of their own for the group of the
-	 * front, so its number tells them apart.
+	 * Cells of one process that do not share PLACE each hold a descriptor of their own for
+	 * the group of the front, so its number tells them apart.
 	 */
-	(void)snprintf(cell->name, sizeof(cell->name), "cell-%d-%d", (int)getpid(), first);
+	(void)snprintf(cell->name, sizeof(cell->name), "cell-%d-%d-%u", (int)getpid(),
+		       first, number);
 	ok = cell_folders(place, limits->cpus > 0, cell) ||
 	     err_set(err, errno, "a control group of the cell: %s", strerror(errno));
 	ok = ok && (limits->cpus <= 0 || limit_cpus(cell->folders[CGROUP_CPU],
@@ -849,6 +850,7 @@ bool cgroup_cell_make(const struct cgroup_place *place,
 	ok = ok && (cell_doors(cell) ||
 		    err_set(err, errno, "entering the control group of the cell: %s",
 			    strerror(errno)));
+	folders_close(cell->folders);
 	if (!ok)
 		cgroup_cell_remove(place, cell, 0);
 	return ok;
@@ -872,7 +874,6 @@ void cgroup_cell_remove(const struct cgroup_place *place, struct cgroup_cell *ce
 	if (cell->version == 0)
 		return;
 	folders_close(cell->doors);
-	folders_close(cell->folders);
 	for (int i = 0; i < CGROUP_FOLDERS; i++) {
 		while (place->folders[i] >= 0 &&
 		       !tree_remove(place->folders[i], cell->name, DEPTH_MAX) &&
@@ -921,9 +922,9 @@ static uint64_t sum_of(struct str text, const char *key)
 	return sum;
 }
 
-static void read_unified(const struct cgroup_cell *cell, struct cgroup_usage *usage)
+static void read_unified(const int folders[CGROUP_FOLDERS], struct cgroup_usage *usage)
 {
-	const int folder = cell->folders[CGROUP_TIME];
+	const int folder = folders[CGROUP_TIME];
 	struct buf text;
 
 	buf_init(&text, STAT_MAX);
@@ -933,7 +934,7 @@ static void read_unified(const struct cgroup_cell *cell, struct cgroup_usage *us
 	}
 	usage->memory_peak = number_at(folder, "memory.peak");
 	usage->tasks_peak = number_at(folder, "pids.peak");
-	if (cell->folders[CGROUP_IO] >= 0 && fd_read_at(folder, "io.stat", &text)) {
+	if (folders[CGROUP_IO] >= 0 && fd_read_at(folder, "io.stat", &text)) {
 		usage->read = sum_of(buf_str(&text), "rbytes=");
 		usage->written = sum_of(buf_str(&text), "wbytes=");
 		/* Written, and soon to be on the disk. */
@@ -944,16 +945,11 @@ static void read_unified(const struct cgroup_cell *cell, struct cgroup_usage *us
 	buf_fini(&text);
 }
 
-void cgroup_cell_read(const struct cgroup_cell *cell, struct cgroup_usage *usage)
+static void read_single(const int folders[CGROUP_FOLDERS], struct cgroup_usage *usage)
 {
 	enum { NS_OF_US = 1000 };
-	const int time = cell->folders[CGROUP_TIME];
+	const int time = folders[CGROUP_TIME];
 
-	memset(usage, 0xff, sizeof(*usage));
-	if (cell->version == 2) {
-		read_unified(cell, usage);
-		return;
-	}
 	usage->cpu_us = number_at(time, "cpuacct.usage");
 	usage->user_us = number_at(time, "cpuacct.usage_user");
 	if (usage->cpu_us != UINT64_MAX)
@@ -963,7 +959,23 @@ void cgroup_cell_read(const struct cgroup_cell *cell, struct cgroup_usage *usage
 	/* The kernel counts this part by ticks, and the whole exactly. */
 	if (usage->user_us > usage->cpu_us)
 		usage->user_us = usage->cpu_us;
-	usage->memory_peak =
-		number_at(cell->folders[CGROUP_MEMORY], "memory.max_usage_in_bytes");
-	usage->tasks_peak = number_at(cell->folders[CGROUP_PIDS], "pids.peak");
+	usage->memory_peak = number_at(folders[CGROUP_MEMORY], "memory.max_usage_in_bytes");
+	usage->tasks_peak = number_at(folders[CGROUP_PIDS], "pids.peak");
+}
+
+void cgroup_cell_read(const struct cgroup_place *place, const struct cgroup_cell *cell,
+		      struct cgroup_usage *usage)
+{
+	int folders[CGROUP_FOLDERS];
+
+	memset(usage, 0xff, sizeof(*usage));
+	for (int i = 0; i < CGROUP_FOLDERS; i++)
+		folders[i] = place->folders[i] >= 0
+				     ? folder_open(place->folders[i], cell->name)
+				     : -1;
+	if (cell->version == 2)
+		read_unified(folders, usage);
+	else
+		read_single(folders, usage);
+	folders_close(folders);
 }

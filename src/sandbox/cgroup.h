@@ -164,7 +164,7 @@ struct cgroup_cell_limits {
 struct cgroup_cell {
 	int version; /* 0: there is no group */
 	char name[CGROUP_NAME_MAX];
-	int folders[CGROUP_FOLDERS];
+	int folders[CGROUP_FOLDERS]; /* while the group is being made */
 	/*
 	 * By these the anchor is born in the group: in version 2 the one folder for
 	 * clone3(2), in version 1 files to which it writes itself
@@ -180,11 +180,12 @@ struct cgroup_usage {
 	uint64_t tasks_peak;
 };
 
-/* Make a group of a cell, with LIMITS, below PLACE, a front's. */
-bool cgroup_cell_make(const struct cgroup_place *place,
+/* Make a group of a cell, with LIMITS, below PLACE, a front's: NUMBER of those below it. */
+bool cgroup_cell_make(const struct cgroup_place *place, unsigned number,
 		      const struct cgroup_cell_limits *limits, struct cgroup_cell *cell,
 		      struct err *err);
-void cgroup_cell_read(const struct cgroup_cell *cell, struct cgroup_usage *usage);
+void cgroup_cell_read(const struct cgroup_place *place, const struct cgroup_cell *cell,
+		      struct cgroup_usage *usage);
 /* Remove CELL, whose processes have been killed, waiting until they are gone, up to WAIT_MS. */
 void cgroup_cell_remove(const struct cgroup_place *place, struct cgroup_cell *cell,
 			int wait_ms);

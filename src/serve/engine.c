@@ -39,6 +39,7 @@ enum {
 	NAME_ROOM = 32,
 	READY_MAX = 4, /* workers that a caller may have made ahead */
 	CLIENT_MAX = 256,
+	OPENING_MAX = 8, /* cells that are built at the same time; more only wait for processors */
 	REMOVERS = 16, /* threads that remove fresh workspaces at the end */
 	IDLE_SECONDS_MAX = 365 * 24 * 3600,
 	VARIABLES_MAX = 1024,
@@ -161,17 +162,23 @@ bool engine_path(const struct engine_cell *cell, const char *text, struct buf *p
 
 /* Tasks. */
 
+static const struct caller_fault calls_busy = {
+	.kind = CALLER_BUSY, .remedy = "wait for an answer, or cancel a call"};
+
+static void refuse_calls(struct engine *engine, const struct value *id)
+{
+	caller_refuse(&engine->caller, id, &calls_busy,
+		      "%d calls are under way, which is the most", ENGINE_TASKS);
+}
+
 bool engine_has_room(const struct engine_request *request, uint64_t kept)
 {
 	struct engine *engine = request->engine;
-	static const struct caller_fault busy = {
-		.kind = CALLER_BUSY, .remedy = "wait for an answer, or cancel a call"};
 
 	if (engine->task_count >= ENGINE_TASKS)
-		caller_refuse(&engine->caller, request->id, &busy,
-			      "%d calls are under way, which is the most", ENGINE_TASKS);
+		refuse_calls(engine, request->id);
 	else if (request->cell->tasks >= ENGINE_CELL_TASKS)
-		caller_refuse(&engine->caller, request->id, &busy,
+		caller_refuse(&engine->caller, request->id, &calls_busy,
 			      "%d calls are under way in cell %s, which is the most",
 			      ENGINE_CELL_TASKS, request->cell->name);
 	else if (engine->kept + kept > ENGINE_KEPT)
@@ -401,7 +408,10 @@ static void idle_due(struct timer *timer)
 	(void)timer; /* its cell is closed between the turns of the loop */
 }
 
-/* Close the cells that nobody has used for the time that their callers have named. */
+/*
+ * Close the cells that nobody has used for the time that their callers have named, and those
+ * that could not be built.
+ */
 static void close_idle(struct engine *engine)
 {
 	const int64_t now = clock_now_ms();
@@ -410,6 +420,11 @@ static void close_idle(struct engine *engine)
 		const int64_t due = at->used_ms + (int64_t)(at->idle_s * 1000);
 
 		next = at->next;
+		if (at->failed) {
+			end_tasks(engine, at);
+			cell_end(at, false);
+			continue;
+		}
 		if (at->idle_s <= 0)
 			continue;
 		if (at->tasks > 0 || now < due) {
@@ -546,7 +561,9 @@ static bool may_open(const struct engine_request *request, const char *name)
 	struct engine *engine = request->engine;
 	const struct value *params = request->params;
 
-	if (engine->cell_count >= engine->options.max_cells)
+	if (engine->task_count >= ENGINE_TASKS)
+		refuse_calls(engine, request->id);
+	else if (engine->cell_count >= engine->options.max_cells)
 		caller_refuse(&engine->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY,
 						     .rule = "max_cells",
@@ -576,7 +593,8 @@ static bool may_open(const struct engine_request *request, const char *name)
 	return false;
 }
 
-static void cell_open_failed(const struct engine_request *request, const struct err *err)
+static void cell_open_failed(struct engine *engine, const struct value *id,
+			     const struct err *err)
 {
 	struct caller_fault fault = {.kind = caller_kind_of(err->code), .error = err->code};
 
@@ -587,8 +605,65 @@ static void cell_open_failed(const struct engine_request *request, const struct 
 		fault = (struct caller_fault){.kind = CALLER_SET_UP,
 					      .remedy = "glovebox doctor says what this "
 							"machine lacks"};
-	caller_refuse(&request->engine->caller, request->id, &fault, "cell/open: %s",
-		      err->text);
+	caller_refuse(&engine->caller, id, &fault, "cell/open: %s", err->text);
+}
+
+/* A request to open a cell, which is being built. */
+
+static void opening_free(struct engine_task *task)
+{
+	engine_task_fini(task);
+	free(task);
+}
+
+static void opening_turn(struct engine_task *task)
+{
+	struct engine_cell *cell = task->cell;
+	const char *broken = session_broken(cell->place.session);
+	struct err err;
+
+	if (task->cancelled) {
+		caller_refuse(&task->engine->caller, task->id,
+			      &(struct caller_fault){.kind = CALLER_CANCELLED},
+			      "cell/open was cancelled");
+	} else if (broken != NULL) {
+		(void)err_set(&err, ECHILD, "%s", broken);
+		cell_open_failed(task->engine, task->id, &err);
+	} else if (session_is_built(cell->place.session)) {
+		caller_answer(&task->engine->caller, task->id, cell_value(cell));
+		task->over = true;
+		return;
+	} else {
+		return;
+	}
+	cell->failed = true;
+	task->over = true;
+}
+
+static void opening_begin(struct engine_cell *cell, const struct value *id)
+{
+	struct engine_task *task = memory_alloc(sizeof(*task));
+
+	task->turn = opening_turn;
+	task->free = opening_free;
+	engine_add_task(task, cell, id);
+	cell->calls--; /* it is none */
+}
+
+/* Wait while as many cells are being built as are built at the same time. */
+static void opening_wait(struct engine *engine)
+{
+	size_t count;
+
+	do {
+		count = 0;
+		for (const struct engine_task *at = engine->tasks; at != NULL; at = at->next)
+			count += at->turn == opening_turn &&
+				 !session_is_built(at->cell->place.session) &&
+				 session_broken(at->cell->place.session) == NULL;
+		if (count >= OPENING_MAX)
+			loop_turn(engine->loop, CLOCK_NEVER);
+	} while (count >= OPENING_MAX);
 }
 
 static void open_cell(const struct engine_request *request)
@@ -610,10 +685,11 @@ static void open_cell(const struct engine_request *request)
 
 	if (!may_open(request, name))
 		return;
+	opening_wait(engine);
 	cell = memory_alloc(sizeof(*cell));
 	if (!engine->options.host.open(engine->options.host.context, &wish, engine->loop,
 				       &cell->place, &err)) {
-		cell_open_failed(request, &err);
+		cell_open_failed(engine, request->id, &err);
 		free(cell);
 		return;
 	}
@@ -629,7 +705,10 @@ static void open_cell(const struct engine_request *request)
 	cell->next = engine->cells;
 	engine->cells = cell;
 	engine->cell_count++;
-	caller_answer(&engine->caller, request->id, cell_value(cell));
+	if (session_is_built(cell->place.session))
+		caller_answer(&engine->caller, request->id, cell_value(cell));
+	else
+		opening_begin(cell, request->id);
 }
 
 static const struct row close_params[] = {

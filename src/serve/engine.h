@@ -70,7 +70,8 @@ struct engine_place {
 /* The front's part. */
 struct engine_host {
 	/*
-	 * Open the session of a new cell in LOOP. False: nothing is left, and ERR says why.
+	 * Open the session of a new cell in LOOP; its cell may still be being built then
+	 * (session_is_built). False: nothing is left, and ERR says why.
 	 * Its code is ECHILD where the machine could not build the cell, EACCES where a bound
 	 * refuses it, and EINVAL where the wish is wrong.
 	 */
@@ -113,6 +114,7 @@ struct engine_cell {
 	double idle_s;  /* closed when it was not used for so long; 0: never */
 	size_t tasks;   /* that are under way */
 	uint64_t calls; /* so far */
+	bool failed; /* it could not be built, its caller knows, and it is to be closed */
 	struct timer idle;
 	struct engine_host_tool *tools; /* the caller's own (tools.c) */
 	const struct tool **offered;    /* with those; or NULL */

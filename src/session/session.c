@@ -9,11 +9,11 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/value.h"
-#include "cell/anchor.h"
 #include "cell/cell.h"
 #include "cell/groups.h"
 #include "cell/layers/base_log.h"
 #include "cell/layers/layer.h"
+#include "cell/starter.h"
 #include "cell/vault.h"
 #include "files/files.h"
 #include "guard/guard.h"
@@ -50,8 +50,8 @@
 
 void session_role(int argc, char **argv, const struct tool *const *tools)
 {
-	if (argc == ANCHOR_ARGUMENTS && strcmp(argv[0], ANCHOR_ROLE) == 0)
-		anchor_role(argv, tools);
+	if (argc == STARTER_ARGUMENTS && strcmp(argv[0], STARTER_ROLE) == 0)
+		starter_role(argv, tools);
 	if (argc == GROUPS_ARGUMENTS && strcmp(argv[0], GROUPS_ROLE) == 0)
 		groups_role(argv);
 }
@@ -468,6 +468,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.loop = session->loop,
 		.tools = session->all_tools,
 		.program = options->program,
+		.starter = options->starter,
 		.direct = options->direct,
 		.credentials = options->credentials,
 		.credential_count = options->credential_count,
@@ -696,6 +697,11 @@ bool session_is_renewing(const struct session *session)
 const char *session_broken(const struct session *session)
 {
 	return cell_broken(session->cell);
+}
+
+bool session_is_built(const struct session *session)
+{
+	return cell_is_built(session->cell);
 }
 
 const char *session_workspace(const struct session *session)

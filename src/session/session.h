@@ -63,6 +63,7 @@ struct session;
 struct shape_home;
 struct shape_shown;
 struct shape_ssh;
+struct starter;
 struct undo_aim;
 
 /* As minimum_level: a cell of any strength will do. */
@@ -90,9 +91,15 @@ struct session_options {
 	 * the front's own loop, which outlives the session; NULL: the session makes one
 	 */
 	struct loop *loop;
-	/* The program that is the cell's anchor, by exec with an empty environment (NULL:
+	/* The program that makes the cell's anchor, by exec with an empty environment (NULL:
 	 * /proc/self/exe). It must call session_role() first thing in main. */
 	const char *program;
+	/*
+	 * That process, shared by many sessions of this thread (cell/starter.h); it outlives
+	 * them. With `dormant`, session_open of all but the first returns while the cell is
+	 * being built (session_is_built). NULL: one for this session.
+	 */
+	struct starter *starter;
 	/*
 	 * True for one-shot verbs that read no key: no second exec; the caller has
 	 * wiped its environment already.
@@ -195,7 +202,7 @@ struct session_options {
 	bool rests;
 	/*
 	 * One of many cells, most of which wait: the next worker is made when a call has
-	 * begun, and after CELL_DORMANT_MS without a call the cell has no worker and no
+	 * begun, with `starter` also the first one of all cells but the first, and after CELL_DORMANT_MS without a call the cell has no worker and no
 	 * groups any more (cell/cell.h).
 	 */
 	bool dormant;
@@ -258,8 +265,8 @@ void session_abandon(struct session *session, bool waits);
 bool session_is_renewing(const struct session *session);
 
 /*
- * Call this in main(), before anything else: when this process was started as the anchor
- * of a cell, or as its groups process, it plays that role and never returns. TOOLS is the
+ * Call this in main(), before anything else: when this process was started as the starter
+ * of cells, or as the groups process of one, it plays that role and never returns. TOOLS is the
  * table of tools that workers run.
  */
 void session_role(int argc, char **argv, const struct tool *const *tools);
@@ -285,6 +292,8 @@ void session_accounts(const struct session *session, struct accounts *accounts,
 		      struct value *hosts);
 /* Why the cell could not be built or serves no call any more; NULL while it does. */
 const char *session_broken(const struct session *session);
+/* False while the cell is being built; it may also break then. */
+bool session_is_built(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
 const struct policy *session_policy(const struct session *session);
 /* Calls that begin later are judged in MODE. Neither this mode nor the one before is MODE_PLAN. */

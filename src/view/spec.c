@@ -351,8 +351,8 @@ struct value *spec_rights(const struct cell_spec *spec)
 }
 
 /*
- * Prints and parses a specification, to pass it across an exec. The tables name the members
- * that the anchor needs.
+ * Prints and parses a specification, to pass it to another process. The tables name the
+ * members that the anchor needs.
  */
 
 static const struct field entry_fields[] = {
@@ -434,12 +434,55 @@ static const struct field spec_fields[] = {
 	{0},
 };
 
-bool spec_print(const struct cell_spec *spec, struct buf *out)
+/* The members of SPEC that hold its descriptors, in order; the caller frees the list. */
+static int **descriptors_of(struct cell_spec *spec, size_t *count)
 {
-	auto_value struct value *object = fields_print(spec_fields, spec);
+	int **list = memory_array(spec->view.count + CGROUP_FOLDERS + 2, sizeof(*list));
 
+	*count = 0;
+	for (size_t i = 0; i < CGROUP_FOLDERS; i++)
+		list[(*count)++] = &spec->doors[i];
+	list[(*count)++] = &spec->review_log;
+	list[(*count)++] = &spec->view.late;
+	for (size_t i = 0; i < spec->view.count; i++)
+		list[(*count)++] = &spec->view.entries[i].fd;
+	return list;
+}
+
+bool spec_print(struct cell_spec *spec, struct buf *out, int **fds, size_t *count)
+{
+	size_t members, at = 0;
+	auto_free int **list = descriptors_of(spec, &members);
+	auto_value struct value *object = NULL;
+
+	*fds = memory_array(members, sizeof(**fds));
+	for (size_t i = 0; i < members; i++) {
+		if (*list[i] < 0)
+			continue;
+		(*fds)[at] = *list[i];
+		*list[i] = (int)at++;
+	}
+	*count = at;
+	object = fields_print(spec_fields, spec);
+	for (size_t i = 0; i < members; i++) {
+		if (*list[i] >= 0)
+			*list[i] = (*fds)[*list[i]];
+	}
 	value_set(object, "guard", spec->guard != NULL ? guard_print(spec->guard) : NULL);
 	return value_print(object, 0, out);
+}
+
+/* Put the descriptors into the members of SPEC that hold their places. */
+static void descriptors_take(struct cell_spec *spec, int *fds, size_t count)
+{
+	size_t members;
+	auto_free int **list = descriptors_of(spec, &members);
+
+	for (size_t i = 0; i < members; i++) {
+		const int place = *list[i];
+
+		*list[i] = place >= 0 && (size_t)place < count ? fd_take(&fds[place]) : -1;
+	}
 }
 
 /* GUARD is null in a specification without a guard, never missing. */
@@ -452,11 +495,14 @@ static bool guard_member_parse(struct cell_spec *spec, const struct value *guard
 	return spec->guard != NULL || err_while(err, "guard");
 }
 
-bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
+bool spec_parse(struct str text, int *fds, size_t count, struct cell_spec *spec,
+		struct err *err)
 {
-	if (!value_parse(text, 0, &spec->parsed, err) ||
-	    !fields_read(spec->parsed, spec_fields, spec, &spec->arena, err) ||
-	    !guard_member_parse(spec, value_member(spec->parsed, "guard"), err))
+	const bool fits = value_parse(text, 0, &spec->parsed, err) &&
+			  fields_read(spec->parsed, spec_fields, spec, &spec->arena, err);
+
+	descriptors_take(spec, fds, count);
+	if (!fits || !guard_member_parse(spec, value_member(spec->parsed, "guard"), err))
 		return err_while(err, "the cell's specification");
 	spec->view_capacity = spec->view.count;
 	return true;

@@ -197,5 +197,13 @@ void spec_widen(struct cell_spec *spec, struct cell_spec *addition);
  */
 struct value *spec_rights(const struct cell_spec *spec);
 
-bool spec_print(const struct cell_spec *spec, struct buf *out);
-bool spec_parse(struct str text, struct cell_spec *spec, struct err *err);
+/*
+ * Print and parse what an anchor needs. Descriptors travel beside the text, in which each
+ * stands as its place in a list of them. spec_print makes that list, *FDS with *COUNT
+ * (freed by the caller; the descriptors stay those of SPEC), in which the door of a group of
+ * version 2 comes first. spec_parse takes those of FDS that the text names, and sets them
+ * to -1 there.
+ */
+bool spec_print(struct cell_spec *spec, struct buf *out, int **fds, size_t *count);
+bool spec_parse(struct str text, int *fds, size_t count, struct cell_spec *spec,
+		struct err *err);

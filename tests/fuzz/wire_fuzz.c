@@ -73,11 +73,13 @@ static void specification(struct str text)
 	struct cell_spec spec;
 
 	spec_init(&spec);
-	if (spec_parse(text, &spec, NULL) && spec.workspace == NULL)
+	if (spec_parse(text, NULL, 0, &spec, NULL) && spec.workspace == NULL)
 		abort();
-	/* Its numbers are descriptors of nobody here. */
-	for (size_t i = 0; i < spec.view.count; i++)
-		spec.view.entries[i].fd = -1;
+	/* No descriptor came with it. */
+	for (size_t i = 0; i < spec.view.count; i++) {
+		if (spec.view.entries[i].fd >= 0)
+			abort();
+	}
 	spec_fini(&spec);
 }
 

@@ -35,6 +35,9 @@ KILLS = 12
 END_SECONDS = 2
 UNREAD = 1 << 20
 PIPE = 64 << 10
+CELLS = 6
+# Of an idle cell: descriptors of the engine and of the anchor, and memory that the anchor shares with nobody.
+CELL_DESCRIPTORS, ANCHOR_DESCRIPTORS, ANCHOR_KIB = 10, 6, 512
 
 # The members that each method needs besides its cell.
 NEEDS = {
@@ -533,6 +536,112 @@ def cells_open_and_close_without_a_trace():
         # A sanitizer keeps what was freed for a while.
         assert after[1] - before[1] < (65536 if "ASAN_OPTIONS" in os.environ else 4096), (before, after)
         assert not os.listdir(engine.temp)
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as file:
+        return file.read().strip()
+
+
+def memory_of(pid):
+    """All that PID has in memory of its own, and the KiB of it that it shares with nobody."""
+    found = []
+    with open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in maps:
+            begin, end = (int(number, 16) for number in line.split()[0].split("-"))
+            if line.split()[1].startswith("rw"):
+                with contextlib.suppress(OSError, ValueError, OverflowError):
+                    memory.seek(begin)
+                    found.append(memory.read(end - begin))
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        alone = int(re.search(r"Private_Dirty:\s+(\d+)", file.read()).group(1))
+    return b"".join(found), alone
+
+
+def descriptors_of(pid):
+    return [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+
+
+@tap.case
+def an_idle_cell_is_one_process_and_has_nothing_of_another():
+    with served() as engine:
+        # The first cell shows that workers can be made here; the next ones wait for their first call.
+        engine.result("cell/close", cell=engine.open())
+        before = len(descriptors_of(engine.process.pid))
+        for number in range(CELLS):
+            engine.open(name=f"name-{number}-of-a-cell", env={"ONLY_HERE": f"value-{number}-of-a-cell"})
+        children = engine.children()
+        starters = [pid for pid in children if name_of(pid) == "glovebox-starte"]
+        anchors = [pid for pid in children if name_of(pid) == "glovebox-anchor"]
+        assert len(starters) == 1 and len(anchors) == CELLS and len(children) == CELLS + 1, list(map(name_of, children))
+        assert len(descriptors_of(engine.process.pid)) - before <= CELLS * CELL_DESCRIPTORS
+        if os.geteuid() != 0:
+            raise tap.Skip("only root may look into an anchor")
+        values = [f"value-{number}-of-a-cell".encode() for number in range(CELLS)]
+        seen, sockets = [], []
+        for pid in anchors:
+            memory, alone = memory_of(pid)
+            seen.append([value for value in values if value in memory])
+            assert re.search(rb"name-\d-of-a-cell", memory) is None
+            assert alone <= ANCHOR_KIB or "ASAN_OPTIONS" in os.environ, alone
+            held = descriptors_of(pid)
+            assert len(held) <= ANCHOR_DESCRIPTORS, held
+            assert all(name == "/dev/null" or name.startswith("socket:") for name in held), held
+            sockets += [name for name in held if name != "/dev/null"]
+        assert sorted(seen) == [[value] for value in values], seen
+        assert len(sockets) == len(set(sockets)), sockets
+        memory, _ = memory_of(starters[0])
+        assert re.search(rb"(name|value)-\d-of-a-cell", memory) is None
+        assert not set(sockets) & set(descriptors_of(starters[0]) + descriptors_of(engine.process.pid)), sockets
+        told = engine.run("name-1-of-a-cell", "echo $ONLY_HERE; ls /proc/self/fd")
+        assert told["stdout"] == b"value-1-of-a-cell\n0\n1\n2\n3\n", told
+
+
+@tap.case
+def a_starter_that_was_killed_is_replaced():
+    with served() as engine:
+        cell = engine.open()
+        starter = next(pid for pid in engine.children() if name_of(pid) == "glovebox-starte")
+        os.kill(starter, signal.SIGKILL)
+        assert engine.run(engine.open(), "echo new")["stdout"] == b"new\n"
+        assert engine.run(cell, "echo old")["stdout"] == b"old\n"
+
+
+@tap.case
+def cells_are_built_side_by_side_and_closed_while_they_are():
+    with served() as engine:
+        engine.result("cell/close", cell=engine.open())
+        numbers = [engine.send("cell/open", policy={"write": ["."]}) for _ in range(MANY // 2)]
+        cells = [engine.answer(number)["result"]["cell"] for number in numbers]
+        assert len(set(cells)) == len(cells) == len(engine.result("cell/list")["cells"])
+        for number in range(CELLS):
+            opening = engine.send("cell/open", policy={"write": ["."]}, name=f"short-{number}")
+            call = engine.send("exec/run", cell=f"short-{number}", command="sleep 1000")
+            engine.result("cell/close", cell=f"short-{number}")
+            for answer in (engine.answer(opening), engine.answer(call)):
+                assert answer["error"]["data"]["kind"] == "closed" or answer["result"]["cell"], answer
+        number = engine.send("exec/run", cell=cells[-1], command="echo x")
+        assert wire.decode(engine.answer(number)["result"]["stdout"]) == b"x\n"
+        assert len(engine.result("cell/list")["cells"]) == len(cells)
+        # The end comes while some are being built.
+        for _ in range(CELLS):
+            engine.send("cell/open", policy={"write": ["."]})
+        ends_clean(engine, engine.process.stdin.close)
+
+
+@tap.case
+def a_cell_that_cannot_be_built_is_refused_and_gone():
+    if os.geteuid() != 0:
+        raise tap.Skip("only root opens a cell for a user who may not enter the workspace")
+    with served() as engine:
+        closed = os.path.join(engine.folder, "closed")
+        os.mkdir(closed, 0)
+        os.chown(closed, 12345, 12345)
+        for _ in range(2):
+            error = engine.error("cell/open", "set_up", workspace=closed, policy={})
+            assert closed in error["message"], error
+            assert engine.result("cell/list") == {"cells": []}
+            engine.result("cell/close", cell=engine.open())
 
 
 @tap.case

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "build_config.h"
+#include "cell/starter.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "policy/ceiling.h"
@@ -41,6 +42,7 @@ enum {
 /* What the cells of the engine have in common. */
 struct serving {
 	const struct options *options;
+	struct starter starter;
 	int held; /* the locked file of the fresh workspaces; -1: none yet */
 };
 
@@ -239,6 +241,7 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 	struct kept *kept = place->kept;
 	struct session_options wanted = {
 		.loop = loop,
+		.starter = &serving->starter,
 		.ready_workers = wish->ready > 0 ? wish->ready : 1,
 		.cancel_fd = -1,
 		.dormant = wish->ready == 0,
@@ -411,8 +414,10 @@ static int serve_verb(const struct options *options, FILE *out)
 		(void)fputs("glovebox: speaking JSON-RPC on standard input and output; see: "
 			    "glovebox serve --help\n",
 			    stderr);
+	starter_init(&serving.starter, NULL);
 	code = path != NULL ? serve_unix(&engine, interrupt, path)
 			    : serve(&engine, interrupt);
+	starter_fini(&serving.starter);
 	interrupt_close(interrupt);
 	fd_close(&serving.held);
 	return code;

@@ -310,16 +310,26 @@ static void specification_fill(struct cell_spec *spec)
 static void a_specification_is_read_back(void **state)
 {
 	struct cell_spec written, read;
+	auto_free int *fds = NULL;
 	struct buf text;
 	struct err err;
+	size_t count;
 
 	(void)state;
 	spec_init(&written);
 	spec_init(&read);
 	specification_fill(&written);
 	buf_init(&text, 1 << 16);
-	assert_true(spec_print(&written, &text));
-	assert_true(spec_parse(buf_str(&text), &read, &err));
+	assert_true(spec_print(&written, &text, &fds, &count));
+	/* A descriptor stands in the text as its place in the list. */
+	assert_int_equal(written.view.entries[0].fd, 900);
+	assert_int_equal(count, 1);
+	assert_int_equal(fds[0], 900);
+	assert_true(spec_parse(buf_str(&text), NULL, 0, &read, &err));
+	assert_int_equal(read.view.entries[0].fd, -1);
+	spec_fini(&read);
+	assert_true(spec_parse(buf_str(&text), fds, count, &read, &err));
+	assert_int_equal(fds[0], -1);
 	assert_int_equal(read.view.count, 1);
 	struct view_entry *entry = &read.view.entries[0];
 	assert_int_equal(entry->kind, VIEW_MEMORY);
@@ -377,10 +387,8 @@ static void specification_is_refused(const struct value *object)
 	spec_init(&read);
 	buf_init(&text, 1 << 16);
 	assert_true(value_print(object, 0, &text));
-	assert_false(spec_parse(buf_str(&text), &read, &err));
+	assert_false(spec_parse(buf_str(&text), NULL, 0, &read, &err));
 	assert_non_null(strstr(err.text, "the cell's specification: "));
-	for (size_t i = 0; i < read.view.count; i++)
-		read.view.entries[i].fd = -1;
 	spec_fini(&read);
 	buf_fini(&text);
 }
@@ -419,14 +427,16 @@ static void a_specification_without_a_member_is_refused(void **state)
 		{"fields", "strength.level", -1},
 	};
 	auto_value struct value *whole = NULL;
+	auto_free int *fds = NULL;
 	struct cell_spec written;
 	struct buf text;
+	size_t count;
 
 	(void)state;
 	spec_init(&written);
 	specification_fill(&written);
 	buf_init(&text, 1 << 16);
-	assert_true(spec_print(&written, &text));
+	assert_true(spec_print(&written, &text, &fds, &count));
 	assert_true(value_parse(buf_str(&text), 0, &whole, NULL));
 	for (void *at = value_first(whole); at != NULL; at = value_next(whole, at)) {
 		auto_value struct value *less = value_copy(whole);

@@ -460,7 +460,7 @@ static void a_cell_is_counted_whatever_its_processes_do(void **state)
 		cgroup_front_leave(&place, getpid());
 		unit_skip("groups of version 1 are not here; the cases of exec try version 2");
 	}
-	if (!cgroup_cell_make(&place, &limits, &cell, &err))
+	if (!cgroup_cell_make(&place, 1, &limits, &cell, &err))
 		fail_msg("%s", err.text);
 	pid = fork();
 	if (pid == 0) {
@@ -469,7 +469,7 @@ static void a_cell_is_counted_whatever_its_processes_do(void **state)
 		burn();
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	cgroup_cell_read(&cell, &usage);
+	cgroup_cell_read(&place, &cell, &usage);
 	assert_in_range(usage.cpu_us, 190000, 2000000);
 	assert_true(usage.user_us <= usage.cpu_us);
 	assert_in_range(usage.memory_peak, 1, 64 * MEBI);

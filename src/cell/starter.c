@@ -1,0 +1,302 @@
+/* starter: sends specifications to the process that clones anchors, and is that process. */
+
+#include "cell/starter.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "cell/anchor.h"
+#include "cell/groups.h"
+#include "process/role.h"
+#include "sandbox/sandbox.h"
+#include "tool/tool.h"
+#include "view/spec.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	/* of one cell; each also costs a mount, and the usual limit of open files is less */
+	DESCRIPTORS_MAX = 4096,
+	PIECE = 16, /* descriptors in one message (base/fd.h) */
+};
+
+/*
+ * The first message for an anchor, with its end of the control socket and the file of its
+ * specification. The descriptors of the specification follow, in messages of one byte.
+ */
+struct starter_request {
+	enum sandbox_level level;
+	struct sandbox_identity identity;
+	/* the first descriptor is the folder of a control group, in which it is born */
+	bool has_group;
+	uint32_t count;
+};
+enum { REQUEST_CONTROL, REQUEST_SPEC, REQUEST_FDS };
+
+/* The front's end. */
+
+void starter_init(struct starter *starter, const char *program)
+{
+	*starter = (struct starter){.program = program, .socket = -1, .pidfd = -1};
+}
+
+static void process_end(struct starter *starter)
+{
+	siginfo_t info;
+
+	fd_close(&starter->socket); /* the process reads that, and exits */
+	while (starter->pidfd >= 0 &&
+	       waitid(P_PIDFD, (id_t)starter->pidfd, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	fd_close(&starter->pidfd);
+}
+
+void starter_fini(struct starter *starter)
+{
+	process_end(starter);
+	groups_front_close(&starter->groups);
+}
+
+static bool process_start(struct starter *starter, struct err *err)
+{
+	char numbers[2][ROLE_ARGUMENT];
+	auto_close int front = -1, theirs = -1;
+	int ends[2];
+
+	if (!role_self(&front, err))
+		return false;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "the socket of a starter: %s", strerror(errno));
+	starter->socket = ends[0];
+	theirs = ends[1];
+	const int fds[] = {theirs, front};
+	for (size_t i = 0; i < 2; i++)
+		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
+	char *argv[] = {(char[]){STARTER_ROLE}, numbers[0], numbers[1], NULL};
+	const struct role role = {.program = starter->program,
+				  .argv = argv,
+				  .fds = fds,
+				  .fd_count = 2};
+	if (role_start(&role, &starter->pidfd, err))
+		return true;
+	fd_close(&starter->socket);
+	return false;
+}
+
+/* Send REQUEST with its own descriptors and the COUNT of the specification. */
+static bool request_send(const struct starter *starter,
+			 const struct starter_request *request,
+			 const int own[REQUEST_FDS], const int *fds)
+{
+	if (!fd_message_send(starter->socket, request, sizeof(*request), own, REQUEST_FDS, 0))
+		return false;
+	for (size_t at = 0; at < request->count; at += PIECE) {
+		const size_t left = request->count - at;
+
+		if (!fd_message_send(starter->socket, "", 1, fds + at,
+				     left < PIECE ? left : PIECE, 0))
+			return false;
+	}
+	return true;
+}
+
+/* Put what an anchor needs to know of SPEC into the memory file *FILE and into REQUEST. */
+static bool request_make(struct cell_spec *spec, struct starter_request *request,
+			 int *file, int **fds, struct err *err)
+{
+	struct buf text;
+	size_t count;
+
+	buf_init(&text, SPEC_BYTES_MAX);
+	bool ok = spec_print(spec, &text, fds, &count) ||
+		  err_set(err, E2BIG, "the policy's list of paths is over %d bytes",
+			  SPEC_BYTES_MAX);
+	if (ok && count > DESCRIPTORS_MAX)
+		ok = err_set(err, E2BIG, "the policy's list of paths has over %d entries",
+			     DESCRIPTORS_MAX);
+	ok = ok && fd_memory_file("glovebox-cell", buf_str(&text), file, err);
+	buf_fini(&text);
+	*request = (struct starter_request){.level = spec->built,
+					    .identity = spec->identity,
+					    .has_group = spec->group_version == 2,
+					    .count = (uint32_t)count};
+	return ok;
+}
+
+bool starter_launch(struct starter *starter, struct cell_spec *spec, int control,
+		    struct err *err)
+{
+	struct starter_request request;
+	auto_free int *fds = NULL;
+	auto_close int file = -1;
+	bool was_there, sent;
+
+	if (!request_make(spec, &request, &file, &fds, err))
+		return false;
+	const int own[REQUEST_FDS] = {[REQUEST_CONTROL] = control, [REQUEST_SPEC] = file};
+	do {
+		was_there = starter->socket >= 0;
+		if (!was_there && !process_start(starter, err))
+			return false;
+		sent = request_send(starter, &request, own, fds);
+		if (!sent)
+			(void)err_set(err, errno, "telling the starter: %s",
+				      strerror(errno));
+		/* One that was killed meanwhile is replaced once. */
+		if (!sent)
+			process_end(starter);
+	} while (!sent && was_there);
+	return sent;
+}
+
+/* The process. */
+
+/* A request as it has arrived. */
+struct arrival {
+	struct starter_request request;
+	int own[REQUEST_FDS];
+	int fds[DESCRIPTORS_MAX];
+	size_t count;
+};
+
+struct process {
+	int socket, front;
+	const struct tool *const *tools;
+	struct arrival arrival; /* of the anchor that is made now */
+	struct sandbox_network network;
+};
+
+static void arrival_close(struct arrival *arrival)
+{
+	for (size_t i = 0; i < REQUEST_FDS; i++)
+		fd_close(&arrival->own[i]);
+	for (size_t i = 0; i < arrival->count; i++)
+		fd_close(&arrival->fds[i]);
+	arrival->count = 0;
+}
+
+/* False when the front has closed its end, or does not keep to the messages. */
+static bool arrival_receive(int socket, struct arrival *arrival)
+{
+	char byte;
+
+	arrival->count = 0;
+	if (!fd_message_receive(socket, &arrival->request, sizeof(arrival->request),
+				arrival->own, REQUEST_FDS, 0))
+		return false;
+	while (arrival->count < arrival->request.count &&
+	       arrival->request.count <= DESCRIPTORS_MAX) {
+		const size_t left = arrival->request.count - arrival->count;
+		const size_t piece = left < PIECE ? left : PIECE;
+
+		if (!fd_message_receive(socket, &byte, 1, arrival->fds + arrival->count,
+					piece, 0))
+			break;
+		arrival->count += piece;
+	}
+	if (arrival->count == arrival->request.count)
+		return true;
+	arrival_close(arrival);
+	return false;
+}
+
+/* In the clone: read the specification, and be its anchor. */
+static _Noreturn void anchor_become(struct process *process)
+{
+	struct arrival *arrival = &process->arrival;
+	const int control = arrival->own[REQUEST_CONTROL];
+	struct cell_spec spec;
+	struct buf text;
+	struct err err;
+
+	(void)close(process->socket);
+	spec_init(&spec);
+	buf_init(&text, SPEC_BYTES_MAX);
+	if (!fd_read_all(arrival->own[REQUEST_SPEC], &text, "the cell's specification",
+			 &err) ||
+	    !spec_parse(buf_str(&text), arrival->fds, arrival->count, &spec, &err)) {
+		anchor_refuse(control, &err);
+		_exit(1);
+	}
+	buf_fini(&text);
+	anchor_run(&spec, &process->network, control, process->front, process->tools);
+}
+
+/* Descriptors that did not come, because this process had no room for them, are missing. */
+static bool has_all(const struct arrival *arrival, struct err *err)
+{
+	bool all = arrival->own[REQUEST_CONTROL] >= 0 && arrival->own[REQUEST_SPEC] >= 0;
+
+	for (size_t i = 0; i < arrival->count; i++)
+		all = all && arrival->fds[i] >= 0;
+	return all || err_set(err, EMFILE,
+			      "the starter of the cell could not take all descriptors; raise "
+			      "`ulimit -n`, or let the policy name fewer paths");
+}
+
+static void anchor_make(struct process *process)
+{
+	const struct arrival *arrival = &process->arrival;
+	const struct starter_request *request = &arrival->request;
+	const int group = request->has_group && arrival->count > 0 ? arrival->fds[0] : -1;
+	const struct anchor_reply reply = {.kind = ANCHOR_STARTED};
+	auto_close int pidfd = -1;
+	struct err err;
+	pid_t pid;
+
+	if (!has_all(arrival, &err) ||
+	    !sandbox_clone(request->level, &request->identity, CLONE_PARENT, group,
+			   &process->network, &pid, &pidfd, &err)) {
+		anchor_refuse(arrival->own[REQUEST_CONTROL], &err);
+		return;
+	}
+	if (pid == 0)
+		anchor_become(process);
+	(void)fd_message_send(arrival->own[REQUEST_CONTROL], &reply, sizeof(reply),
+			      &pidfd, 1, 0);
+}
+
+/* Die with the front, and keep nothing of it but the two descriptors. */
+static bool settle(const struct process *process)
+{
+	const bool first = process->socket < process->front;
+	const int keep[] = {first ? process->socket : process->front,
+			    first ? process->front : process->socket};
+	struct pollfd front = {.fd = process->front, .events = POLLIN};
+
+	(void)prctl(PR_SET_NAME, STARTER_ROLE);
+	/* The signals of a terminal are not for it. */
+	(void)setsid();
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && poll(&front, 1, 0) == 0 &&
+	       chdir("/") == 0 && sandbox_privilege_close(keep, 2, NULL);
+}
+
+void starter_role(char **argv, const struct tool *const *tools)
+{
+	struct process *process = memory_alloc(sizeof(*process));
+
+	process->socket = fd_of_text(argv[1]);
+	process->front = fd_of_text(argv[2]);
+	process->tools = tools;
+	if (!settle(process))
+		_exit(1);
+	while (arrival_receive(process->socket, &process->arrival)) {
+		anchor_make(process);
+		arrival_close(&process->arrival);
+	}
+	_exit(0);
+}

@@ -1,0 +1,58 @@
+/*
+ * starter: the process that clones anchors. It is started by exec with an empty environment,
+ * so that nothing of the front's memory is in it, and it is the program before its first
+ * cell: loaded and relocated, with an empty heap. Every anchor is a copy of it and shares
+ * these pages with it, so a front with many cells keeps one starter for all of them. A cell
+ * without a shared one has a starter of its own, which ends when the anchor is made.
+ *
+ * A starter must keep nothing that the anchor of another cell may not have. It holds two
+ * descriptors, its socket and the pidfd of the front, and has the standard streams closed. It
+ * receives the descriptors of one cell at a time and closes them before it takes the next
+ * request. Of the specification it reads nothing: the clone does, in its own memory. It is
+ * told only the level, the user and how many descriptors come.
+ *
+ * The anchor is a child of the front, not of its starter (CLONE_PARENT): it lives on when
+ * the starter has ended, and it dies with the front. All anchors of one starter have the same
+ * layout of their memory; a program that one of their workers starts has a layout of its own.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "cell/groups.h"
+#include "sandbox/sandbox.h"
+#include "tool/tool.h"
+#include "view/spec.h"
+
+#include <stdbool.h>
+
+/* The front's end, and what else many cells share. Zero is not a starter: use starter_init. */
+struct starter {
+	const char *program; /* as in session.h */
+	int socket, pidfd;   /* -1: the process is started with the next anchor */
+	struct groups_front groups;
+	/*
+	 * A worker of one of its cells of `proven_level` has locked itself in: this machine can
+	 * do that.
+	 */
+	bool proven;
+	enum sandbox_level proven_level;
+};
+
+void starter_init(struct starter *starter, const char *program);
+/* End the process, and wait for its end, which is soon. Its cells have been closed. */
+void starter_fini(struct starter *starter);
+
+/*
+ * Have an anchor made that builds SPEC. CONTROL is its end of the control socket, over which
+ * ANCHOR_STARTED or ANCHOR_REFUSED comes (anchor.h). False: nothing was started.
+ */
+bool starter_launch(struct starter *starter, struct cell_spec *spec, int control,
+		    struct err *err);
+
+/*
+ * Run the starter's process; never returns. Arguments: the numbers of its socket and of a
+ * pidfd of the front.
+ */
+#define STARTER_ROLE "glovebox-starter"
+enum { STARTER_ARGUMENTS = 3 };
+_Noreturn void starter_role(char **argv, const struct tool *const *tools);
