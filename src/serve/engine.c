@@ -383,8 +383,8 @@ static void end_tasks(struct engine *engine, const struct engine_cell *cell)
 	}
 }
 
-/* Close CELL, in which no task is left. */
-static void cell_end(struct engine_cell *cell, bool keeps)
+/* Close CELL, in which no task is left. False: nothing of it is kept. */
+static bool cell_end(struct engine_cell *cell, bool keeps)
 {
 	struct engine *engine = cell->engine;
 	struct engine_cell **at = &engine->cells;
@@ -394,13 +394,18 @@ static void cell_end(struct engine_cell *cell, bool keeps)
 	*at = cell->next;
 	engine->cell_count--;
 	loop_remove_timer(&cell->idle);
+	if (!keeps)
+		session_drop_layer(cell->place.session);
 	session_close(cell->place.session);
-	engine->options.host.closed(engine->options.host.context, &cell->place, keeps);
+	const bool kept = engine->options.host.closed(engine->options.host.context,
+						      &cell->place, keeps);
 	engine_tools_free(cell);
 	engine_files_forget(cell);
+	engine_trees_forget(cell);
 	free(cell->offered);
 	free(cell->name);
 	free(cell);
+	return kept;
 }
 
 static void idle_due(struct timer *timer)
@@ -437,7 +442,7 @@ static void close_idle(struct engine *engine)
 		value_set_text(told, "reason", "idle");
 		/* Programs that have ended can still be asked for until now. */
 		end_tasks(engine, at);
-		cell_end(at, false);
+		(void)cell_end(at, false);
 		(void)caller_tell(&engine->caller, "cell/closed", told, false);
 	}
 }
@@ -507,10 +512,27 @@ static void hello(const struct engine_request *request)
 	caller_answer(&engine->caller, request->id, told);
 }
 
+static const struct row workspace_rows[] = {
+	{"from", ROW_FOLDER, false, "the folder that a layer is laid over", .min = 1,
+	 .max = PATH_MAX},
+	{"snapshot", ROW_BYTES, false, "the snapshot that a layer is laid over", .min = 1,
+	 .max = ENGINE_NAME},
+	{0},
+};
+
+static bool check_workspace(const struct row *row, const struct value *value,
+			    struct rows_problem *problem)
+{
+	(void)row;
+	return value_kind(value) != VALUE_OBJECT || value_count(value) == 1 ||
+	       rows_refuse(problem, NULL, "names either `from` or `snapshot`");
+}
+
 /* Every member of an object of variables or limits is checked where it is used. */
 static const struct row open_params[] = {
-	{"workspace", ROW_FOLDER, false, "a folder that exists; a fresh one unless told",
-	 .min = 1, .max = PATH_MAX},
+	{"workspace", ROW_EITHER, false,
+	 "a folder that exists, {\"from\": DIR} or {\"snapshot\": NAME}; a fresh one unless told",
+	 .min = 1, .max = PATH_MAX, .rows = workspace_rows, .check = check_workspace},
 	{"policy", ROW_VALUES, false, "what may be done, in place of an agent's rights"},
 	{"agent", ROW_BYTES, false, "the agent whose rights hold", .max = ENGINE_NAME},
 	{"name", ROW_BYTES, false, "a name for the cell", .min = 1, .max = ENGINE_NAME},
@@ -523,6 +545,15 @@ static const struct row open_params[] = {
 	{0},
 };
 
+static struct value *layer_value(const struct engine_cell *cell)
+{
+	struct value *told = value_new_object();
+
+	value_set_text(told, "id", cell->place.layer);
+	value_set_text(told, "place", cell->place.layer_lies);
+	return told;
+}
+
 static struct value *cell_value(const struct engine_cell *cell)
 {
 	struct session *session = cell->place.session;
@@ -532,6 +563,10 @@ static struct value *cell_value(const struct engine_cell *cell)
 	tool_set_strength(told, session_strength(session));
 	value_set_text(told, "workspace", session_workspace(session));
 	value_set_boolean(told, "fresh", cell->place.fresh != NULL);
+	if (cell->place.layer != NULL)
+		value_set(told, "layer", layer_value(cell));
+	if (cell->place.snapshot != NULL)
+		value_set_text(told, "snapshot", cell->place.snapshot);
 	return told;
 }
 
@@ -671,8 +706,12 @@ static void open_cell(const struct engine_request *request)
 	struct engine *engine = request->engine;
 	const struct value *params = request->params;
 	const char *name = value_text(value_member(params, "name"));
+	const struct value *workspace = value_member(params, "workspace");
+	const struct value *from = value_member(workspace, "from");
 	const struct engine_wish wish = {
-		.workspace = value_text(value_member(params, "workspace")),
+		.workspace = value_text(from != NULL ? from : workspace),
+		.layered = from != NULL,
+		.snapshot = value_text(value_member(workspace, "snapshot")),
 		.agent = value_text(value_member(params, "agent")),
 		.policy = value_member(params, "policy"),
 		.env = value_member(params, "env"),
@@ -713,7 +752,8 @@ static void open_cell(const struct engine_request *request)
 
 static const struct row close_params[] = {
 	ENGINE_ROW_CELL,
-	{"keep", ROW_FLAG, false, "a fresh workspace stays, and the answer says where"},
+	{"keep", ROW_FLAG, false,
+	 "a fresh workspace or a layer stays, and the answer says which"},
 	{0},
 };
 
@@ -722,14 +762,28 @@ static void close_cell(const struct engine_request *request)
 	struct engine *engine = request->engine;
 	const bool keeps = value_is_true(value_member(request->params, "keep"));
 	struct engine_cell *cell = request->cell;
-	struct value *told = value_new_object();
+	struct value *told, *layer;
 
+	if (keeps && cell->place.snapshot != NULL) {
+		caller_refuse(
+			&engine->caller, request->id,
+			&(struct caller_fault){.kind = CALLER_USAGE,
+					       .remedy = "cell/snapshot keeps its files"},
+			"cell/close: a layer over a snapshot goes with its cell, and cannot "
+			"be kept");
+		return;
+	}
+	told = value_new_object();
 	end_tasks(engine, cell);
 	value_set_integer(told, "calls", (int64_t)cell->calls);
 	add_cell_accounts(cell, told);
 	if (keeps || cell->place.fresh == NULL)
 		value_set_text(told, "workspace", session_workspace(cell->place.session));
-	cell_end(cell, keeps);
+	layer = keeps && cell->place.layer != NULL ? layer_value(cell) : NULL;
+	if (cell_end(cell, keeps) && layer != NULL)
+		value_set(told, "layer", layer);
+	else
+		value_free(layer);
 	caller_answer(&engine->caller, request->id, told);
 }
 
@@ -792,8 +846,9 @@ static const struct engine_method engine_own[] = {
 	{0},
 };
 
-static const struct engine_method *const tables[] = {engine_own, engine_programs,
-						     engine_files, engine_tools};
+static const struct engine_method *const tables[] = {engine_own,   engine_programs,
+						     engine_files, engine_tools,
+						     engine_trees};
 
 static const struct engine_method *method_find(const char *name)
 {
@@ -1011,10 +1066,16 @@ static void remove_fresh(const struct engine *engine)
 	}
 }
 
+/* Does all that was written in CELL go with it? */
+static bool is_passing(const struct engine_cell *cell)
+{
+	return cell->place.fresh != NULL || cell->place.layer != NULL;
+}
+
 /*
  * End everything. A cell with a workspace of the caller's is closed like any session, which
- * may look at it, as long as there is time. Nobody will look at a fresh workspace: its cell
- * is killed, and its folder removed. When the time is over, the memory of cells that are
+ * may look at it, as long as there is time. Nobody will look at a fresh workspace or a layer:
+ * its cell is killed, and its folder removed. When the time is over, the memory of cells that are
  * gone is left to the end of this process.
  */
 static void end(struct engine *engine)
@@ -1022,22 +1083,22 @@ static void end(struct engine *engine)
 	const int64_t now = clock_now_ms();
 
 	for (struct engine_cell *at = engine->cells; at != NULL; at = at->next) {
-		if (at->place.fresh != NULL)
+		if (is_passing(at))
 			session_abandon(at->place.session, false);
 	}
 	end_tasks(engine, NULL);
 	for (struct engine_cell *at = engine->cells, *next; at != NULL; at = next) {
 		next = at->next;
-		if (at->place.fresh != NULL)
+		if (is_passing(at))
 			continue;
 		if (clock_now_ms() < now + ENGINE_LOOK_MS)
-			cell_end(at, false);
+			(void)cell_end(at, false);
 		else
 			session_abandon(at->place.session, false);
 	}
 	remove_fresh(engine);
 	while (engine->cells != NULL && clock_now_ms() < now + ENGINE_END_MS)
-		cell_end(engine->cells, false);
+		(void)cell_end(engine->cells, false);
 	caller_settle(&engine->caller);
 	loop_remove(&engine->stopping);
 	loop_remove(&engine->parent);

@@ -8,7 +8,7 @@
  * answers come in the order in which the work ends. A request that has to wait for its
  * call is a task. The files of this folder: engine.c takes requests, has the cells and
  * the tasks, and answers the methods about cells; programs.c is exec/…; files.c is
- * file/…; tools.c is tool/… and what is said about the changes of a cell.
+ * file/…; trees.c is tree/…; tools.c is tool/… and what is said about the changes of a cell.
  *
  * The front knows configuration, agents and policies: it opens the session of a cell
  * (struct engine_host), and the engine closes it.
@@ -50,8 +50,10 @@ enum {
 
 /* The wishes of the caller for a new cell. All values are borrowed. */
 struct engine_wish {
-	const char *workspace;      /* a folder that exists; NULL: a fresh one */
-	const char *agent;          /* whose rights hold; NULL: default */
+	const char *workspace; /* a folder that exists; NULL: a fresh one */
+	bool layered; /* a layer over that folder takes all that is written to it */
+	const char *snapshot; /* a layer over this snapshot is the workspace; or NULL */
+	const char *agent;    /* whose rights hold; NULL: default */
 	const struct value *policy; /* that holds in place of an agent's; or NULL */
 	const struct value *env; /* {NAME: value}, besides those of the policy; or NULL */
 	const struct value *limits; /* keys of `limits`, in place of the policy's; or NULL */
@@ -63,8 +65,18 @@ struct engine_place {
 	struct session *session;
 	void *kept;  /* the front's own; freed by `closed` after the session */
 	char *fresh; /* the folder that was made for it; NULL: it was there before */
+	/* the layer over its workspace, which `kept` holds, and where it lies; NULL: none */
+	const char *layer, *layer_lies;
+	/* the hash of the snapshot that it works over, which `kept` holds; NULL: none */
+	const char *snapshot;
 	const struct tool *const *tools; /* those of the session; they outlive it */
 	double wall_s; /* the deadline of a program that asks for none; 0: none */
+};
+
+/* The files of a snapshot, as they were counted. */
+struct engine_snapshot {
+	const char *digest; /* over all of them */
+	int64_t entries, bytes;
 };
 
 /* The front's part. */
@@ -77,8 +89,24 @@ struct engine_host {
 	 */
 	bool (*open)(void *context, const struct engine_wish *wish, struct loop *loop,
 		     struct engine_place *place, struct err *err);
-	/* The session of PLACE is closed. KEEPS: a fresh workspace stays. */
-	void (*closed)(void *context, struct engine_place *place, bool keeps);
+	/*
+	 * The session of PLACE is closed. KEEPS: a fresh workspace, or its layer, stays. False:
+	 * nothing stays, because nothing is in it.
+	 */
+	bool (*closed)(void *context, struct engine_place *place, bool keeps);
+	/*
+	 * Begin the snapshot NAME of the workspace FROM: the workspace of PLACE is its folder,
+	 * which is empty, and which its session may write. False: nothing is left; EEXIST: the
+	 * name is taken.
+	 */
+	bool (*freeze)(void *context, const char *name, const char *from,
+		       struct loop *loop, struct engine_place *place, struct err *err);
+	/*
+	 * The session of such a PLACE is closed. MADE: the snapshot is whole, and gets its name;
+	 * NULL: it goes. False: it has gone, and ERR says why.
+	 */
+	bool (*frozen)(void *context, struct engine_place *place,
+		       const struct engine_snapshot *made, struct err *err);
 	void *context;
 };
 
@@ -104,6 +132,7 @@ bool engine_check(const char *method, const struct value *params);
 struct engine;
 struct engine_host_tool;
 struct engine_pieces;
+struct engine_tree;
 
 struct engine_cell {
 	struct engine_cell *next;
@@ -151,6 +180,9 @@ struct engine {
 	size_t task_count;
 	uint64_t kept;
 	struct engine_pieces *pieces; /* of files that are not whole yet (files.c) */
+	struct engine_tree *trees;    /* that pass in pieces (trees.c) */
+	size_t tree_count;            /* with those whose calls are under way */
+	uint64_t trees_made;
 };
 
 /* One request. */
@@ -172,6 +204,7 @@ struct engine_method {
 extern const struct engine_method engine_programs[];
 extern const struct engine_method engine_files[];
 extern const struct engine_method engine_tools[];
+extern const struct engine_method engine_trees[];
 
 /* The row of `cell`, which most methods have. */
 #define ENGINE_ROW_CELL                                                                   \
@@ -220,6 +253,8 @@ struct value *engine_variables(const struct value *env);
 bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path);
 /* Forget the pieces of files that CELL has got (files.c). */
 void engine_files_forget(struct engine_cell *cell);
+/* Forget the trees that pass into or out of CELL (trees.c). */
+void engine_trees_forget(struct engine_cell *cell);
 /* Free the caller's own tools of CELL, whose session is closed. */
 void engine_tools_free(struct engine_cell *cell);
 /* Take the response of the caller to request NUMBER of ours (tools.c). */

@@ -636,6 +636,12 @@ void session_close(struct session *session)
 	free(session);
 }
 
+void session_drop_layer(struct session *session)
+{
+	if (session->review != NULL)
+		session->review->unwanted = true;
+}
+
 /*
  * Close the files of KEEPER, which is only closed afterwards. The kernel takes milliseconds for
  * the last close of a watch, and of a file that has no name any more.

@@ -259,6 +259,11 @@ void session_close(struct session *session);
  */
 void session_abandon(struct session *session, bool waits);
 /*
+ * Nobody wants the layer of SESSION (session_options.review): its end keeps nothing of it,
+ * and the caller removes it. Nothing where it has none.
+ */
+void session_drop_layer(struct session *session);
+/*
  * Are new tokens of a login on their way into its file (cell/vault.h)? session_close waits for
  * them.
  */

@@ -1383,7 +1383,7 @@ bool review_end(struct review *review, const struct review_counts *counts, struc
 	review->life = REVIEW_LEFT;
 	if (counts != NULL)
 		review->meta.counts = *counts;
-	if (review_is_empty(review))
+	if (review->unwanted || review_is_empty(review))
 		return true; /* the caller removes it */
 	const bool ok = meta_store(review, err);
 	if (!review->meta.memory) {

@@ -139,6 +139,7 @@ struct review {
 	int lock;             /* -1: not locked by this process */
 	char mark[REVIEW_ID]; /* of `unsynced.X` of this session; "": none */
 	bool written;         /* a call of this session may have written */
+	bool unwanted;        /* it is removed after this session: nothing is saved */
 	char *unsaved;        /* why the end of the session did not save it; or NULL */
 };
 

@@ -46,10 +46,11 @@ NEEDS = {
     "exec/resize": {"process": 1, "rows": 2, "columns": 2}, "exec/wait": {"process": 1},
     "exec/more": {"process": 1, "bytes": 1}, "file/read": {"path": "a"}, "file/write": {"path": "a", "bytes": ""},
     "file/stat": {"path": "a"}, "file/list": {"path": "."}, "file/remove": {"path": "a"},
-    "file/rename": {"path": "a", "to": "b"}, "file/make_dir": {"path": "a"}, "tool/list": {},
+    "file/rename": {"path": "a", "to": "b"}, "file/make_dir": {"path": "a"}, "tree/put": {"bytes": ""}, "tree/get": {},
+    "tool/list": {},
     "tool/call": {"tool": "bash", "arguments": {"command": "true"}},
     "tool/register": {"name": "mine", "description": "d", "schema": {}},
-    "cell/changes": {}, "cell/patch": {}, "cell/undo": {},
+    "cell/changes": {}, "cell/patch": {}, "cell/undo": {}, "cell/snapshot": {"name": "one"},
 }
 WITHOUT_CELL = {"hello", "cell/open", "cell/list", "$/cancel"}
 

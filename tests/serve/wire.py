@@ -28,9 +28,10 @@ class Ended(AssertionError):
 class Engine:
     """An engine in a home and with a temporary folder of its own, and its caller."""
 
-    def __init__(self, program, folder, *options, greets=True):
+    def __init__(self, program, folder, *options, greets=True, home=None):
         self.folder = folder
         self.home, self.work, self.temp = (os.path.join(folder, name) for name in ("home", "work", "temp"))
+        self.home = home or self.home
         for path in (self.home, self.work, self.temp):
             os.makedirs(path, exist_ok=True)
         environment = {"PATH": os.environ["PATH"], "HOME": self.home, "TMPDIR": self.temp, "LANG": "C.UTF-8"}

@@ -10,13 +10,16 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "cell/starter.h"
+#include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "image/snapshot.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 #include "serve/engine.h"
 #include "session/session.h"
+#include "view/review.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -53,6 +56,8 @@ struct kept {
 	/* the variables of this process, with the state beside a fresh workspace; or NULL */
 	const char **environment;
 	char *state;
+	struct snapshot snapshot; /* that it works over, or that is made; its path NULL: none */
+	bool stepless;            /* nobody undoes what happens in it */
 };
 
 /* The keys that the caller adds to the rights of an agent or policy. */
@@ -176,9 +181,27 @@ static bool make_fresh(struct serving *serving, struct engine_place *place,
 	return made;
 }
 
-static void forget(struct engine_place *place, bool keeps)
+/* The layer of SETUP stays as KEEPS says. False: there is none, or it goes. */
+static bool end_layer(struct setup *setup, bool keeps)
+{
+	struct review *review = setup->review;
+
+	if (review == NULL)
+		return false;
+	if (keeps)
+		return layered_end(setup, false, NULL);
+	setup->review = NULL;
+	if (review->life >= REVIEW_USED)
+		review_remove(review);
+	review_close(review);
+	return false;
+}
+
+static bool forget(struct engine_place *place, bool keeps)
 {
 	struct kept *kept = place->kept;
+	const bool stays =
+		end_layer(&kept->setup, keeps) || (keeps && place->fresh != NULL);
 	struct buf beside;
 
 	setup_fini(&kept->setup);
@@ -186,6 +209,7 @@ static void forget(struct engine_place *place, bool keeps)
 	value_free(kept->policy);
 	free(kept->environment);
 	free(kept->state);
+	snapshot_close(&kept->snapshot);
 	free(kept);
 	if (!keeps) {
 		fd_folder_remove(place->fresh);
@@ -199,12 +223,13 @@ static void forget(struct engine_place *place, bool keeps)
 	}
 	free(place->fresh);
 	*place = (struct engine_place){0};
+	return stays;
 }
 
-static void closed(void *context, struct engine_place *place, bool keeps)
+static bool closed(void *context, struct engine_place *place, bool keeps)
 {
 	(void)context;
-	forget(place, keeps);
+	return forget(place, keeps);
 }
 
 /*
@@ -235,6 +260,57 @@ static void keep_beside(struct kept *kept, const char *fresh)
 	buf_fini(&path);
 }
 
+/*
+ * Lay a layer over the workspace of KEPT, in which the steps of the session stand as well,
+ * where WISH or the agent's `review` wants one.
+ */
+static bool lay(struct kept *kept, const struct engine_wish *wish, struct err *err)
+{
+	if (!wish->layered && wish->snapshot == NULL &&
+	    (wish->workspace == NULL || !kept->setup.policy->review))
+		return true;
+	if (layered_go_on(&kept->setup, NULL, false, "glovebox serve", err))
+		return true;
+	if (err->code == EOPNOTSUPP)
+		err->code = ECHILD;
+	return false;
+}
+
+/* The folder of all snapshots of this user. */
+static bool find_snapshots(struct buf *folder, struct err *err)
+{
+	return snapshot_place(getenv("XDG_DATA_HOME"), getenv("HOME"), folder) ||
+	       err_set(err, ENOENT, "snapshots: set HOME or XDG_DATA_HOME");
+}
+
+/* Open the snapshot NAME for KEPT; its files are the workspace WORK. */
+static bool take_snapshot(struct kept *kept, const char *name, struct buf *work,
+			  struct err *err)
+{
+	struct buf folder;
+	bool ok;
+
+	buf_init(&folder, PATH_MAX);
+	ok = find_snapshots(&folder, err) &&
+	     snapshot_open(folder.data, name, &kept->snapshot, err) &&
+	     buf_adds(work, kept->snapshot.tree);
+	buf_fini(&folder);
+	return ok;
+}
+
+/* The session is open, so that the layer of SETUP has its place. */
+static void tell_layer(const struct setup *setup, struct engine_place *place)
+{
+	const struct review *review = setup->review;
+
+	if (review == NULL)
+		return;
+	place->layer = review->meta.id;
+	place->layer_lies = review_has_copy(review) ? "copy"
+			    : review->meta.memory   ? "memory"
+						    : "disk";
+}
+
 static bool open_session(struct serving *serving, const struct engine_wish *wish,
 			 struct loop *loop, struct engine_place *place, struct err *err)
 {
@@ -258,17 +334,26 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 	bool opened;
 
 	buf_init(&work, PATH_MAX);
-	opened = wish->workspace != NULL ? buf_adds(&work, wish->workspace)
-					 : make_fresh(serving, place, &work, err);
+	opened = wish->snapshot != NULL ? take_snapshot(kept, wish->snapshot, &work, err)
+		 : wish->workspace != NULL ? buf_adds(&work, wish->workspace)
+					   : make_fresh(serving, place, &work, err);
 	flags.workspace = work.data;
 	opened = opened && setup_init(&kept->setup, serving->options, &flags, err);
 	if (opened && place->fresh != NULL)
 		keep_beside(kept, place->fresh);
 	wanted.caller_environment = kept->environment;
+	if (opened && kept->stepless) {
+		free(kept->setup.undo_folder);
+		kept->setup.undo_folder = NULL;
+	}
+	opened = opened && lay(kept, wish, err);
 	opened = opened && setup_session_err(&kept->setup, &wanted, &place->session, err);
 	buf_fini(&work);
 	if (!opened)
 		return false;
+	tell_layer(&kept->setup, place);
+	if (wish->snapshot != NULL)
+		place->snapshot = kept->snapshot.digest;
 	place->tools = setup_tools(&kept->setup);
 	place->wall_s = kept->setup.wall_s;
 	return true;
@@ -288,8 +373,57 @@ static bool open_place(void *context, const struct engine_wish *wish, struct loo
 		return true;
 	if (err->code == CEILING_REFUSED)
 		err->code = EACCES;
-	forget(place, false);
+	(void)forget(place, false);
 	return false;
+}
+
+/* Snapshots. */
+
+static bool freeze(void *context, const char *name, const char *from, struct loop *loop,
+		   struct engine_place *place, struct err *err)
+{
+	struct kept *kept = memory_alloc(sizeof(*kept));
+	struct engine_wish wish = {0};
+	struct buf folder;
+	bool ok;
+
+	place->kept = kept;
+	kept->stepless = true;
+	kept->entry = value_new_object();
+	kept->policy = value_new_object();
+	value_set(kept->policy, "write", value_new_texts((const char *const[]){".", NULL}));
+	buf_init(&folder, PATH_MAX);
+	ok = find_snapshots(&folder, err) &&
+	     snapshot_begin(folder.data, name, &kept->snapshot, err);
+	buf_fini(&folder);
+	if (ok) {
+		kept->snapshot.from = memory_copy(from);
+		wish.workspace = kept->snapshot.tree;
+		ok = open_session(context, &wish, loop, place, err);
+	}
+	if (!ok)
+		(void)forget(place, false);
+	return ok;
+}
+
+static bool frozen(void *context, struct engine_place *place,
+		   const struct engine_snapshot *made, struct err *err)
+{
+	struct kept *kept = place->kept;
+	bool ok = true;
+
+	(void)context;
+	if (made != NULL) {
+		struct snapshot *snapshot = &kept->snapshot;
+
+		(void)snprintf(snapshot->digest, sizeof(snapshot->digest), "%s",
+			       made->digest);
+		snapshot->entries = made->entries;
+		snapshot->bytes = made->bytes;
+		ok = snapshot_finish(snapshot, err);
+	}
+	(void)forget(place, false);
+	return ok;
 }
 
 /* The caller at a socket. */
@@ -383,7 +517,7 @@ static int serve_verb(const struct options *options, FILE *out)
 	const uint64_t cells = options_count(options, "max-cells", ENGINE_CELLS);
 	struct serving serving = {.options = options, .held = -1};
 	struct engine_options engine = {
-		.host = {open_place, closed, &serving},
+		.host = {open_place, closed, freeze, frozen, &serving},
 		.program = "glovebox " GLOVEBOX_VERSION,
 		.max_cells = (size_t)cells,
 		.input = STDIN_FILENO,

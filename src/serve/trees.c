@@ -1,0 +1,729 @@
+/*
+ * trees: tree/put and tree/get: a folder as a tar, in pieces; and cell/snapshot, which packs
+ * a workspace in its cell and unpacks it in another one, over the folder of the snapshot. The pieces are gathered in a
+ * file without a name in the folder of temporary files, and the tar is read and written by a
+ * worker in the cell (tools/trees/), never here: this process only passes bytes on. A tree
+ * is known by its number until its last piece has passed.
+ */
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/rows.h"
+#include "base/value.h"
+#include "serve/caller.h"
+#include "serve/engine.h"
+#include "session/session.h"
+#include "tool/tool.h"
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	PIECE_MAX = 8 << 20, /* bytes of a tar in one message */
+	TREES_MAX = 16,      /* of one engine at the same time */
+	TEMP_MODE = 0600,
+};
+#define TAR_MAX \
+	(INT64_C(4) << 30) /* bytes; a disk has more, a temporary folder may not */
+
+/* A tar that passes in pieces. */
+struct engine_tree {
+	struct engine_tree *next;
+	struct engine_cell *cell;
+	uint64_t number;
+	bool comes; /* from the caller; else it goes there */
+	char *path; /* the folder in the cell, as the caller has named it */
+	int fd;
+	int64_t size;
+};
+
+struct tree_task {
+	struct engine_task task;  /* first: they are one and the same */
+	struct engine_tree *tree; /* in no list while its call runs; the task's */
+	const char *name;         /* of the method */
+	bool sweeps; /* it was answered; what its call has left in the cell is removed */
+	int64_t wanted; /* bytes of the first piece */
+};
+
+/* Trees. */
+
+static void tree_free(struct engine_tree *tree)
+{
+	if (tree == NULL)
+		return;
+	fd_close(&tree->fd);
+	free(tree->path);
+	free(tree);
+}
+
+void engine_trees_forget(struct engine_cell *cell)
+{
+	for (struct engine_tree **at = &cell->engine->trees; *at != NULL;) {
+		struct engine_tree *tree = *at;
+
+		if (tree->cell != cell) {
+			at = &tree->next;
+			continue;
+		}
+		*at = tree->next;
+		cell->engine->tree_count--;
+		tree_free(tree);
+	}
+}
+
+/* A file without a name; -1 with errno. */
+static int open_nameless(void)
+{
+	const char *folder = getenv("TMPDIR");
+	int fd = -1;
+	struct buf path;
+
+	if (folder == NULL || folder[0] != '/')
+		folder = "/tmp";
+	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, TEMP_MODE);
+	/* Not every file system can make one. */
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	buf_init(&path, PATH_MAX);
+	if (buf_addf(&path, "%s/glovebox-tree-XXXXXX", folder)) {
+		fd = mkostemp(path.data, O_CLOEXEC);
+		if (fd >= 0)
+			(void)unlink(path.data);
+	} else {
+		errno = ENAMETOOLONG;
+	}
+	buf_fini(&path);
+	return fd;
+}
+
+/* A new tree for REQUEST of the method NAME; NULL: it was refused. */
+static struct engine_tree *tree_new(const struct engine_request *request,
+				    const char *name, bool comes)
+{
+	const char *path = value_text(value_member(request->params, "path"));
+	struct engine *engine = request->engine;
+	struct engine_tree *tree;
+	int fd;
+
+	if (engine->tree_count >= TREES_MAX) {
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_BUSY,
+						     .remedy = "let one of them pass to its end, "
+							       "or close its cell"},
+			      "%s: %d trees pass in pieces already, which is the most",
+			      name, TREES_MAX);
+		return NULL;
+	}
+	fd = open_nameless();
+	if (fd < 0) {
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_LIMIT,
+						     .error = errno,
+						     .remedy = "name another folder in TMPDIR"},
+			      "%s: a temporary file: %s", name, strerror(errno));
+		return NULL;
+	}
+	tree = memory_alloc(sizeof(*tree));
+	tree->cell = request->cell;
+	tree->number = ++engine->trees_made;
+	tree->comes = comes;
+	tree->path = memory_copy(path != NULL ? path : ".");
+	tree->fd = fd;
+	engine->tree_count++;
+	return tree;
+}
+
+static void tree_add(struct engine_tree *tree)
+{
+	struct engine *engine = tree->cell->engine;
+
+	tree->next = engine->trees;
+	engine->trees = tree;
+}
+
+/* Take TREE out of the list, if it is there, and count it no more. */
+static void tree_drop(struct engine_tree *tree)
+{
+	struct engine *engine = tree->cell->engine;
+
+	for (struct engine_tree **at = &engine->trees; *at != NULL; at = &(*at)->next) {
+		if (*at == tree) {
+			*at = tree->next;
+			break;
+		}
+	}
+	engine->tree_count--;
+	tree_free(tree);
+}
+
+/* The tree that REQUEST of the method NAME names; NULL: it was refused. */
+static struct engine_tree *tree_find(const struct engine_request *request,
+				     const char *name, bool comes)
+{
+	const int64_t number = value_integer(value_member(request->params, "tree"));
+	struct engine *engine = request->engine;
+
+	for (struct engine_tree *at = engine->trees; at != NULL; at = at->next) {
+		if (at->cell == request->cell && at->comes == comes &&
+		    at->number == (uint64_t)number)
+			return at;
+	}
+	caller_refuse(&engine->caller, request->id,
+		      &(struct caller_fault){.kind = CALLER_NO_SUCH},
+		      "%s: no tree %" PRId64
+		      " of cell %s is passing; leave out `tree` to begin",
+		      name, number, request->cell->name);
+	return NULL;
+}
+
+/* Calls of the worker. */
+
+static void tree_task_free(struct engine_task *task)
+{
+	struct tree_task *call = (struct tree_task *)task;
+
+	engine_task_fini(task);
+	if (call->tree != NULL)
+		tree_drop(call->tree);
+	free(call);
+}
+
+/* Start TOOL for the folder of CALL's tree, with its file. */
+static void tree_call(struct tree_task *call, const struct tool *tool)
+{
+	auto_value struct value *arguments = value_new_object();
+	struct request request = {.tool = tool->name,
+				  .arguments = arguments,
+				  .by_front = true};
+	struct engine_tree *tree = call->tree;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	(void)engine_path(tree->cell, tree->path, &path);
+	value_set_str(arguments, "path", buf_str(&path));
+	buf_fini(&path);
+	if (!tree->comes)
+		value_set_integer(arguments, "most", TAR_MAX);
+	if (call->sweeps)
+		value_set_boolean(arguments, "sweeps", true);
+	if (!call->sweeps) {
+		request.fds[0] = fcntl(tree->fd, F_DUPFD_CLOEXEC, 0);
+		request.fd_count = request.fds[0] >= 0 ? 1 : 0;
+	}
+	running_free(call->task.running);
+	call->task.running = session_start(tree->cell->place.session, &request, NULL, NULL);
+}
+
+static void begin_call(const struct engine_request *request, struct engine_tree *tree,
+		       const char *name, const struct tool *tool, int64_t wanted,
+		       void (*turn)(struct engine_task *task))
+{
+	struct tree_task *call = memory_alloc(sizeof(*call));
+
+	call->tree = tree;
+	call->name = name;
+	call->wanted = wanted;
+	call->task.turn = turn;
+	call->task.free = tree_task_free;
+	engine_add_task(&call->task, request->cell, request->id);
+	tree_call(call, tool);
+}
+
+/* Is the call of TASK over, and is its request answered when it has failed? */
+static bool has_result(struct tree_task *call)
+{
+	struct engine_task *task = &call->task;
+	const struct tool_result *result = running_result(task->running);
+
+	if (!running_is_done(task->running) || !caller_reads(&task->engine->caller))
+		return false;
+	task->over = true;
+	if (call->sweeps)
+		return false;
+	if (result->status == RESULT_DONE && !task->cancelled)
+		return true;
+	engine_refuse_result(task->cell, task->id, task->cancelled, result, call->name);
+	return false;
+}
+
+/* The path of REQUEST can be one of its cell. False: it was refused. */
+static bool path_fits(const struct engine_request *request, const char *name)
+{
+	const char *text = value_text(value_member(request->params, "path"));
+	struct buf path;
+	bool fits;
+
+	buf_init(&path, PATH_MAX);
+	fits = text == NULL || engine_path(request->cell, text, &path);
+	buf_fini(&path);
+	if (!fits)
+		caller_refuse(&request->engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE,
+						     .error = ENAMETOOLONG},
+			      "%s: path is too long, or leads above /", name);
+	return fits;
+}
+
+/* tree/put. */
+
+static bool check_piece(const struct row *row, const struct value *value,
+			struct rows_problem *problem)
+{
+	const struct str text = value_str(value);
+
+	(void)row;
+	if (value_kind(value) != VALUE_STRING || !buf_base64_is_valid(text))
+		return rows_refuse(problem, NULL, "must be bytes as Base64, with padding");
+	return text.size / 4 <= (PIECE_MAX + 2) / 3 ||
+	       rows_refuse(problem, NULL, "has more than %d MiB: send it in pieces",
+			   PIECE_MAX >> 20);
+}
+
+static const struct row put_params[] = {
+	ENGINE_ROW_CELL,
+	{"path", ROW_FOLDER, false,
+	 "the folder that gets the tree, made when it is missing; the workspace unless told",
+	 .min = 1, .max = PATH_MAX},
+	{"bytes", ROW_ANY, true, "a piece of the tar", .check = check_piece},
+	{"tree", ROW_ID, false, "the number of the tree, for all pieces but the first",
+	 .min = 1, .max = INT32_MAX},
+	{"offset", ROW_COUNT, false, "where the piece begins: behind the one before"},
+	{"last", ROW_FLAG, false, "true unless told: the tree appears now",
+	 .initial = "true"},
+	{0},
+};
+
+/* How the tree was made, as the worker tells. */
+static void answer_put(struct engine_task *task, const struct tool_result *result)
+{
+	static const char *const counts[] = {"entries", "bytes"};
+	static const char *const dropped[] = {"devices", "set_ids", "owners", "attributes"};
+	struct value *told = value_new_object(), *left = value_new_object();
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		value_set_integer(told, counts[i],
+				  value_integer(value_member(result->details, counts[i])));
+	for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++)
+		value_set_integer(left, dropped[i],
+				  value_integer(value_member(result->details, dropped[i])));
+	value_set(told, "dropped", left);
+	caller_answer(&task->engine->caller, task->id, told);
+}
+
+static void put_turn(struct engine_task *task)
+{
+	struct tree_task *call = (struct tree_task *)task;
+
+	if (has_result(call)) {
+		answer_put(task, running_result(task->running));
+		return;
+	}
+	const struct tool_result *result = running_result(task->running);
+
+	/* A tool that tells why has left nothing. */
+	if (!task->over || call->sweeps || value_member(result->details, "code") != NULL ||
+	    result->status == RESULT_DENIED ||
+	    session_broken(task->cell->place.session) != NULL)
+		return;
+	/* The call was ended, and may have left a folder beside the tree. */
+	value_free(task->id);
+	task->id = NULL;
+	task->over = task->cancelled = false;
+	call->sweeps = true;
+	tree_call(call, &tree_put_tool);
+}
+
+/*
+ * Add BYTES of REQUEST to TREE. False: it was refused. A tree of which nobody knows any more
+ * how much of it was kept is dropped.
+ */
+static bool add_piece(const struct engine_request *request, struct engine_tree *tree,
+		      struct str bytes)
+{
+	const struct value *offset = value_member(request->params, "offset");
+	struct caller *caller = &request->engine->caller;
+	struct err err = {0};
+
+	if (offset != NULL && value_integer(offset) != tree->size) {
+		caller_refuse(caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "tree/put: the next piece begins at %" PRId64
+			      ", not at %" PRId64,
+			      tree->size, value_integer(offset));
+		return false;
+	}
+	if (tree->size + (int64_t)bytes.size > TAR_MAX) {
+		caller_refuse(caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = EFBIG},
+			      "tree/put: a tar may have %" PRId64
+			      " MiB; send its folders one by "
+			      "one",
+			      TAR_MAX >> 20);
+		return false;
+	}
+	if (fd_write_all(tree->fd, bytes.data, bytes.size, &err)) {
+		tree->size += (int64_t)bytes.size;
+		return true;
+	}
+	caller_refuse(caller, request->id,
+		      &(struct caller_fault){.kind = CALLER_LIMIT,
+					     .error = err.code,
+					     .remedy = "send the tree again; TMPDIR names the "
+						       "folder that keeps it meanwhile"},
+		      "tree/put: the pieces so far are dropped: %s", err.text);
+	tree->size = -1;
+	return false;
+}
+
+static void answer_number(const struct engine_request *request,
+			  const struct engine_tree *tree)
+{
+	struct value *told = value_new_object();
+
+	value_set_integer(told, "tree", (int64_t)tree->number);
+	caller_answer(&request->engine->caller, request->id, told);
+}
+
+/* Take TREE out of the list, but count it further: its call has it. */
+static void tree_take(struct engine_tree *tree)
+{
+	struct engine_tree **at = &tree->cell->engine->trees;
+
+	while (*at != tree)
+		at = &(*at)->next;
+	*at = tree->next;
+	tree->next = NULL;
+}
+
+static void put_tree(const struct engine_request *request)
+{
+	const struct value *said = value_member(request->params, "last");
+	const bool begins = value_member(request->params, "tree") == NULL;
+	const bool last = said == NULL || value_is_true(said);
+	struct engine_tree *tree;
+	struct buf bytes;
+	bool added;
+
+	/* A caller that is told to try again may send the last piece once more. */
+	if (!path_fits(request, "tree/put") || (last && !engine_has_room(request, 0)))
+		return;
+	tree = begins ? tree_new(request, "tree/put", true)
+		      : tree_find(request, "tree/put", true);
+	if (tree == NULL)
+		return;
+	if (begins)
+		tree_add(tree);
+	buf_init(&bytes, PIECE_MAX + 3);
+	(void)buf_base64_read(value_str(value_member(request->params, "bytes")), &bytes);
+	added = add_piece(request, tree, buf_str(&bytes));
+	buf_fini(&bytes);
+	if (!added && (begins || tree->size < 0))
+		tree_drop(tree);
+	if (!added)
+		return;
+	if (!last) {
+		answer_number(request, tree);
+		return;
+	}
+	(void)lseek(tree->fd, 0, SEEK_SET);
+	tree_take(tree);
+	begin_call(request, tree, "tree/put", &tree_put_tool, 0, put_turn);
+}
+
+/* tree/get. */
+
+static const struct row get_params[] = {
+	ENGINE_ROW_CELL,
+	{"path", ROW_FOLDER, false, "the folder; the workspace unless told", .min = 1,
+	 .max = PATH_MAX},
+	{"tree", ROW_ID, false, "the number of the tree, for all pieces but the first",
+	 .min = 1, .max = INT32_MAX},
+	{"offset", ROW_COUNT, false, "the first byte of the piece"},
+	{"size", ROW_COUNT, false, "bytes wanted", .min = 0, .max = PIECE_MAX},
+	{0},
+};
+
+/*
+ * Answer ID with the bytes of TREE at OFFSET, WANTED at most, in TOLD. The last ones end the
+ * tree; true: it goes on.
+ */
+static bool answer_piece(struct engine_tree *tree, const struct value *id,
+			 struct value *take_told, int64_t offset, int64_t wanted)
+{
+	struct caller *caller = &tree->cell->engine->caller;
+	const int64_t rest = offset < tree->size ? tree->size - offset : 0;
+	const size_t size = (size_t)(rest < wanted ? rest : wanted);
+	struct buf bytes, text;
+	bool whole = true;
+
+	buf_init(&bytes, PIECE_MAX);
+	buf_init(&text, 2 * PIECE_MAX);
+	while (whole && bytes.size < size) {
+		const ssize_t n = pread(tree->fd, buf_reserve(&bytes, size - bytes.size),
+					size - bytes.size, offset + (off_t)bytes.size);
+
+		whole = n > 0 || (n < 0 && errno == EINTR);
+		if (n > 0)
+			buf_commit(&bytes, (size_t)n);
+	}
+	(void)buf_base64_add(buf_str(&bytes), &text);
+	const bool end = offset + (int64_t)size >= tree->size;
+	value_set_integer(take_told, "tree", (int64_t)tree->number);
+	value_set_str(take_told, "bytes", buf_str(&text));
+	value_set_integer(take_told, "size", tree->size);
+	value_set_boolean(take_told, "end", end);
+	buf_fini(&bytes);
+	buf_fini(&text);
+	if (whole) {
+		caller_answer(caller, id, take_told);
+		return !end;
+	}
+	value_free(take_told);
+	caller_refuse(caller, id,
+		      &(struct caller_fault){.kind = CALLER_UNAVAILABLE, .error = errno},
+		      "tree/get: the temporary file cannot be read: %s", strerror(errno));
+	return false;
+}
+
+static void get_turn(struct engine_task *task)
+{
+	static const char *const counts[] = {"entries", "skipped", "shortened"};
+	struct tree_task *call = (struct tree_task *)task;
+	struct engine_tree *tree = call->tree;
+	struct value *told;
+
+	if (!has_result(call))
+		return;
+	const struct value *details = running_result(task->running)->details;
+
+	tree->size = lseek(tree->fd, 0, SEEK_END);
+	told = value_new_object();
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		value_set_integer(told, counts[i],
+				  value_integer(value_member(details, counts[i])));
+	if (answer_piece(tree, task->id, told, 0, call->wanted)) {
+		call->tree = NULL;
+		tree_add(tree);
+	}
+}
+
+static void get_tree(const struct engine_request *request)
+{
+	const struct value *size = value_member(request->params, "size");
+	const int64_t offset = value_integer(value_member(request->params, "offset"));
+	const int64_t wanted = size != NULL ? value_integer(size) : PIECE_MAX;
+	const bool begins = value_member(request->params, "tree") == NULL;
+	struct engine_tree *tree;
+
+	if (begins && offset > 0) {
+		caller_refuse(&request->engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "tree/get: without `tree` it begins at 0, not at %" PRId64,
+			      offset);
+		return;
+	}
+	if (begins) {
+		if (!path_fits(request, "tree/get") || !engine_has_room(request, 0))
+			return;
+		tree = tree_new(request, "tree/get", false);
+		if (tree != NULL)
+			begin_call(request, tree, "tree/get", &tree_get_tool, wanted,
+				   get_turn);
+		return;
+	}
+	tree = tree_find(request, "tree/get", false);
+	if (tree != NULL &&
+	    !answer_piece(tree, request->id, value_new_object(), offset, wanted))
+		tree_drop(tree);
+}
+
+/* cell/snapshot. */
+
+/* In the order of life. */
+enum freezing_state {
+	FREEZING_PACKS,   /* its cell packs the workspace */
+	FREEZING_UNPACKS, /* the cell of the snapshot unpacks it */
+};
+
+struct freezing {
+	struct engine_task task; /* first: they are one and the same */
+	enum freezing_state state;
+	struct engine_place place; /* of the snapshot; without a session it has gone */
+	char *name;
+	int fd; /* of the tar */
+};
+
+static void freezing_free(struct engine_task *task)
+{
+	struct freezing *freezing = (struct freezing *)task;
+	const struct engine_host *host = &task->engine->options.host;
+
+	engine_task_fini(task);
+	if (freezing->place.session != NULL) {
+		session_close(freezing->place.session);
+		(void)host->frozen(host->context, &freezing->place, NULL, NULL);
+	}
+	fd_close(&freezing->fd);
+	free(freezing->name);
+	free(freezing);
+}
+
+/* Start TOOL over the workspace of SESSION. */
+static void freezing_call(struct freezing *freezing, struct session *session,
+			  const struct tool *tool)
+{
+	auto_value struct value *arguments = value_new_object();
+	struct request request = {.tool = tool->name,
+				  .arguments = arguments,
+				  .by_front = true};
+
+	value_set_text(arguments, "path", session_workspace(session));
+	if (freezing->state == FREEZING_PACKS)
+		value_set_integer(arguments, "most", TAR_MAX);
+	else
+		value_set_boolean(arguments, "any_links", true);
+	(void)lseek(freezing->fd, 0, SEEK_SET);
+	request.fds[0] = fcntl(freezing->fd, F_DUPFD_CLOEXEC, 0);
+	request.fd_count = request.fds[0] >= 0 ? 1 : 0;
+	running_free(freezing->task.running);
+	freezing->task.over = false;
+	freezing->task.running = session_start(session, &request, NULL, NULL);
+}
+
+static void refuse_name(struct engine *engine, const struct value *id, const struct err *err)
+{
+	const struct caller_fault fault = {
+		.kind = err->code == EEXIST || err->code == EINVAL ? CALLER_USAGE
+			: err->code == ECHILD                      ? CALLER_SET_UP
+			: err->code == ENOSPC                      ? CALLER_LIMIT
+								   : CALLER_UNAVAILABLE,
+		.error = err->code,
+	};
+
+	caller_refuse(&engine->caller, id, &fault, "cell/snapshot: %s", err->text);
+}
+
+/* All files are in the folder of the snapshot, as RESULT tells. */
+static void freeze_end(struct freezing *freezing, const struct tool_result *result)
+{
+	struct engine *engine = freezing->task.engine;
+	const struct engine_host *host = &engine->options.host;
+	const struct value *details = result->details;
+	const struct engine_snapshot made = {
+		.digest = value_text(value_member(details, "digest")),
+		.entries = value_integer(value_member(details, "entries")),
+		.bytes = value_integer(value_member(details, "bytes")),
+	};
+	struct value *told = value_new_object();
+	struct err err = {0};
+	struct buf word;
+
+	buf_init(&word, PATH_MAX);
+	(void)buf_addf(&word, "snapshot:%s", freezing->name);
+	value_set_str(told, "snapshot", buf_str(&word));
+	buf_fini(&word);
+	value_set_text(told, "digest", made.digest != NULL ? made.digest : "");
+	value_set_integer(told, "entries", made.entries);
+	value_set_integer(told, "bytes", made.bytes);
+	/* The result goes with its session. */
+	running_free(freezing->task.running);
+	freezing->task.running = NULL;
+	session_close(freezing->place.session);
+	freezing->place.session = NULL;
+	const struct engine_snapshot kept = {
+		.digest = value_text(value_member(told, "digest")),
+		.entries = made.entries,
+		.bytes = made.bytes,
+	};
+	if (host->frozen(host->context, &freezing->place, &kept, &err)) {
+		caller_answer(&engine->caller, freezing->task.id, told);
+		return;
+	}
+	value_free(told);
+	refuse_name(engine, freezing->task.id, &err);
+}
+
+static void freezing_turn(struct engine_task *task)
+{
+	struct freezing *freezing = (struct freezing *)task;
+	const struct tool_result *result = running_result(task->running);
+
+	if (!running_is_done(task->running) || !caller_reads(&task->engine->caller))
+		return;
+	task->over = true;
+	if (result->status != RESULT_DONE || task->cancelled) {
+		engine_refuse_result(task->cell, task->id, task->cancelled, result,
+				     "cell/snapshot");
+	} else if (freezing->state == FREEZING_PACKS) {
+		freezing->state = FREEZING_UNPACKS;
+		freezing_call(freezing, freezing->place.session, &tree_put_tool);
+	} else {
+		freeze_end(freezing, result);
+	}
+}
+
+static const struct row snapshot_params[] = {
+	ENGINE_ROW_CELL,
+	{"name", ROW_BYTES, true, "the name of the snapshot, which is free", .min = 1,
+	 .max = ENGINE_NAME},
+	{0},
+};
+
+static void take_snapshot(const struct engine_request *request)
+{
+	struct engine *engine = request->engine;
+	const struct engine_host *host = &engine->options.host;
+	const char *name = value_text(value_member(request->params, "name"));
+	struct session *session = request->cell->place.session;
+	struct freezing *freezing;
+	struct engine_place place = {0};
+	struct err err = {0};
+	int fd;
+
+	if (request->cell->tasks > 0) {
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_BUSY},
+			      "cell/snapshot: %zu calls are under way in cell %s; wait for them",
+			      request->cell->tasks, request->cell->name);
+		return;
+	}
+	if (!engine_has_room(request, 0))
+		return;
+	fd = open_nameless();
+	if (fd < 0) {
+		(void)err_set(&err, ENOSPC, "a temporary file: %s", strerror(errno));
+		refuse_name(engine, request->id, &err);
+		return;
+	}
+	if (!host->freeze(host->context, name, session_workspace(session), engine->loop,
+			  &place, &err)) {
+		fd_close(&fd);
+		refuse_name(engine, request->id, &err);
+		return;
+	}
+	freezing = memory_alloc(sizeof(*freezing));
+	freezing->fd = fd;
+	freezing->place = place;
+	freezing->name = memory_copy(name);
+	freezing->task.turn = freezing_turn;
+	freezing->task.free = freezing_free;
+	engine_add_task(&freezing->task, request->cell, request->id);
+	freezing_call(freezing, session, &tree_get_tool);
+}
+
+const struct engine_method engine_trees[] = {
+	{"tree/put", put_params, put_tree},
+	{"tree/get", get_params, get_tree},
+	{"cell/snapshot", snapshot_params, take_snapshot},
+	{0},
+};
