@@ -203,7 +203,6 @@ static void layers_go_on(struct orchestra *orchestra);
 
 static void delegate_answer(struct delegate *delegate, const char *call, int64_t id,
 			    const struct value *answer);
-static void delegate_tell_to_land(struct delegate *delegate);
 
 /*
  * Send the person's answer to the delegate, with the hash of the request that was shown.
@@ -698,8 +697,7 @@ static void ended(void *context, struct delegate *delegate)
 {
 	struct delegation *delegation = context;
 
-	if (delegation->stage == LAYER_LANDS && !delegate_fault(delegate) &&
-	    !delegate->killed && delegate->status == DELEGATE_LEFT)
+	if (delegation->stage == LAYER_LANDS && delegate_has_left(delegate))
 		land_here(delegation);
 	delegation_finish(delegation);
 }
@@ -1168,8 +1166,12 @@ static void delegate_answer(struct delegate *delegate, const char *call, int64_t
 	buf_fini(&text);
 }
 
-/* The delegate has ended its turn, and all before it have landed. */
-static void delegate_tell_to_land(struct delegate *delegate)
+bool delegate_has_left(const struct delegate *delegate)
+{
+	return !delegate->faulty && !delegate->killed && delegate->status == DELEGATE_LEFT;
+}
+
+void delegate_tell_to_land(struct delegate *delegate)
 {
 	/* The pipe is empty. A delegate that has ended meanwhile has nothing to land. */
 	if (delegate->word >= 0)

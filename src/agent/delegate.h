@@ -109,6 +109,13 @@ struct delegate_options {
 bool delegate_start(const struct delegate_options *options, struct delegate **delegate,
 		    struct err *err);
 
+/*
+ * Tell DELEGATE, which has a layer, to land it when it has ended its turn, and all before it
+ * have landed.
+ */
+void delegate_tell_to_land(struct delegate *delegate);
+/* After the delegate's end: its layer is done, and its caller lands it (DELEGATE_LEFT). */
+bool delegate_has_left(const struct delegate *delegate);
 /* Ask DELEGATE to end (SIGTERM); `ended` is called later. */
 void delegate_ask_to_end(struct delegate *delegate);
 /*

@@ -848,7 +848,7 @@ static const struct engine_method engine_own[] = {
 
 static const struct engine_method *const tables[] = {engine_own,   engine_programs,
 						     engine_files, engine_tools,
-						     engine_trees};
+						     engine_trees, engine_runs};
 
 static const struct engine_method *method_find(const char *name)
 {

@@ -7,8 +7,9 @@
  * One thread, one loop. Requests are taken between two turns of the loop, in their order;
  * answers come in the order in which the work ends. A request that has to wait for its
  * call is a task. The files of this folder: engine.c takes requests, has the cells and
- * the tasks, and answers the methods about cells; programs.c is exec/…; files.c is
- * file/…; trees.c is tree/…; tools.c is tool/… and what is said about the changes of a cell.
+ * the tasks, and answers the methods about cells; programs.c is exec/…; files.c is file/…;
+ * trees.c is tree/…; runs.c is run/…; tools.c is tool/… and what is said about the changes
+ * of a cell.
  *
  * The front knows configuration, agents and policies: it opens the session of a cell
  * (struct engine_host), and the engine closes it.
@@ -73,6 +74,21 @@ struct engine_place {
 	double wall_s; /* the deadline of a program that asks for none; 0: none */
 };
 
+/* A run of our own agent, which the front has begun. */
+struct engine_run;
+
+/* The wishes of the caller for a run. All values are borrowed. */
+struct engine_run_wish {
+	const char *prompt;
+	const char *model, *agent;  /* or NULL */
+	const struct value *budget; /* tokens, money, seconds, answers; or NULL */
+	/* Called with each event of the run, {session, agent, event_of} as EVENT_CHILD has it. */
+	void (*event)(void *context, const struct value *event);
+	/* Called once, when the run has ended, with what became of it. */
+	void (*ended)(void *context, struct value *take_told);
+	void *context;
+};
+
 /* The files of a snapshot, as they were counted. */
 struct engine_snapshot {
 	const char *digest; /* over all of them */
@@ -107,6 +123,16 @@ struct engine_host {
 	 */
 	bool (*frozen)(void *context, struct engine_place *place,
 		       const struct engine_snapshot *made, struct err *err);
+	/*
+	 * Let an agent work in the workspace of PLACE, with no right that the cell lacks. `end`
+	 * asks it to end, and a second time ends it; `free` ends it without a word. NULL with
+	 * ERR: it could not begin.
+	 */
+	struct engine_run *(*run)(void *context, struct engine_place *place,
+				  const struct engine_run_wish *wish, struct loop *loop,
+				  struct err *err);
+	void (*run_end)(struct engine_run *run);
+	void (*run_free)(struct engine_run *run);
 	void *context;
 };
 
@@ -182,7 +208,7 @@ struct engine {
 	struct engine_pieces *pieces; /* of files that are not whole yet (files.c) */
 	struct engine_tree *trees;    /* that pass in pieces (trees.c) */
 	size_t tree_count;            /* with those whose calls are under way */
-	uint64_t trees_made;
+	uint64_t trees_made, runs_made;
 };
 
 /* One request. */
@@ -205,6 +231,7 @@ extern const struct engine_method engine_programs[];
 extern const struct engine_method engine_files[];
 extern const struct engine_method engine_tools[];
 extern const struct engine_method engine_trees[];
+extern const struct engine_method engine_runs[];
 
 /* The row of `cell`, which most methods have. */
 #define ENGINE_ROW_CELL                                                                   \

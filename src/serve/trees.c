@@ -1,9 +1,9 @@
 /*
  * trees: tree/put and tree/get: a folder as a tar, in pieces; and cell/snapshot, which packs
- * a workspace in its cell and unpacks it in another one, over the folder of the snapshot. The pieces are gathered in a
- * file without a name in the folder of temporary files, and the tar is read and written by a
- * worker in the cell (tools/trees/), never here: this process only passes bytes on. A tree
- * is known by its number until its last piece has passed.
+ * a workspace in its cell and unpacks it in another one, over the folder of the snapshot. The
+ * pieces are gathered in a file without a name in the folder of temporary files, and the tar
+ * is read and written by a worker in the cell (tools/trees/), never here: this process only
+ * passes bytes on. A tree is known by its number until its last piece has passed.
  */
 
 #include "base/buf.h"

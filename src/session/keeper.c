@@ -634,6 +634,32 @@ void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 		keeper->steps.handed = keeper->steps.count;
 }
 
+static bool knows_step(const struct keeper *keeper, uint32_t number)
+{
+	for (size_t i = 0; i < keeper->steps.count; i++) {
+		if (keeper->steps.items[i].number == number)
+			return true;
+	}
+	return false;
+}
+
+void keeper_take_landed(struct keeper *keeper)
+{
+	struct undo_steps steps;
+
+	if (keeper == NULL || keeper->reach == KEEPS_MEMORY ||
+	    !undo_store_steps(keeper_store(keeper), &steps, NULL))
+		return;
+	for (size_t i = 0; i < steps.count; i++) {
+		const struct undo_step *step = &steps.steps[i];
+
+		if (strcmp(step->run, keeper->run) == 0 && step->whole && !step->undone &&
+		    step->work == UNDO_BY_TOOL && !knows_step(keeper, step->number))
+			keeper_add_step(keeper, step->number, false);
+	}
+	undo_steps_fini(&steps);
+}
+
 void keeper_note_undone(struct keeper *keeper, const struct undo_steps *steps)
 {
 	for (size_t i = 0; i < keeper->steps.count; i++) {

@@ -93,6 +93,8 @@ void keeper_nested_begin(struct keeper *keeper);
  */
 bool keeper_misses_nested(const struct keeper *keeper);
 
+/* As session_take_landed. */
+void keeper_take_landed(struct keeper *keeper);
 /* As session_run, session_adopt, session_checkpoint and session_has_news. */
 const char *keeper_run(const struct keeper *keeper);
 void keeper_adopt(struct keeper *keeper, const char *run, bool handed);

@@ -751,6 +751,11 @@ void session_adopt(struct session *session, const char *run, bool handed)
 	keeper_adopt(session->keeper, run, handed);
 }
 
+void session_take_landed(struct session *session)
+{
+	keeper_take_landed(session->keeper);
+}
+
 void session_checkpoint(struct session *session, bool begins_turn)
 {
 	keeper_checkpoint(session->keeper, begins_turn);

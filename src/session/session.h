@@ -341,6 +341,8 @@ void session_recall(struct session *session, const struct value *seen);
  */
 const char *session_run(const struct session *session);
 void session_adopt(struct session *session, const char *run, bool handed);
+/* What was landed in this session (session_review) is part of its patch from now on. */
+void session_take_landed(struct session *session);
 
 struct request {
 	const char *tool;

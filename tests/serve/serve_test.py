@@ -51,6 +51,7 @@ NEEDS = {
     "tool/call": {"tool": "bash", "arguments": {"command": "true"}},
     "tool/register": {"name": "mine", "description": "d", "schema": {}},
     "cell/changes": {}, "cell/patch": {}, "cell/undo": {}, "cell/snapshot": {"name": "one"},
+    "run/start": {"prompt": "x"}, "run/cancel": {"run": 1},
 }
 WITHOUT_CELL = {"hello", "cell/open", "cell/list", "$/cancel"}
 

@@ -5,6 +5,7 @@ trees_test.py TAP_FOLDER GLOVEBOX"""
 import contextlib
 import gzip
 import io
+import json
 import os
 import random
 import re
@@ -515,6 +516,83 @@ def a_snapshot_that_is_killed_is_there_or_not():
         cell = first.open()
         first.result("cell/snapshot", cell=cell, name="last")
         assert not [name for name in snapshots(first) if name.startswith(".")], snapshots(first)
+
+
+def recording(engine, *turns):
+    path = os.path.join(engine.folder, "recording.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"name": "test", "turns": turns}, file)
+    return f"replay:{path}"
+
+
+WRITES = {"calls": [{"tool": "write_file", "arguments": {"path": "made", "content": "by the agent\n"}},
+                    {"tool": "bash", "arguments": {"command": "echo more >made2; echo no >out/f; env | grep -c SECRET_OF_THE_CALLER"}}]}
+
+
+@tap.case
+def an_agent_works_in_the_workspace_of_a_cell():
+    for layered in (False, True):
+        with served() as engine:
+            model = recording(engine, {"text": "I begin.", **WRITES}, {"text": "Done: ${prompt}", "repeat": True})
+            cell = engine.open(workspace={"from": engine.work} if layered else engine.work)
+            number = engine.result("run/start", cell=cell, prompt="make it", model=model, agent="coder",
+                                   budget={"seconds": 300})["run"]
+            events = []
+            while True:
+                message = engine.take(lambda message: message.get("method", "").startswith("run/"))
+                params = message["params"]
+                assert params["cell"] == cell and params["run"] == number, params
+                if message["method"] == "run/ended":
+                    break
+                events.append(params["event"]["event"])
+            assert "failed" not in params and params["text"].startswith("Done: make it"), (params, events)
+            assert {"session_began", "message", "tool_ended", "turn_ended"} & set(events), events
+            assert engine.run(cell, "cat made made2")["stdout"] == b"by the agent\nmore\n", params
+            assert bool(os.listdir(engine.work)) != layered
+            assert engine.result("cell/info", cell=cell)["state"] == "idle"
+            if layered:
+                rows = {row["path"] for row in engine.result("cell/changes", cell=cell)["files"]}
+                assert rows == {"made", "made2"}, rows
+            engine.error("run/cancel", "no_such", cell=cell, run=number)
+            engine.end()
+
+
+@tap.case
+def an_agent_has_no_right_that_its_cell_lacks():
+    with served() as engine:
+        os.makedirs(os.path.join(engine.work, "in"))
+        model = recording(engine, {"calls": [{"tool": "write_file", "arguments": {"path": "f", "content": "x"}},
+                                             {"tool": "write_file", "arguments": {"path": "in/f", "content": "x"}},
+                                             {"tool": "bash", "arguments": {"command": "echo x >g; echo x >in/g"}}]},
+                          {"text": "Done.", "repeat": True})
+        cell = engine.open(workspace=engine.work, policy={"write": ["in"]})
+        engine.result("run/start", cell=cell, prompt="write", model=model, agent="coder")
+        ended = engine.notice("run/ended")["params"]
+        assert "failed" not in ended and names(engine, cell) == ["./in", "./in/f", "./in/g"], (ended, names(engine, cell))
+
+
+@tap.case
+def a_run_is_cancelled_and_goes_with_its_cell():
+    with served() as engine:
+        model = recording(engine, {"calls": [{"tool": "bash", "arguments": {"command": "echo begun >begun; sleep 1000"}}]},
+                          {"text": "Done.", "repeat": True})
+        cell = engine.open()
+        number = engine.result("run/start", cell=cell, prompt="wait", model=model)["run"]
+        while not engine.run(cell, "ls")["stdout"]:
+            pass
+        engine.error("cell/undo", "busy", cell=cell)
+        engine.result("run/cancel", cell=cell, run=number)
+        ended = engine.notice("run/ended")["params"]
+        assert ended["run"] == number and "Done" not in ended["text"], ended
+        engine.result("run/start", cell=cell, prompt="wait", model=model)
+        engine.result("cell/close", cell=cell)
+        cell = engine.open()
+        engine.result("run/start", cell=cell, prompt="wait", agent="nobody-of-this-name")
+        assert "nobody-of-this-name" in engine.notice("run/ended")["params"]["failed"]
+        engine.result("run/start", cell=cell, prompt="wait", model=model)
+        pids = engine.children()
+        engine.end()
+        assert not wire.gone(pids)
 
 
 tap.play()

@@ -110,7 +110,7 @@ static void take_budget(const struct value *budget, struct policy_limits *limits
 
 static int delegate_turn(struct setup *setup, const struct value *request)
 {
-	const char *model = setup->role.model;
+	const char *model = value_text(value_member(request, "asked_model"));
 	struct talk_options options = {.json = true,
 				       .kept = true,
 				       .answers = value_member(request, "asks") != NULL,
@@ -121,6 +121,8 @@ static int delegate_turn(struct setup *setup, const struct value *request)
 	int code;
 
 	take_budget(value_member(request, "budget"), &setup->policy->limits);
+	if (model == NULL)
+		model = setup->role.model;
 	if (model == NULL)
 		model = value_text(value_member(request, "model"));
 	if (!talk_model(model, &setup->role, &options.model, &err))

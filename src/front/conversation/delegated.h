@@ -13,6 +13,7 @@
  * 	agent          the name of the agent
  * 	task           its prompt
  * 	model          the caller's model; the agent's own model goes before it
+ * 	asked_model    goes before both; absent: none
  * 	parent         the caller's session; absent: a person's or a timer's run
  * 	chain          the agents from the person's down to the caller
  * 	bounds         entries of agents (setup.entries); each limits the delegate's rights

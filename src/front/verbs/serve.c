@@ -3,6 +3,7 @@
  * socket. The configuration is read for each cell, so that a change holds for the next one.
  */
 
+#include "agent/delegate.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -10,7 +11,9 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "cell/starter.h"
+#include "front/agents.h"
 #include "front/review/layered.h"
+#include "front/review/writer.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "image/snapshot.h"
@@ -426,6 +429,148 @@ static bool frozen(void *context, struct engine_place *place,
 	return ok;
 }
 
+/* Runs of our own agent. */
+
+enum { LAYER_LINE_MAX = 4 << 20 };
+
+struct engine_run {
+	struct engine_run_wish wish; /* its functions and their context */
+	struct setup *setup;         /* of the cell */
+	struct session *session;
+	struct delegate *delegate;
+	char layer[REVIEW_ID]; /* in which it works, over that of the cell; "": it has none */
+	bool asked;            /* to end */
+	bool ended;
+};
+
+static void run_event(void *context, struct value *child)
+{
+	const struct engine_run *run = context;
+
+	run->wish.event(run->wish.context, child);
+}
+
+/* The agent has done its work in a layer of its own: land that in the layer of the cell. */
+static void land_run(const struct engine_run *run, struct value *told)
+{
+	auto_value struct value *landed = NULL;
+	struct buf line;
+	struct err err;
+
+	buf_init(&line, LAYER_LINE_MAX);
+	if (writer_land_in(run->session, run->setup->workspace, run->layer, &line) &&
+	    value_parse(buf_str(&line), 0, &landed, &err))
+		value_set(told, "landed", value_ref(landed));
+	session_take_landed(run->session);
+	buf_fini(&line);
+}
+
+/* Tell the engine how RUN has ended. */
+static void tell_run(struct engine_run *run, const char *fault)
+{
+	const struct delegate_report *report = delegate_report_of(run->delegate);
+	struct value *told = value_new_object();
+
+	run->ended = true;
+	value_set_text(told, "session", report->session);
+	value_set_str(told, "text", buf_str(&report->said));
+	value_set_integer(told, "answers", (int64_t)report->answers);
+	if (report->ended != NULL)
+		value_set(told, "ended", value_ref(report->ended));
+	if (fault != NULL && report->ended == NULL)
+		value_set_text(told, "failed",
+			       report->notice.size > 0 ? report->notice.data : fault);
+	if (delegate_has_left(run->delegate))
+		land_run(run, told);
+	else if (run->layer[0] != '\0' && writer_is_left(run->setup->workspace, run->layer))
+		value_set_text(told, "left", run->layer);
+	run->wish.ended(run->wish.context, told);
+}
+
+static void run_ended(void *context, struct delegate *delegate)
+{
+	tell_run(context, delegate_fault(delegate));
+}
+
+static struct value *run_request(const struct engine_run *run)
+{
+	const struct engine_run_wish *wish = &run->wish;
+	const struct setup *setup = run->setup;
+	struct value *request = orchestrate_request(setup, NULL);
+
+	/* A policy has its rights in the name of no agent. */
+	value_set_text(request, "agent",
+		       wish->agent != NULL          ? wish->agent
+		       : setup->policy_file != NULL ? POLICY_NAME_DEFAULT
+						    : setup->agent);
+	value_set_text(request, "task", wish->prompt);
+	if (wish->model != NULL)
+		value_set_text(request, "asked_model", wish->model);
+	if (wish->budget != NULL)
+		value_set(request, "budget", value_copy(wish->budget));
+	value_set(request, "bounds", value_copy(setup->entries));
+	if (setup->review != NULL) {
+		value_set_text(request, "layer", run->layer);
+		value_set(request, "over", layered_over(setup));
+	}
+	return request;
+}
+
+static struct engine_run *run_begin(void *context, struct engine_place *place,
+				    const struct engine_run_wish *wish, struct loop *loop,
+				    struct err *err)
+{
+	struct kept *kept = place->kept;
+	struct engine_run *run = memory_alloc(sizeof(*run));
+	auto_value struct value *request = NULL;
+	bool ok;
+
+	(void)context;
+	run->wish = *wish;
+	run->setup = &kept->setup;
+	run->session = place->session;
+	ok = kept->setup.review == NULL || review_new_id(run->layer) ||
+	     err_set(err, errno, "no random number: %s", strerror(errno));
+	request = run_request(run);
+	const struct delegate_options options = {
+		.loop = loop,
+		.request = request,
+		.show = run_event,
+		.ended = run_ended,
+		.context = run,
+	};
+	if (!ok || !delegate_start(&options, &run->delegate, err)) {
+		free(run);
+		return NULL;
+	}
+	/* Nobody works beside it. */
+	if (run->layer[0] != '\0')
+		delegate_tell_to_land(run->delegate);
+	/* The texts of the caller's request are gone from now on. */
+	run->wish.prompt = run->wish.model = run->wish.agent = NULL;
+	run->wish.budget = NULL;
+	return run;
+}
+
+static void run_end(struct engine_run *run)
+{
+	if (run->ended)
+		return;
+	if (!run->asked) {
+		delegate_ask_to_end(run->delegate);
+		run->asked = true;
+		return;
+	}
+	delegate_end(run->delegate, 0);
+	tell_run(run, "it was killed");
+}
+
+static void run_free(struct engine_run *run)
+{
+	delegate_free(run->delegate);
+	free(run);
+}
+
 /* The caller at a socket. */
 
 /* Listen at PATH, where nobody but this user can connect; ST is the status of the socket. */
@@ -517,7 +662,8 @@ static int serve_verb(const struct options *options, FILE *out)
 	const uint64_t cells = options_count(options, "max-cells", ENGINE_CELLS);
 	struct serving serving = {.options = options, .held = -1};
 	struct engine_options engine = {
-		.host = {open_place, closed, freeze, frozen, &serving},
+		.host = {open_place, closed, freeze, frozen, run_begin, run_end, run_free,
+			 &serving},
 		.program = "glovebox " GLOVEBOX_VERSION,
 		.max_cells = (size_t)cells,
 		.input = STDIN_FILENO,
