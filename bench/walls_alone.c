@@ -116,7 +116,7 @@ static _Noreturn void become(bool silent, char **argv)
 {
 	bool asks;
 	const struct sock_fprog *filter =
-		sandbox_program_filter(SANDBOX_SEALED, false, &asks);
+		sandbox_program_filter(SANDBOX_SEALED, false, false, &asks);
 
 	for (int fd = 0; silent && fd < 3; fd++) {
 		(void)close(fd);

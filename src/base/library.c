@@ -18,6 +18,14 @@ bool library_load(const struct library *library, const struct library_function *
 		  size_t count, struct err *err)
 {
 	/*
+	 * In a cell on a base, the libraries that would be found are those of the base, which
+	 * may be anybody's, and would run in a process that audits the cell.
+	 */
+	if (access(LIBRARY_FOREIGN, F_OK) == 0)
+		return err_set(err, ENOENT,
+			       "%s is not loaded in a cell on a base: %s has to be done outside",
+			       library->name, library->purpose);
+	/*
 	 * A library is never unloaded, because it leaves state of threads and of other
 	 * libraries behind. Lazy binding saves time: the twenty libraries of libcurl
 	 * import thousands of names from each other, and only a few of them are ever

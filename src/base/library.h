@@ -27,9 +27,12 @@ struct library {
 		"libcrypto.so.3", "3.0", "libssl3", purpose \
 	}
 
+/* While this folder is there, the libraries of the system are somebody else's (view/base.c). */
+#define LIBRARY_FOREIGN "/run/glovebox/lib"
+
 /*
  * Load NAME ("libcurl.so.4") and find its COUNT functions. The library stays loaded
- * until the process ends. ERR says that it is missing (ENOENT) or older than VERSION
+ * until the process ends. ERR says that it is missing or foreign (ENOENT) or older than VERSION
  * (ENOSYS), its PURPOSE ("asking a model"), and the Debian PACKAGE that contains it.
  */
 bool library_load(const struct library *library, const struct library_function *functions,

@@ -719,7 +719,8 @@ static void terms_settle(struct worker *worker)
 
 	worker->terms = (struct program_terms){
 		.filter = sandbox_program_filter(worker->spec->built,
-						 worker->spec->strength.unfiltered, &asks),
+						 worker->spec->strength.unfiltered,
+						 worker->spec->identity.root, &asks),
 		.ruleset = worker->reach.ruleset > 0 ? worker->reach.ruleset : 0,
 		.alone = worker->reach.alone,
 		.children_fd = worker->reach.children_fd,

@@ -23,6 +23,7 @@
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
 #include "front/extensions.h"
+#include "front/hands/based.h"
 #include "front/login/logins.h"
 #include "front/review/layered.h"
 #include "front/rules.h"
@@ -482,14 +483,32 @@ bool setup_serve(struct setup *setup, struct err *err)
 	return session_check_tools(setup->policy, setup->tools, err);
 }
 
-bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err)
+/*
+ * Put the base that the policy of SETUP names into OPTIONS. Servers and plugins that are only
+ * described have cells of this machine.
+ */
+static bool take_base(struct setup *setup, struct session_options *options, struct err *err)
+{
+	if (setup->based == NULL &&
+	    !based_open(setup->policy->cell_base, &setup->based, err))
+		return false;
+	if (setup->based != NULL) {
+		options->base = &setup->based->shape;
+		if (setup->fresh_workspace)
+			options->start_folder = setup->based->start_folder;
+	}
+	return true;
+}
+
+bool setup_shape(struct setup *setup, struct cell_spec *spec, struct err *err)
 {
 	const char *files[SETUP_PROTECTED_MAX];
 	struct session_options options = {.direct = true,
 					  .minimum_level = setup_least_level(setup)};
 
 	setup_fill_options(setup, files, &options);
-	return session_shape(&options, setup->policy, spec, err);
+	return take_base(setup, &options, err) &&
+	       session_shape(&options, setup->policy, spec, err);
 }
 
 /* Say that the cell is below L3, even where a weaker level is allowed. */
@@ -545,6 +564,8 @@ static bool open_session(struct setup *setup, struct session_options *options,
 			       "give a --config without them");
 	plugin_cell_end(&setup->plugins.cell);
 	setup_fill_options(setup, files, options);
+	if (!take_base(setup, options, err))
+		return false;
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
 		/*
@@ -1685,6 +1706,10 @@ int setup_open(struct setup *setup, const struct options *options,
 
 		return policy_words_complain(setup_code(&err), &words, err.text);
 	}
+	if (has_option(options, "--base") && options_given(options, "base")) {
+		free(setup->policy->cell_base);
+		setup->policy->cell_base = memory_copy(options_text(options, "base"));
+	}
 	if ((has_option(options, "--write") &&
 	     !check_folders(setup, options, "write", true, &err)) ||
 	    (has_option(options, "--read") &&
@@ -1730,6 +1755,7 @@ void setup_fini(struct setup *setup)
 	front_plugins_fini(&setup->plugins);
 	extension_close(setup->extension);
 	below_close(&setup->below);
+	based_close(setup->based);
 	value_free(setup->asked);
 	policy_free(setup->policy);
 	policy_free(setup->bounds);

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct based;
 struct credential;
 struct extension;
 struct interrupt;
@@ -144,11 +145,13 @@ struct setup {
 	struct orchestra *orchestra;   /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes; /* the steps to undo; NULL: none */
 	struct review *review; /* of --review; for its sessions (layered.h). NULL: none */
-	struct below below; /* the layers over which its sessions work (view/below.h) */
-	bool tells_review;  /* the person is told where a new review lies (layered.h) */
-	bool publishes;     /* its sessions publish the policy's ports */
-	bool asks;          /* programs of its cells may ask a person (session.h) */
-	bool keeps_rules;   /* answers of `always` are kept for it (front/rules.h) */
+	struct based *based; /* of `cell_base`, once a session or shape wants it; or NULL */
+	struct below below;   /* the layers over which its sessions work (view/below.h) */
+	bool fresh_workspace; /* the person has none: commands begin where the base says */
+	bool tells_review;    /* the person is told where a new review lies (layered.h) */
+	bool publishes;       /* its sessions publish the policy's ports */
+	bool asks;            /* programs of its cells may ask a person (session.h) */
+	bool keeps_rules;     /* answers of `always` are kept for it (front/rules.h) */
 	struct ssh_access *ssh; /* of --ssh; or NULL */
 	uint64_t undo_space;    /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
@@ -265,7 +268,7 @@ void setup_hide_memory(void);
  * The caller has initialised SPEC, and calls shape_tidy and spec_fini for it in either
  * case.
  */
-bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err);
+bool setup_shape(struct setup *setup, struct cell_spec *spec, struct err *err);
 
 /*
  * setup_session without a minimum level, with the complaint in ERR as session_open gives
@@ -303,6 +306,7 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 #define RUN_OPTION_ROWS \
 	RUN_OPTION_ROWS_MODEL, \
 	OPTION_ROW_WORKSPACE, \
+	OPTION_ROW_BASE, \
 	RUN_OPTION_ROWS_AGENT, \
 	OPTION_ROW_REVIEW, \
 	OPTION_ROW_NO_REVIEW, \

@@ -512,6 +512,16 @@ const struct row keys_agent[] = {
 		 "([security.md](security.md#secrets)); `\"show\"`: it has all; or an object. "
 		 "`glovebox exec` never masks.",
 	 .rows = secrets_keys},
+	{"cell_base", ROW_BYTES, .max = PATH_MAX + 64, POLICY(cell_base),
+	 .initial = "`\"host\"`",
+	 .description =
+		 "The root of the cell in place of this machine's: `rootfs:DIR`, `image:REF`, "
+		 "`oci:DIR:TAG` ([bases.md](bases.md)). Everything may be written there, in memory that "
+		 "goes with the cell; `read`, `write` and `blocked` are about folders of this machine."},
+	{"cell_user", ROW_CHOICE, .choices = POLICY_CELL_USERS, POLICY(cell_user),
+	 .initial = "`\"root\"`",
+	 .description = "Who programs of a cell on a base are: user 0 without any right of root, or "
+			"`plain`: the caller's own number."},
 	{"scratch", ROW_FLAG, POLICY(scratch), .initial = "false",
 	 .description = "`true`: programs may write what is only to be read, in a layer that goes with "
 			"the cell; files on disk change below `write` alone."},

@@ -698,6 +698,7 @@ void policy_free(struct policy *policy)
 		return;
 	free(policy->name);
 	free(policy->workspace);
+	free(policy->cell_base);
 	policy_names_fini(&policy->tools);
 	policy_names_fini(&policy->environment);
 	policy_names_fini(&policy->network);
@@ -1469,6 +1470,9 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 	intersect_secrets(&policy->secrets, &bounds->secrets, &both->secrets);
 	both->scratch = both_scratch(policy, bounds, both);
 	both->review = policy->review || bounds->review;
+	both->cell_base = memory_copy(bounds->cell_base);
+	both->cell_user = policy->cell_user > bounds->cell_user ? policy->cell_user
+								: bounds->cell_user;
 	both->mode = policy_mode_stricter(policy->mode, bounds->mode);
 	intersect_environment(policy, bounds, both);
 	intersect_network(policy, bounds, both);

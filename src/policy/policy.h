@@ -155,6 +155,15 @@ bool policy_mode_parse(const char *text, enum policy_mode *mode);
 /* The one that allows less. */
 enum policy_mode policy_mode_stricter(enum policy_mode a, enum policy_mode b);
 
+/* The user that programs of a cell on a base take themselves for. */
+enum policy_cell_user { CELL_USER_ROOT, CELL_USER_PLAIN };
+
+/* Its names, in this order, separated by blanks. */
+#define POLICY_CELL_USERS "root plain"
+
+/* The word of `cell_base` for the cell of this machine. */
+#define POLICY_BASE_HOST "host"
+
 struct policy {
 	char *name;      /* of the agent */
 	char *workspace; /* absolute */
@@ -170,7 +179,10 @@ struct policy {
 	 * with the cell
 	 */
 	bool scratch;
-	bool review;           /* each session writes into a layer (view/review.h) */
+	bool review; /* each session writes into a layer (view/review.h) */
+	/* the folders below the view (docs/bases.md); NULL or POLICY_BASE_HOST: this machine's */
+	char *cell_base;
+	enum policy_cell_user cell_user;
 	enum policy_mode mode; /* set by policy_set_mode */
 	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
 	struct policy_names environment;
@@ -314,7 +326,8 @@ void policy_set_mode(struct policy *policy, enum policy_mode mode);
  * name and base of POLICY. It has: tools, variables, hosts, credentials and published
  * ports of both; the stricter mode; paths that both show or let be written; blocked paths of either; secrets
  * shown where both show them; `scratch` when no layer would cover a path that one of them
- * protects; commands that fit both lists; the stricter of each limit. Call policy_paths_normal and policy_check_tools on both before. A number wins
+ * protects; the base of BOUNDS, and CELL_USER_PLAIN where one has it; commands that fit
+ * both lists; the stricter of each limit. Call policy_paths_normal and policy_check_tools on both before. A number wins
  * over POLICY_BY_MACHINE, so settle the limits of both before when that matters. Two
  * different patterns are left out: the result grants never more, perhaps less. Entries
  * may still be links; a target below the wider one of two entries is refused when the

@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { FILTER_LENGTH_MAX = 1024, FILTER_BYTES_MAX = FILTER_LENGTH_MAX * 8 };
 
@@ -38,9 +39,10 @@ static const struct sock_filter program_table[] = {
 	}
 
 const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool unfiltered,
-						bool *asks)
+						bool root, bool *asks)
 {
 	static const struct sock_fprog sealed = PROGRAM(program_table);
+	static const struct sock_fprog rooted = PROGRAM(program_root_table);
 	static const struct sock_fprog rules = PROGRAM(program_rules_table);
 	static const struct sock_fprog old_rules = PROGRAM(program_old_rules_table);
 	static const struct sock_fprog alone = PROGRAM(program_filter_table);
@@ -48,7 +50,7 @@ const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool u
 	*asks = level == SANDBOX_RULES;
 	switch (level) {
 	case SANDBOX_SEALED:
-		return &sealed;
+		return root ? &rooted : &sealed;
 	case SANDBOX_RULES:
 		return landlock_abi() >= LANDLOCK_ABI_SCOPES ? &rules : &old_rules;
 	case SANDBOX_OPEN:
@@ -116,7 +118,11 @@ bool sandbox_filter_enter(enum sandbox_level level, int *listener, struct err *e
  */
 
 /* The struct of a newer kernel may be longer, and the kernel writes all of it. */
-enum { NOTIFICATION_MAX = 512 };
+enum {
+	NOTIFICATION_MAX = 512,
+	/* changes of modes before the caller may look at its deadline again */
+	MODES_AT_ONCE = 16,
+};
 
 struct word {
 	uint64_t value;
@@ -230,21 +236,40 @@ static void describe(const struct seccomp_data *data, struct sandbox_refusal *re
 		(void)snprintf(refusal->call, sizeof(refusal->call), "%s", name);
 }
 
-bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal)
+/* A call that waits at a listener. A newer kernel may write a longer struct. */
+union asked {
+	struct seccomp_notif told;
+	char room[NOTIFICATION_MAX];
+};
+
+/* Take the next call that waits at LISTENER. False: there is none. */
+static bool take_next(int listener, union asked *asked)
 {
-	union {
-		struct seccomp_notif told;
-		char room[NOTIFICATION_MAX];
-	} asked;
-	struct seccomp_notif_resp answer;
 	struct pollfd waiting = {.fd = listener, .events = POLLIN};
 
 	/* SECCOMP_IOCTL_NOTIF_RECV blocks when no call waits, so poll first. */
 	if (poll(&waiting, 1, 0) <= 0 || (waiting.revents & POLLIN) == 0)
 		return false;
-	memset(&asked, 0, sizeof(asked));
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked.told) < 0)
-		return false; /* the caller was killed meanwhile */
+	memset(asked, 0, sizeof(*asked));
+	/* It fails when the caller was killed meanwhile. */
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked->told) == 0;
+}
+
+bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal)
+{
+	struct seccomp_notif_resp answer;
+	union asked asked;
+
+	/*
+	 * Programs that take themselves for root unpack files with set-id bits, and would give
+	 * up. They get the mode without these bits, which nothing in a cell could use.
+	 */
+	for (int i = 0;; i++) {
+		if (i == MODES_AT_ONCE || !take_next(listener, &asked))
+			return false;
+		if (geteuid() != 0 || !landlock_change_mode(listener, &asked.told))
+			break;
+	}
 	answer = (struct seccomp_notif_resp){.id = asked.told.id, .error = -EPERM};
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 	describe(&asked.told.data, refusal);

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -51,6 +52,7 @@ enum {
 /* Answers besides errors. An error is its errno. */
 enum {
 	FILTER_ALLOW = 0,
+	FILTER_PRETEND = 0xddd, /* say that it is done, and do nothing */
 	FILTER_EXPLAIN = 0xeee, /* ask the worker */
 };
 
@@ -221,6 +223,17 @@ static const char *const calls_of_attributes[] = {
 };
 
 /*
+ * In the filter of programs that take themselves for root (sandbox_program_filter): calls by
+ * which root changes owners, users and capabilities. There is one user, so the kernel would
+ * refuse them all; installers and package managers only want to hear that they worked.
+ */
+static const char *const calls_pretended[] = {
+	"chown",    "lchown",    "fchown",    "fchownat",  "setuid",
+	"setgid",   "setgroups", "setresuid", "setresgid", "setreuid",
+	"setregid", "setfsuid",  "setfsgid",  "capset",    NULL,
+};
+
+/*
  * A filter cannot tell whose process a pid is. So all of these are refused where there
  * is no signal domain.
  */
@@ -318,6 +331,8 @@ static uint32_t kernel_answer(uint32_t answer)
 		return SECCOMP_RET_ALLOW;
 	if (answer == FILTER_EXPLAIN)
 		return SECCOMP_RET_USER_NOTIF;
+	if (answer == FILTER_PRETEND)
+		return SECCOMP_RET_ERRNO; /* error 0 is success */
 	return SECCOMP_RET_ERRNO | (answer & SECCOMP_RET_DATA);
 }
 
@@ -870,6 +885,40 @@ static void make_program_filter(const char *name, bool rules, bool domain)
 	filter_print(&filter, name, false);
 }
 
+/* Answer calls that make a device as if they did; the kernel refuses them to every cell. */
+static void pretend_devices(struct filter *filter, int number, unsigned mode_index)
+{
+	answer_when(filter, number, mode_index, S_IFMT, S_IFCHR, FILTER_PRETEND);
+	answer_when(filter, number, mode_index, S_IFMT, S_IFBLK, FILTER_PRETEND);
+}
+
+/* Print the second filter of programs that take themselves for root, in a sealed cell. */
+static void make_root_filter(const char *name)
+{
+	/* What a process does with its capabilities before it becomes another user. */
+	static const uint32_t rights[] = {PR_SET_KEEPCAPS, PR_CAPBSET_DROP,
+					  PR_SET_SECUREBITS};
+	struct filter filter = {0};
+
+	filter_answer(&filter, CALL_OPENAT2, ENOSYS);
+	refuse_names(&filter, calls_pretended, FILTER_PRETEND);
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		answer_when(&filter, SCMP_SYS(prctl), 0, ALL_BITS, rights[i],
+			    FILTER_PRETEND);
+	/* useradd and login go on only without an audit in the kernel. */
+	filter_add_test(&filter, SCMP_SYS(socket),
+			&(struct filter_test){
+				.first = {CONDITION_EQUALS, 0, ALL_BITS, AF_NETLINK},
+				.second = {CONDITION_EQUALS, 2, ALL_BITS, NETLINK_AUDIT},
+				.answer = EPROTONOSUPPORT,
+			});
+	pretend_devices(&filter, SCMP_SYS(mknodat), 2);
+#if defined(__x86_64__)
+	pretend_devices(&filter, SCMP_SYS(mknod), 1);
+#endif
+	filter_print(&filter, name, false);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "names") == 0) {
@@ -883,5 +932,6 @@ int main(int argc, char **argv)
 	make_program_filter("program_rules_table", true, true);
 	make_program_filter("program_old_rules_table", true, false);
 	make_program_filter("program_filter_table", false, false);
+	make_root_filter("program_root_table");
 	return 0;
 }

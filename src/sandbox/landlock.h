@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct seccomp_notif;
 struct view;
 
 /* The ABI of this kernel's Landlock, 0 when there is none. */
@@ -66,6 +67,13 @@ struct landlock_grant {
  * GRANTS.
  */
 bool landlock_no_files(const struct landlock_grant *grants, size_t count, struct err *err);
+
+/*
+ * ASKED came from LISTENER. If it is a change of a mode, do it in place of the program, without the
+ * set-id bits, and answer. The worker has no more rights to files than its programs. False: it is
+ * another call, which is not answered.
+ */
+bool landlock_change_mode(int listener, const struct seccomp_notif *asked);
 
 /*
  * Take one call from LISTENER. If the file lies at or below one of WRITABLE

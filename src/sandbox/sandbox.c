@@ -365,6 +365,17 @@ static void network_begin(struct sandbox_network *network)
 		network->code = errno;
 }
 
+/* The numbers that the user has inside the cell. */
+static uid_t inside_uid(enum sandbox_level level, const struct sandbox_identity *identity)
+{
+	return level >= SANDBOX_SEALED && identity->root ? 0 : identity->uid;
+}
+
+static gid_t inside_gid(enum sandbox_level level, const struct sandbox_identity *identity)
+{
+	return level >= SANDBOX_SEALED && identity->root ? 0 : identity->gid;
+}
+
 bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *identity,
 		   unsigned long flags, int group, struct sandbox_network *network,
 		   pid_t *pid, int *pidfd, struct err *err)
@@ -397,8 +408,9 @@ bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *iden
 		return true;
 	}
 	fd_close(&go[0]);
-	bool ok = write_maps(child, identity->uid, identity->gid, identity->uid,
-			     identity->gid, err);
+	bool ok = write_maps(child, inside_uid(level, identity),
+			     inside_gid(level, identity), identity->uid, identity->gid,
+			     err);
 	if (ok && write(go[1], "g", 1) != 1)
 		ok = err_set(err, errno, "starting the anchor: %s", strerror(errno));
 	fd_close(&go[1]); /* without the byte the child exits */
@@ -417,6 +429,8 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
 		    int parent_pidfd, struct err *err)
 {
 	struct pollfd parent = {.fd = parent_pidfd, .events = POLLIN};
+	const uid_t uid = inside_uid(level, identity);
+	const gid_t gid = inside_gid(level, identity);
 
 	/*
 	 * Call the kernel by number. The clone of a process with threads has only one
@@ -425,11 +439,11 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
 	if (identity->change) {
 		if (syscall(SYS_setgroups, 0, NULL) < 0)
 			return err_set(err, errno, "dropping groups: %s", strerror(errno));
-		if (syscall(SYS_setresgid, identity->gid, identity->gid, identity->gid) < 0)
-			return err_set(err, errno, "becoming group %u: %s", identity->gid,
+		if (syscall(SYS_setresgid, gid, gid, gid) < 0)
+			return err_set(err, errno, "becoming group %u: %s", gid,
 				       strerror(errno));
-		if (syscall(SYS_setresuid, identity->uid, identity->uid, identity->uid) < 0)
-			return err_set(err, errno, "becoming user %u: %s", identity->uid,
+		if (syscall(SYS_setresuid, uid, uid, uid) < 0)
+			return err_set(err, errno, "becoming user %u: %s", uid,
 				       strerror(errno));
 	}
 	/*

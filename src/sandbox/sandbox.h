@@ -74,8 +74,13 @@ struct sandbox_strength {
 enum { SANDBOX_HELPER_STACK = 16 << 10 };
 
 struct sandbox_identity {
-	uid_t uid; /* user inside the cell and, by a one-line id map, outside */
+	uid_t uid; /* user outside and, by a one-line id map, inside the cell */
 	gid_t gid;
+	/*
+	 * L3: inside the cell this user has the number 0 and takes itself for root. It has no
+	 * capability, and outside it is the same user as ever.
+	 */
+	bool root;
 	bool change;   /* the process is root and becomes uid:gid */
 	bool map_root; /* root's own trees are shown as owned by uid (ID-mapped mounts) */
 };
@@ -277,11 +282,13 @@ bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
  * A second filter, loaded between the start of a program in a worker and its exec; NULL
  * for an UNFILTERED cell of L0. It refuses openat2, which only the worker's own file
  * tools may use: the mode lies in memory, where no filter sees a set-id bit. Programs
- * fall back to openat. *ASKS: calls that change modes, owners and times go to the
+ * fall back to openat. ROOT: programs take themselves for root, and are told that their
+ * changes of owners, users and capabilities, and devices that they make, have worked,
+ * while nothing is done (L3). *ASKS: calls that change modes, owners and times go to the
  * filter's listener, for landlock_answer (L2, because Landlock does not judge them).
  */
 const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool unfiltered,
-						bool *asks);
+						bool root, bool *asks);
 
 /*
  * Load the system-call filter of LEVEL (written by filter_make.c), as the last step of

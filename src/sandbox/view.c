@@ -26,6 +26,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -34,7 +35,12 @@
 #define VIEW_EMPTY_FILE   "nothing"
 #define VIEW_EMPTY_FOLDER "nothing.d"
 
-enum { VIEW_FOLDER_MODE = 0755, VIEW_FILE_MODE = 0444, VIEW_OWN_FILE_MODE = 0600 };
+enum {
+	VIEW_FOLDER_MODE = 0755,
+	VIEW_FILE_MODE = 0444,
+	VIEW_SCRIPT_MODE = 0555,
+	VIEW_OWN_FILE_MODE = 0600,
+};
 
 /* Programs of the cell that wait for the front; further ones are refused by the kernel. */
 enum { SOCKET_BACKLOG = 16 };
@@ -249,14 +255,19 @@ static bool tree_add(struct view_building *building, const struct view_entry *en
 	return tree_place(building, entry, tree, err);
 }
 
-static bool memory_add(struct view_building *building, const struct view_entry *entry,
-		       struct err *err)
+/* Make the memory of ENTRY, without set-id bits and with ATTRIBUTES. */
+static int new_memory_of(const struct view_entry *entry, unsigned attributes)
 {
 	const uint64_t files = entry->size / FILE_ROOM;
 
-	auto_close int tree =
-		view_new_memory(entry->size, files > FILES_MIN ? files : FILES_MIN,
-				entry->mode, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	return view_new_memory(entry->size, files > FILES_MIN ? files : FILES_MIN,
+			       entry->mode, MOUNT_ATTR_NOSUID | attributes);
+}
+
+static bool memory_add(struct view_building *building, const struct view_entry *entry,
+		       struct err *err)
+{
+	auto_close int tree = new_memory_of(entry, MOUNT_ATTR_NODEV);
 	if (tree < 0)
 		return view_fail(err, "making memory for", entry->path);
 	return view_place(building, tree, entry->path, true, err);
@@ -299,7 +310,9 @@ static bool text_make(const struct view_building *building, int folder, const ch
 		entry->late ? buf_str(&building->late) : str_of(entry->source);
 	auto_close int fd =
 		openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       entry->writable ? VIEW_OWN_FILE_MODE : VIEW_FILE_MODE);
+		       entry->writable ? VIEW_OWN_FILE_MODE
+		       : entry->runs   ? VIEW_SCRIPT_MODE
+				       : VIEW_FILE_MODE);
 
 	if (fd < 0)
 		return view_fail(err, "making", name);
@@ -609,6 +622,12 @@ static bool pin_add(int root, const struct view_entry *entry, struct err *err)
 	       view_fail(err, "pinning", entry->path);
 }
 
+/* Is ENTRY a folder of the base? */
+static bool is_of_base(const struct view_entry *entry)
+{
+	return entry->kind == VIEW_LOWER && entry->path[1] == '\0';
+}
+
 /* Show ENTRY. The entries before it in the order of sandbox_build are already shown. */
 static bool view_add(struct view_building *building, struct view_entry *entry,
 		     struct err *err)
@@ -635,13 +654,15 @@ static bool view_add(struct view_building *building, struct view_entry *entry,
 	case VIEW_MASK:
 		return mask_add(building, entry, err);
 	case VIEW_LOWER:
-		return lower_add(building->root, entry, err);
+		return is_of_base(entry) || lower_add(building->root, entry, err);
 	case VIEW_OVERLAY:
 		return overlay_add(building->root, entry, err);
 	case VIEW_PIN:
 		return pin_add(building->root, entry, err);
 	case VIEW_SOCKET:
 		return socket_add(building, entry, err);
+	case VIEW_BASE:
+		return true; /* it is there already */
 	}
 	return err_set(err, EINVAL, "view: entry %s has no kind", entry->path);
 }
@@ -687,6 +708,161 @@ static int entry_compare(const void *left, const void *right)
 }
 
 /*
+ * Lays a base below the view. The folders of the base are lower layers of one overlay, whose
+ * upper folder is memory. Nothing of the base is followed by its name: see VIEW_BASE.
+ */
+
+static struct view_entry *base_of(const struct view *view)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		if (view->entries[i].kind == VIEW_BASE)
+			return &view->entries[i];
+	}
+	return NULL;
+}
+
+/* Does ENTRY lie in something that another entry mounts? */
+static bool is_covered(const struct view *view, const struct view_entry *entry)
+{
+	if (path_within(entry->path, OWN_FOLDER))
+		return true;
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_entry *other = &view->entries[i];
+
+		if ((other->kind == VIEW_TREE || other->kind == VIEW_MEMORY ||
+		     other->kind == VIEW_PROCESSES || other->kind == VIEW_OVERLAY) &&
+		    path_within(entry->path, other->path) &&
+		    strcmp(entry->path, other->path) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is ENTRY whole in our own folder of the overlay, so that nothing has to be mounted? */
+static bool is_point(const struct view *view, const struct view_entry *entry)
+{
+	return (entry->kind == VIEW_LINK || entry->kind == VIEW_FOLDER ||
+		(entry->kind == VIEW_TEXT && !entry->late && !entry->writable)) &&
+	       !is_covered(view, entry);
+}
+
+/* Make what ENTRY, a tree or device, is mounted on. A source that is missing is told later. */
+static bool point_of_tree(struct view_building *building, const struct view_entry *entry,
+			  struct err *err)
+{
+	const char *name = path_base_name(entry->path);
+	struct stat st;
+
+	if ((entry->fd >= 0 ? fstat(entry->fd, &st) : stat(entry->source, &st)) < 0)
+		return true;
+	if (!view_hold_folder(building, entry->path, true) ||
+	    (S_ISDIR(st.st_mode)
+		     ? mkdirat(building->folder, name, VIEW_FOLDER_MODE)
+		     : mknodat(building->folder, name, S_IFREG | VIEW_FILE_MODE, 0)) < 0)
+		return errno == EEXIST || view_fail(err, "making", entry->path);
+	return true;
+}
+
+/* Make the place of ENTRY, or ENTRY itself, in our own folder of the overlay. */
+static bool point_add(struct view_building *building, const struct view *view,
+		      struct view_entry *entry, struct err *err)
+{
+	if (is_covered(view, entry))
+		return true;
+	switch (entry->kind) {
+	case VIEW_TREE:
+	case VIEW_DEVICE:
+		return point_of_tree(building, entry, err);
+	case VIEW_MEMORY:
+	case VIEW_TERMINALS:
+	case VIEW_PROCESSES: {
+		auto_close int made = view_make_folder(building->root, entry->path);
+		return made >= 0 || view_fail(err, "making", entry->path);
+	}
+	case VIEW_TEXT:
+	case VIEW_FOLDER:
+	case VIEW_LINK:
+		return is_point(view, entry)
+			       ? view_add(building, entry, err)
+			       : view_hold_folder(building, entry->path, true) ||
+					 view_fail(err, "making the folder of", entry->path);
+	case VIEW_MASK:
+	case VIEW_LOWER:
+	case VIEW_OVERLAY:
+	case VIEW_PIN:
+	case VIEW_SOCKET:
+	case VIEW_BASE:
+		break;
+	}
+	return true;
+}
+
+/* Fill POINTS, our own folder, which is the highest of the overlay. */
+static bool points_fill(int points, struct view *view, struct err *err)
+{
+	struct view_building building = {.root = points, .own = -1, .folder = -1};
+	auto_close int own = view_make_folder(points, OWN_FOLDER);
+	bool ok = own >= 0 || view_fail(err, "making", OWN_FOLDER);
+
+	for (size_t i = 0; ok && i < view->count; i++)
+		ok = point_add(&building, view, &view->entries[i], err);
+	fd_close(&building.folder);
+	return ok;
+}
+
+/* Hang the folders of the base into the folder STAGE, behind our own one. */
+static bool base_hang(int stage, const struct view *view, struct err *err)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_entry *entry = &view->entries[i];
+		char name[sizeof(VIEW_LAYER_BELOW) + 16];
+		auto_close int lower = -1;
+
+		if (!is_of_base(entry))
+			continue;
+		(void)snprintf(name, sizeof(name), VIEW_LAYER_BELOW "%u", entry->number + 1);
+		if (!lower_open(entry, &lower, err) || !lower_hang(stage, name, lower, err))
+			return err_while(err, "the base: %s", entry->source);
+	}
+	return true;
+}
+
+/*
+ * Lay the overlay of BASE over STAGE, which is mounted at /proc, and open it as ROOT. The
+ * overlay keeps copies of its folders, so all else of the stage goes with the old root.
+ */
+static bool base_lay(const struct view_entry *base, struct view *view, int stage,
+		     int *root, struct err *err)
+{
+	char options[OPTIONS_ROOM];
+	size_t size;
+
+	if (!layer_make(stage, VIEW_LAYER_UPPER, err) || !layer_make(stage, "scratch", err) ||
+	    !layer_make(stage, VIEW_LAYER_BELOW "0", err) ||
+	    fchmodat(stage, VIEW_LAYER_UPPER, VIEW_FOLDER_MODE, 0) < 0 ||
+	    fchmodat(stage, VIEW_LAYER_BELOW "0", VIEW_FOLDER_MODE, 0) < 0)
+		return view_fail(err, "making", "the layer of the base");
+	auto_close int points =
+		openat(stage, VIEW_LAYER_BELOW "0", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (points < 0 || !points_fill(points, view, err) || !base_hang(stage, view, err))
+		return points < 0 ? view_fail(err, "opening", "the layer of the base")
+				  : false;
+	size = (size_t)snprintf(options, sizeof(options), UPPER_OPTIONS ",lowerdir=");
+	for (unsigned i = 0; i <= base->number; i++)
+		size += (size_t)snprintf(options + size, sizeof(options) - size,
+					 "%s" VIEW_LAYER_BELOW "%u", i > 0 ? ":" : "", i);
+	if (fchdir(stage) < 0)
+		return view_fail(err, "entering", "the layer of the base");
+	if (mount("overlay", ".", "overlay", MS_NOSUID | MS_NODEV, options) < 0)
+		return err_set(err, errno,
+			       "the base: the kernel lays no overlay over its folders (%s): see "
+			       "`glovebox base doctor`",
+			       strerror(errno));
+	*root = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return *root >= 0 || view_fail(err, "opening", "the base");
+}
+
+/*
  * Add the late texts. Nothing lies below a text, so it may come after all other entries. An
  * end without a byte means that its writer has failed.
  */
@@ -708,19 +884,52 @@ static bool late_add(struct view_building *building, struct view *view, struct e
 	return ok;
 }
 
+/* Open the folder of texts and of the sources of masks; with a base it is a mount of its own. */
+static bool own_open(struct view_building *building, bool has_base, struct err *err)
+{
+	if (has_base) {
+		auto_close int tree = view_new_memory(ROOT_SIZE, 0, VIEW_FOLDER_MODE,
+						      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+		if (tree < 0 || !view_place(building, tree, OWN_FOLDER, true, err))
+			return view_fail(err, "making", OWN_FOLDER);
+		fd_close(&building->folder);
+		building->own = view_open(building->root, OWN_FOLDER, O_PATH | O_DIRECTORY);
+	} else {
+		building->own = view_make_folder(building->root, OWN_FOLDER);
+	}
+	return (building->own >= 0 && mkdirat(building->own, VIEW_EMPTY_FOLDER, 0555) == 0 &&
+		mknodat(building->own, VIEW_EMPTY_FILE, S_IFREG | VIEW_FILE_MODE, 0) == 0) ||
+	       view_fail(err, "making", OWN_FOLDER);
+}
+
+/* Nobody adds names to our own folders: on a base the folders around them can be written. */
+static bool own_close(int root, struct err *err)
+{
+	static const char *const folders[] = {OWN_FOLDER, "/dev"};
+	struct mount_attr closed = {.attr_set = MOUNT_ATTR_RDONLY};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		auto_close int folder = view_open(root, folders[i], O_PATH | O_DIRECTORY);
+
+		if (folder < 0 || syscall(KERNEL_MOUNT_SETATTR, folder, "", AT_EMPTY_PATH,
+					  &closed, sizeof(closed)) < 0)
+			return view_fail(err, "closing", folders[i]);
+	}
+	return true;
+}
+
+/* Show all entries of VIEW, which are in order. */
 static bool entries_add(int root, struct view *view, struct err *err)
 {
-	struct view_building building = {.root = root, .folder = -1};
-	bool ok = true;
+	struct view_building building = {.root = root, .own = -1, .folder = -1};
+	const bool has_base = base_of(view) != NULL;
+	bool ok = own_open(&building, has_base, err);
 
-	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
-	building.own = view_make_folder(root, OWN_FOLDER);
-	if (building.own < 0 || mkdirat(building.own, VIEW_EMPTY_FOLDER, 0555) < 0 ||
-	    mknodat(building.own, VIEW_EMPTY_FILE, S_IFREG | VIEW_FILE_MODE, 0) < 0)
-		ok = view_fail(err, "making", OWN_FOLDER);
 	for (size_t i = 0; ok && i < view->count; i++)
-		ok = view->entries[i].late || view_add(&building, &view->entries[i], err);
-	ok = ok && late_add(&building, view, err);
+		ok = view->entries[i].late ||
+		     (has_base && is_point(view, &view->entries[i])) ||
+		     view_add(&building, &view->entries[i], err);
+	ok = ok && late_add(&building, view, err) && (!has_base || own_close(root, err));
 	fd_close(&building.folder);
 	fd_close(&building.own);
 	return ok;
@@ -730,8 +939,13 @@ bool view_build(struct view *view, struct err *err)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return view_fail(err, "making mounts private below", "/");
-	auto_close int root =
-		view_new_memory(ROOT_SIZE, 0, VIEW_FOLDER_MODE, MOUNT_ATTR_NOSUID);
+	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
+	const struct view_entry *base = base_of(view);
+	auto_close int stage = -1;
+	auto_close int root = base != NULL
+				      ? new_memory_of(base, MOUNT_ATTR_NODEV)
+				      : view_new_memory(ROOT_SIZE, 0, VIEW_FOLDER_MODE,
+							MOUNT_ATTR_NOSUID);
 	if (root < 0)
 		return view_fail(err, "making", "the new root");
 	/*
@@ -741,19 +955,26 @@ bool view_build(struct view *view, struct err *err)
 	auto_close int anywhere = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (anywhere < 0 || kernel_move_mount(root, anywhere) < 0)
 		return view_fail(err, "hanging up", "the new root");
+	if (base != NULL) {
+		stage = fd_take(&root);
+		if (!base_lay(base, view, stage, &root, err))
+			return false;
+	}
 	if (!entries_add(root, view, err))
 		return false;
 	if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
 		return view_fail(err, "changing to", "the new root");
 	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return view_fail(err, "letting go of", "the old root");
+	if (base != NULL)
+		return true; /* all of a base may be written */
 	struct mount_attr closed = {.attr_set = MOUNT_ATTR_RDONLY};
 	if (syscall(KERNEL_MOUNT_SETATTR, AT_FDCWD, "/", 0, &closed, sizeof(closed)) < 0)
 		return view_fail(err, "closing", "the new root");
 	return true;
 }
 
-/* The root of the view is read-only, except while entries are added to it. */
+/* The root of a view without a base is read-only, except while entries are added to it. */
 static bool root_set(int root, bool closed, struct err *err)
 {
 	struct mount_attr attributes = {
@@ -781,19 +1002,21 @@ bool view_widen(struct view *view, struct err *err)
 {
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct view_building building = {.root = root, .own = -1, .folder = -1};
+	struct statvfs fs;
 
 	if (root < 0)
 		return view_fail(err, "opening", "the root");
 	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
 	/* As in sandbox_build. */
 	mode_t mask = umask(0) & (S_IRWXG | S_IRWXO);
-	bool ok = root_set(root, false, err);
+	const bool is_closed = fstatvfs(root, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0;
+	bool ok = !is_closed || root_set(root, false, err);
 	for (size_t i = 0; ok && i < view->count; i++)
 		ok = tree_keep_apart(&view->entries[i], err) &&
 		     view_add(&building, &view->entries[i], err);
 	fd_close(&building.folder);
 	struct err closing;
-	if (!root_set(root, true, ok ? err : &closing))
+	if (is_closed && !root_set(root, true, ok ? err : &closing))
 		ok = false;
 	(void)umask(mask);
 	return ok;

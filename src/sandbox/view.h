@@ -38,7 +38,7 @@ enum view_kind {
 	/*
 	 * A folder of the host between the overlay at `path` and that overlay's own `source`:
 	 * what it holds hides what lies below it, as in an overlay. `number` is its place,
-	 * from 0 at the top.
+	 * from 0 at the top. At "/": a folder of the base (VIEW_BASE).
 	 */
 	VIEW_LOWER,
 	/*
@@ -58,6 +58,17 @@ enum view_kind {
 	 * view_build leaves its listener in `fd`.
 	 */
 	VIEW_SOCKET,
+	/*
+	 * The root of the view is not empty, but an overlay of the `number` entries VIEW_LOWER at
+	 * "/", and all of it may be written, into memory of at most `size` bytes, which goes with
+	 * the cell. The path is "/", and there is one at most.
+	 *
+	 * The highest folder of that overlay is ours: it has the folders above all other entries,
+	 * and the texts and links. So a link or a file of the base at such a name leads nowhere,
+	 * and because the kernel renames no folder of a lower layer, no program can move the
+	 * places of mounts.
+	 */
+	VIEW_BASE,
 };
 
 /* How long the files last that an overlay takes. */
@@ -75,7 +86,11 @@ enum view_lasts {
 #define VIEW_LAYER_UPPER "upper"
 #define VIEW_LAYER_LOWER "lower"
 #define VIEW_LAYER_BELOW "below."
-enum { VIEW_LOWERS_MAX = 8 }; /* entries VIEW_LOWER of one overlay */
+/*
+ * Entries VIEW_LOWER of one overlay: as many as an image may have layers. Their names are short
+ * enough for the page that mount(2) takes of options.
+ */
+enum { VIEW_LOWERS_MAX = 128 };
 
 struct view_entry {
 	enum view_kind kind;
@@ -85,6 +100,7 @@ struct view_entry {
 	/* text: a regular file of the host; left out when it is not there; or NULL */
 	const char *before;
 	bool late; /* text: as above */
+	bool runs; /* text: it is a script that programs may start */
 	/*
 	 * held descriptor that SOURCE must still lead to, a detached tree, or a listener;
 	 * -1: none
@@ -105,9 +121,9 @@ struct view_entry {
 	bool copied;
 	int layer; /* holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
 	bool apart; /* a masked file has a source of its own, so that a watch tells it apart */
-	unsigned number; /* lower: its place; overlay: how many lowers it has */
+	unsigned number; /* lower: its place; overlay and base: how many lowers it has */
 	mode_t mode;     /* folder, memory */
-	uint64_t size;   /* memory: bytes at most */
+	uint64_t size;   /* memory and base: bytes at most */
 	/*
 	 * the key or default that added the entry, for commands that explain the view;
 	 * NULL: every view has it

@@ -157,7 +157,10 @@ struct value *engine_variables(const struct value *env)
 
 bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path)
 {
-	return path_normal(session_workspace(cell->place.session), text, path);
+	return path_normal(cell->place.folder != NULL
+				   ? cell->place.folder
+				   : session_workspace(cell->place.session),
+			   text, path);
 }
 
 /* Tasks. */
@@ -533,6 +536,8 @@ static const struct row open_params[] = {
 	{"workspace", ROW_EITHER, false,
 	 "a folder that exists, {\"from\": DIR} or {\"snapshot\": NAME}; a fresh one unless told",
 	 .min = 1, .max = PATH_MAX, .rows = workspace_rows, .check = check_workspace},
+	{"base", ROW_BYTES, false, "the root of the cell, as in `cell_base` of a policy",
+	 .min = 1, .max = PATH_MAX},
 	{"policy", ROW_VALUES, false, "what may be done, in place of an agent's rights"},
 	{"agent", ROW_BYTES, false, "the agent whose rights hold", .max = ENGINE_NAME},
 	{"name", ROW_BYTES, false, "a name for the cell", .min = 1, .max = ENGINE_NAME},
@@ -562,6 +567,8 @@ static struct value *cell_value(const struct engine_cell *cell)
 	value_set_text(told, "cell", cell->name);
 	tool_set_strength(told, session_strength(session));
 	value_set_text(told, "workspace", session_workspace(session));
+	if (cell->place.folder != NULL)
+		value_set_text(told, "folder", cell->place.folder);
 	value_set_boolean(told, "fresh", cell->place.fresh != NULL);
 	if (cell->place.layer != NULL)
 		value_set(told, "layer", layer_value(cell));
@@ -712,6 +719,7 @@ static void open_cell(const struct engine_request *request)
 		.workspace = value_text(from != NULL ? from : workspace),
 		.layered = from != NULL,
 		.snapshot = value_text(value_member(workspace, "snapshot")),
+		.base = value_text(value_member(params, "base")),
 		.agent = value_text(value_member(params, "agent")),
 		.policy = value_member(params, "policy"),
 		.env = value_member(params, "env"),

@@ -54,6 +54,7 @@ struct engine_wish {
 	const char *workspace; /* a folder that exists; NULL: a fresh one */
 	bool layered; /* a layer over that folder takes all that is written to it */
 	const char *snapshot; /* a layer over this snapshot is the workspace; or NULL */
+	const char *base;     /* the root of the cell (cell_base); NULL: the policy's */
 	const char *agent;    /* whose rights hold; NULL: default */
 	const struct value *policy; /* that holds in place of an agent's; or NULL */
 	const struct value *env; /* {NAME: value}, besides those of the policy; or NULL */
@@ -70,6 +71,11 @@ struct engine_place {
 	const char *layer, *layer_lies;
 	/* the hash of the snapshot that it works over, which `kept` holds; NULL: none */
 	const char *snapshot;
+	/*
+	 * where programs begin and relative names of the caller start: that of the base of a cell
+	 * without a workspace; NULL: the workspace
+	 */
+	const char *folder;
 	const struct tool *const *tools; /* those of the session; they outlive it */
 	double wall_s; /* the deadline of a program that asks for none; 0: none */
 };

@@ -270,6 +270,7 @@ static bool shape_make(const struct session_options *options,
 		.resolver = options->resolver,
 		.shown = options->shown,
 		.home = options->home,
+		.base = options->base,
 		.strength = strength_choose(minimum),
 		.minimum_level = minimum,
 	};
@@ -461,7 +462,8 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		cell_record_close(&record);
 		return false;
 	}
-	session->folder = memory_copy(spec.workspace);
+	session->folder = memory_copy(options->start_folder != NULL ? options->start_folder
+								    : spec.workspace);
 	const struct cell_options cell = {
 		.take_spec = &spec,
 		.take_record = &record,

@@ -60,6 +60,7 @@ struct masking;
 struct running; /* one call under way */
 struct publish;
 struct session;
+struct shape_base;
 struct shape_home;
 struct shape_shown;
 struct shape_ssh;
@@ -160,6 +161,12 @@ struct session_options {
 	const struct shape_shown *shown;
 	/* A home of the cell's own (shape.h). NULL: the project's private one. */
 	const struct shape_home *home;
+	/* The root of the cell (shape.h), borrowed until it is open. NULL: this machine's. */
+	const struct shape_base *base;
+	/*
+	 * The folder in which commands begin, in the view: absolute. NULL: the workspace.
+	 */
+	const char *start_folder;
 	/*
 	 * The receiver behind the sink answers EVENT_QUESTION with running_answer. False:
 	 * each question is declined, and no event reports it.

@@ -573,14 +573,15 @@ static bool shape_open_workspace(const struct shape_options *options,
 	return true;
 }
 
-/* Has the view nothing at or below PATH, and above PATH at most memory of its own? */
+/* Has the view nothing at or below PATH, and above PATH at most a base or memory of its own? */
 static bool is_free(const struct view *view, const char *path)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		const struct view_entry *entry = &view->entries[i];
 
 		if (path_within(entry->path, path) ||
-		    (path_within(path, entry->path) && entry->kind != VIEW_MEMORY))
+		    (path_within(path, entry->path) && entry->kind != VIEW_MEMORY &&
+		     entry->path[1] != '\0'))
 			return false;
 	}
 	return true;
@@ -1429,7 +1430,8 @@ static void hosts_add(struct cell_spec *spec, const struct network_entry *entrie
 	if (!spec_is_sealed(spec))
 		return; /* without a view, the files and the name are those of the host */
 	buf_init(&text, HOSTS_MAX);
-	if (hosts_carried(entries, count, &text) > 0 || hosts_of_host(&text)) {
+	if (hosts_carried(entries, count, &text) > 0 || spec_has_base(spec) ||
+	    hosts_of_host(&text)) {
 		(void)buf_adds(&text, "127.0.0.1\t" SANDBOX_HOST_NAME "\n");
 		(void)spec_add_entry(spec, VIEW_TEXT, HOSTS, text.data);
 	}
@@ -1452,7 +1454,9 @@ static void questions_add(struct cell_spec *spec)
 	auto_free char *real = NULL;
 	struct stat st;
 
-	if (!spec_is_sealed(spec) || lstat(RESOLV, &st) < 0)
+	if (spec_has_base(spec))
+		(void)spec_add_entry(spec, VIEW_TEXT, RESOLV, text);
+	if (!spec_is_sealed(spec) || spec_has_base(spec) || lstat(RESOLV, &st) < 0)
 		return;
 	if (S_ISLNK(st.st_mode))
 		real = realpath(RESOLV, NULL);
@@ -1608,8 +1612,10 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	if (!ok)
 		return false;
 	sandbox_identity(&st, &spec->identity);
-	if (!shape_choose_level(options, workspace_fd, spec, err))
+	if (!shape_choose_level(options, workspace_fd, spec, err) ||
+	    !shape_check_base(options, spec, err))
 		return false;
+	spec->identity.root = options->base != NULL && policy->cell_user == CELL_USER_ROOT;
 	shape_limits(&policy->limits, workspace_fd);
 	if (!ceiling_cut(options->ceiling, spec->workspace, policy, options->told, err))
 		return false;
@@ -1651,18 +1657,25 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		spec->login_count = options->home->login_count;
 	}
 	shape_add_worktree(policy, spec);
-	shape_add_system(policy, spec);
+	if (options->base == NULL)
+		shape_add_system(policy, spec);
+	else if (!shape_add_base(options, policy, spec, err))
+		return false;
 	if (!shape_add_network(options, policy, spec, err) ||
 	    !shape_add_publish(options, policy, spec, err))
 		return false;
-	shape_add_home(options, policy, spec);
-	shape_add_toolchains(options, policy, spec);
+	if (options->base == NULL) {
+		shape_add_home(options, policy, spec);
+		shape_add_toolchains(options, policy, spec);
+	}
 	shape_add_program(options, spec);
-	shape_add_caches(options, policy, spec);
+	if (options->base == NULL)
+		shape_add_caches(options, policy, spec);
 	if (!shape_add_shown(options, policy, spec, err))
 		return false;
 	shape_add_workspace_name(options, spec);
-	shape_add_var_tmp(policy, spec);
+	if (options->base == NULL)
+		shape_add_var_tmp(policy, spec);
 	shape_add_environment(options, policy, spec);
 	shape_hide_programs(policy, spec);
 	pins_may_miss(options->below, spec);

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/library.h"
 #include "policy/policy.h"
 #include "view/spec.h"
 
@@ -54,6 +55,10 @@ struct undo_plan;
 #define SHAPE_OPENER  SHAPE_OPENERS "/xdg-open"
 #define SHAPE_OPENER_NAMES \
 	"xdg-open x-www-browser www-browser sensible-browser gnome-open open"
+/* In a cell on a base: our program itself, with its loader and its libraries. */
+#define SHAPE_LIBRARIES LIBRARY_FOREIGN
+/* … and programs in place of those by which root becomes another user; first in PATH. */
+#define SHAPE_ROOT SHAPE_PROGRAMS "/root"
 /* The socket at which programs of such a cell ask (front/ask/desk.h). */
 #define SHAPE_ASK SHAPE_PROGRAMS "/ask"
 
@@ -99,6 +104,15 @@ struct shape_home {
 	size_t login_count;
 };
 
+/* The folders that are a cell's root, in place of this machine's. For L3 only. */
+struct shape_base {
+	const char *word; /* as the person named it; for sentences */
+	/* of the host, absolute and real, the lowest one first */
+	const char *const *folders;
+	size_t folder_count;
+	const char *const *environment; /* NAME=value; NULL-ended */
+};
+
 struct shape_options {
 	/* the most that the cell may have (policy/ceiling.h); NULL: no bound */
 	const struct ceiling *ceiling;
@@ -127,6 +141,7 @@ struct shape_options {
 	const struct shape_ssh *ssh; /* NULL: the cell has no ssh agent; for L3 only */
 	const struct shape_shown *shown; /* shown besides the policy's entries; or NULL */
 	const struct shape_home *home;   /* NULL: the project's private home */
+	const struct shape_base *base;   /* NULL: this machine; for L3 only */
 	/*
 	 * Keeps GUARD, of the cell for WORKSPACE, in FOLDER as long as the cell lives.
 	 * GUARD may be replaced by the guard of an earlier front's cell. NULL: the guard
@@ -265,6 +280,36 @@ void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path
 bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
 		      struct err *err);
 
+/*
+ * The real path of our own program as PATH, which has PATH_MAX bytes. False when the file was removed or
+ * replaced since the program started.
+ */
+bool shape_program_path(const struct shape_options *options, char *path);
+/* Show our program, which lies at SHAPE_PROGRAM, by its other names. */
+void shape_add_names(const struct shape_options *options, struct cell_spec *spec);
+/* Can the cell of SPEC, whose level is known, have the base of OPTIONS? */
+bool shape_check_base(const struct shape_options *options, const struct cell_spec *spec,
+		      struct err *err);
+/*
+ * Add the folders of the base of OPTIONS, with what shape_add_system adds without one, and
+ * choose the home. To be called after the policy's entries.
+ */
+bool shape_add_base(const struct shape_options *options, struct policy *policy,
+		    struct cell_spec *spec, struct err *err);
+/* Add our own program to a base, whatever C library the base has, and the programs for root. */
+void shape_add_base_program(const struct shape_options *options, struct cell_spec *spec);
+/* The part of the environment of programs that a base decides. */
+void shape_add_base_environment(const struct shape_options *options, struct cell_spec *spec);
+
+/* The folders of PATH where nothing else says. */
+#define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+/* nproc and thread pools read this folder. Nothing else of /sys is shown. */
+#define SHAPE_PROCESSORS "/sys/devices/system/cpu"
+/* Add the devices, and shared memory of at most SHARED_MEMORY bytes. */
+void shape_add_devices(struct cell_spec *spec, uint64_t shared_memory);
+/* Set PATH to FOLDERS, with our own program behind them and, where it opens addresses, first. */
+void shape_set_path(const struct shape_options *options, struct cell_spec *spec,
+		    const char *folders);
 /* Add /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
 void shape_add_system(struct policy *policy, struct cell_spec *spec);
 /*

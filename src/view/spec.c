@@ -219,9 +219,15 @@ bool spec_is_reviewed(const struct cell_spec *spec)
 	return spec->review_log >= 0;
 }
 
+bool spec_has_base(const struct cell_spec *spec)
+{
+	return find_entry(spec, VIEW_BASE, "/") != NULL;
+}
+
 bool spec_is_memory(const struct cell_spec *spec, const char *path)
 {
-	return find_entry(spec, VIEW_MEMORY, path) != NULL;
+	return find_entry(spec, VIEW_MEMORY, path) != NULL ||
+	       find_entry(spec, VIEW_BASE, path) != NULL;
 }
 
 void spec_set_writable(struct cell_spec *spec)
@@ -286,11 +292,13 @@ static enum view_kind kind_at(const struct cell_spec *spec, const char *path)
 	for (size_t i = 0; i < spec->view.count; i++) {
 		const struct view_entry *entry = &spec->view.entries[i];
 		if ((entry->kind == VIEW_TREE || entry->kind == VIEW_MEMORY ||
-		     entry->kind == VIEW_OVERLAY) &&
+		     entry->kind == VIEW_OVERLAY || entry->kind == VIEW_BASE) &&
 		    path_within(path, entry->path) &&
 		    (deepest == NULL || strlen(entry->path) >= strlen(deepest->path)))
 			deepest = entry;
 	}
+	if (deepest != NULL && deepest->kind == VIEW_BASE)
+		return VIEW_MEMORY;
 	/* The layer of a review is landed with the rights to the trees below it. */
 	return deepest == NULL || (deepest->kind == VIEW_OVERLAY &&
 				   deepest->lasts >= VIEW_LASTS_REVIEW)
@@ -356,11 +364,12 @@ struct value *spec_rights(const struct cell_spec *spec)
  */
 
 static const struct field entry_fields[] = {
-	FIELD(struct view_entry, kind, .min = VIEW_TREE, .max = VIEW_SOCKET),
+	FIELD(struct view_entry, kind, .min = VIEW_TREE, .max = VIEW_BASE),
 	FIELD(struct view_entry, path),
 	FIELD(struct view_entry, source, .optional = true),
 	FIELD(struct view_entry, before, .optional = true),
 	FIELD(struct view_entry, late),
+	FIELD(struct view_entry, runs),
 	FIELD(struct view_entry, fd),
 	FIELD(struct view_entry, detached),
 	FIELD(struct view_entry, writable),
@@ -392,6 +401,7 @@ static const struct field member_fields[] = {
 	FIELD(struct cell_spec, view.late),
 	FIELD(struct cell_spec, identity.uid),
 	FIELD(struct cell_spec, identity.gid),
+	FIELD(struct cell_spec, identity.root),
 	FIELD(struct cell_spec, identity.change),
 	FIELD(struct cell_spec, identity.map_root),
 	FIELD(struct cell_spec, limits.processes),

@@ -176,6 +176,8 @@ void spec_add_git(struct cell_spec *spec, const char *key, const char *value);
 bool spec_is_layer(const struct cell_spec *spec, const char *path);
 /* Do all writes to the writable trees go into the layer of a review? */
 bool spec_is_reviewed(const struct cell_spec *spec);
+/* Is the root of the view a base, all of which may be written in memory of the cell's own? */
+bool spec_has_base(const struct cell_spec *spec);
 /* Is PATH in memory of the cell's own? */
 bool spec_is_memory(const struct cell_spec *spec, const char *path);
 

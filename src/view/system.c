@@ -91,7 +91,7 @@ static void add_accounts(struct cell_spec *spec)
 	(void)spec_add_entry(spec, VIEW_TEXT, "/etc/group", group);
 }
 
-static void add_devices(struct cell_spec *spec, uint64_t shared_memory)
+void shape_add_devices(struct cell_spec *spec, uint64_t shared_memory)
 {
 	static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 					      "/dev/random", "/dev/urandom", "/dev/tty"};
@@ -146,10 +146,9 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
 		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);
 	mask_host_keys(spec);
-	add_devices(spec, policy->limits.tmp);
-	/* nproc and thread pools read this folder. Nothing else of /sys is shown. */
-	spec_add_entry(spec, VIEW_TREE, "/sys/devices/system/cpu", "/sys/devices/system/cpu")
-		->optional = true;
+	shape_add_devices(spec, policy->limits.tmp);
+	spec_add_entry(spec, VIEW_TREE, SHAPE_PROCESSORS, SHAPE_PROCESSORS)->optional =
+		true;
 	if (spec_is_sealed(spec))
 		add_private(policy, spec);
 }
@@ -251,6 +250,14 @@ static void program_hide(struct cell_spec *spec, const char *folder, const char 
 	char file[PATH_MAX], real[PATH_MAX];
 	struct stat st;
 
+	/* The programs of a base are not looked at; a mask leaves links and missing names alone. */
+	if (spec_has_base(spec)) {
+		if (snprintf(file, sizeof(file), "%s%s%s", folder, folder[0] ? "/" : "",
+			     program) < (int)sizeof(file))
+			spec_add_entry(spec, VIEW_MASK, file, NULL)->why = "commands.deny";
+		return;
+	}
+
 	if (snprintf(file, sizeof(file), "%s%s%s", folder, folder[0] ? "/" : "",
 		     program) >= (int)sizeof(file) ||
 	    realpath(file, real) == NULL || stat(real, &st) < 0 || !S_ISREG(st.st_mode) ||
@@ -306,9 +313,8 @@ void shape_hide_programs(const struct policy *policy, struct cell_spec *spec)
 	}
 }
 
-/* Set PATH to FOLDERS, with our own program behind them and, where it opens addresses, first. */
-static void path_set(const struct shape_options *options, struct cell_spec *spec,
-		     const char *folders)
+void shape_set_path(const struct shape_options *options, struct cell_spec *spec,
+		    const char *folders)
 {
 	struct buf path;
 
@@ -328,7 +334,7 @@ static void add_policys(const struct shape_options *options,
 		if (strchr(entry, '=') == NULL)
 			entry = callers(options, entry);
 		if (entry != NULL && strncmp(entry, "PATH=", 5) == 0)
-			path_set(options, spec, entry + 5);
+			shape_set_path(options, spec, entry + 5);
 		else if (entry != NULL)
 			spec_set_environment(spec, entry);
 	}
@@ -373,15 +379,20 @@ void shape_add_environment(const struct shape_options *options,
 	const char *lang = shape_environment(options, "LANG");
 	const char *zone = shape_environment(options, "TZ");
 
-	spec_add_environment(spec, "HOME=%s", spec->home);
-	spec_add_environment(spec, "USER=glovebox");
-	spec_add_environment(spec, "LOGNAME=glovebox");
-	spec_add_environment(spec, "SHELL=/bin/bash");
-	spec_add_environment(spec, "TMPDIR=%s", spec->temp != NULL ? spec->temp : "/tmp");
-	spec_add_environment(spec, "TERM=%s", term != NULL ? term : "dumb");
-	spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
+	if (options->base != NULL) {
+		shape_add_base_environment(options, spec);
+	} else {
+		spec_add_environment(spec, "HOME=%s", spec->home);
+		spec_add_environment(spec, "USER=glovebox");
+		spec_add_environment(spec, "LOGNAME=glovebox");
+		spec_add_environment(spec, "SHELL=/bin/bash");
+		spec_add_environment(spec, "TMPDIR=%s",
+				     spec->temp != NULL ? spec->temp : "/tmp");
+		spec_add_environment(spec, "TERM=%s", term != NULL ? term : "dumb");
+		spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
+	}
 	spec_set_writable(spec);
-	if (zone != NULL)
+	if (zone != NULL && options->base == NULL)
 		spec_add_environment(spec, "TZ=%s", zone);
 	if (asks(options, spec))
 		spec_add_environment(spec, "BROWSER=" SHAPE_OPENER);
@@ -398,11 +409,7 @@ void shape_add_environment(const struct shape_options *options,
  * need no cell. If the view shows the program anyway, a link to it is enough.
  */
 
-/*
- * The real path of the program. False when the file was removed or replaced since the
- * program started.
- */
-static bool program_path(const struct shape_options *options, char path[PATH_MAX])
+bool shape_program_path(const struct shape_options *options, char *path)
 {
 	const char *given = options->program != NULL ? options->program : "/proc/self/exe";
 	struct stat held, named;
@@ -416,8 +423,7 @@ static bool program_path(const struct shape_options *options, char path[PATH_MAX
 	return true;
 }
 
-/* Show our program, which lies at SHAPE_PROGRAM, by its other names. */
-static void add_names(const struct shape_options *options, struct cell_spec *spec)
+void shape_add_names(const struct shape_options *options, struct cell_spec *spec)
 {
 	struct str names = STR(SHAPE_OPENER_NAMES), name;
 	char path[sizeof(SHAPE_OPENERS) + 32];
@@ -466,11 +472,15 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 
 	if (asks(options, spec))
 		(void)spec_add_entry(spec, VIEW_SOCKET, SHAPE_ASK, "");
-	if (!program_path(options, path))
+	if (options->base != NULL) {
+		shape_add_base_program(options, spec);
+		return;
+	}
+	if (!shape_program_path(options, path))
 		return;
 	if (denial_system_folder_around(path, FOLDER_SYSTEM) != NULL) {
 		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PROGRAM, path);
-		add_names(options, spec);
+		shape_add_names(options, spec);
 		return;
 	}
 	auto_close int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -488,15 +498,13 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 	 */
 	entry->optional = !spec_is_sealed(spec);
 	if (spec_is_sealed(spec))
-		add_names(options, spec);
+		shape_add_names(options, spec);
 }
 
 /*
  * Makes the PATH of a cell: the system's folders and the caller's toolchains, which are
  * added to the view.
  */
-
-#define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct toolchain {
 	const char *below_home; /* the PATH entry is this or below it */
@@ -635,6 +643,6 @@ void shape_add_toolchains(const struct shape_options *options, struct policy *po
 		while (path_next_folder(&rest, &folder))
 			path_add(policy, spec, home, folder, &path);
 	}
-	path_set(options, spec, path.data);
+	shape_set_path(options, spec, path.data);
 	buf_fini(&path);
 }

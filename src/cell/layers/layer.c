@@ -784,12 +784,28 @@ static void own_look(const struct cell_spec *spec, const char *path, int64_t sin
 	buf_fini(&name);
 }
 
+/* Does PATH lie in the base itself, and in no folder that the cell shows besides? */
+static bool in_base(const struct cell_spec *spec, const char *path)
+{
+	bool within = spec_has_base(spec);
+
+	for (size_t i = 0; within && i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		within = (entry->kind != VIEW_TREE && entry->kind != VIEW_MEMORY) ||
+			 !path_within(path, entry->path);
+	}
+	return within;
+}
+
 void layers_note_written(const struct layers *layers, const struct value *written,
 			 struct tool_result *result)
 {
 	for (size_t i = 0; i < value_count(written); i++) {
 		const char *path = value_text(value_item(written, i));
 
+		if (in_base(layers->spec, path))
+			layer_tell_note_own(result, path);
 		for (const char *const *own = layers->own; *own != NULL; own++) {
 			if (path_within(path, *own) &&
 			    !path_within(path, layers->spec->workspace))

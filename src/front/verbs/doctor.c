@@ -48,8 +48,8 @@
 enum {
 	SCRIPT_MAX = 16 << 10,
 	VARIABLES_MAX = 24,
-	OPTIONS_OF_EXEC = 8,
-	NAMES_MAX = 1024, /* of the groups */
+	OPTIONS_OF_EXEC = 10, /* two of them for a base */
+	NAMES_MAX = 1024,     /* of the groups */
 	/* An attack that hangs is ended, and proves nothing. */
 	SCRIPT_SECONDS = 30,
 	READY_MS = 15000,
@@ -64,6 +64,7 @@ enum outcome { HELD, THROUGH, UNSHOWN };
 /* The place where one attack is played. */
 struct stage {
 	const struct attack *attack;
+	const char *root; /* the word of the base on which the cell stands; or NULL */
 	char program[PATH_MAX]; /* this program */
 	struct buf base, work, home, tmp;
 	struct buf variables[VARIABLES_MAX];
@@ -136,6 +137,10 @@ static int script_run(const struct stage *stage, const char *text, bool in_cell)
 
 	buf_init(&script, SCRIPT_MAX);
 	fill(stage, text, in_cell, &script);
+	if (in_cell && stage->root != NULL) {
+		argv[count++] = "--base";
+		argv[count++] = stage->root;
+	}
 	for (; option != NULL && *option != NULL && count < OPTIONS_OF_EXEC; option++)
 		argv[count++] = *option;
 	argv[count] = "--";
@@ -330,10 +335,10 @@ static void group_end(FILE *progress, struct value *groups, const char *name,
 	(void)fflush(progress);
 }
 
-static bool play_one(const struct attack *attack, const char *folder, size_t number,
-		     enum outcome *verdict, struct err *err)
+static bool play_one(const struct attack *attack, const char *root, const char *folder,
+		     size_t number, enum outcome *verdict, struct err *err)
 {
-	struct stage stage = {.attack = attack};
+	struct stage stage = {.attack = attack, .root = root};
 	ssize_t n = readlink("/proc/self/exe", stage.program, sizeof(stage.program) - 1);
 	bool ok;
 
@@ -374,14 +379,16 @@ static void count_missing(struct value *missing, const char *program)
 
 /* The results of all attacks, and those of the group that is being played. */
 struct tally {
+	const char *root; /* of struct stage */
 	struct value *through, *unshown, *groups, *missing;
 	struct score all, group;
 	int64_t root_only;
 };
 
-static void tally_init(struct tally *tally, struct value *report)
+static void tally_init(struct tally *tally, const char *root, struct value *report)
 {
 	*tally = (struct tally){
+		.root = root,
 		.through = value_new_array(),
 		.unshown = value_new_array(),
 		.groups = value_new_array(),
@@ -408,7 +415,7 @@ static bool tally_one(struct tally *tally, const struct attack *attack,
 		count_missing(tally->missing, program);
 		return true;
 	}
-	if (!play_one(attack, folder, number, &verdict, err))
+	if (!play_one(attack, tally->root, folder, number, &verdict, err))
 		return false;
 	tally->group.held += verdict == HELD;
 	tally->group.shown += verdict != UNSHOWN;
@@ -474,10 +481,10 @@ static bool attack_check_group(const char *group, struct err *err)
  * NULL: all. The report has the numbers "held", "shown" and "root_only", the names in
  * "through" and "unshown", "groups" ({"name", "held", "shown"}), and "missing", from the
  * name of a program that is not installed to the number of attacks that need it and were
- * left out. False with ECHILD when no cell can be built, with ENOENT where there is no
+ * left out. ROOT: play them in cells on this base; NULL: of this machine. False with ECHILD when no cell can be built, with ENOENT where there is no
  * bash, with ECANCELED when INTERRUPT came, else when the folders cannot be made.
  */
-static bool attack_play_all(const char *only, FILE *progress,
+static bool attack_play_all(const char *only, const char *root, FILE *progress,
 			    const struct interrupt *interrupt, struct value *report,
 			    struct err *err)
 {
@@ -489,7 +496,7 @@ static bool attack_play_all(const char *only, FILE *progress,
 		return err_set(err, ENOENT,
 			       "the attacks are scripts of bash, which is not installed: install "
 			       "it, for instance with: apt-get install bash");
-	tally_init(&tally, report);
+	tally_init(&tally, root, report);
 	buf_init(&folder, PATH_MAX);
 	ok = verb_temp_folder("attack", &folder, err);
 	/* Root's cell runs as another user, who must be able to enter the folder. */
@@ -542,7 +549,8 @@ static void print_score(const struct value *report, FILE *out)
 		      (int)value_integer(value_member(report, "shown")));
 }
 
-static int play(const char *only, bool json, const struct interrupt *interrupt, FILE *out)
+static int play(const char *only, const char *root, bool json,
+		const struct interrupt *interrupt, FILE *out)
 {
 	auto_value struct value *report = value_new_object();
 	struct err err = {0};
@@ -550,7 +558,7 @@ static int play(const char *only, bool json, const struct interrupt *interrupt, 
 
 	if (!json)
 		(void)fprintf(out, "Attacks, each tried in a cell and without one\n");
-	if (!attack_play_all(only, json ? NULL : out, interrupt, report, &err))
+	if (!attack_play_all(only, root, json ? NULL : out, interrupt, report, &err))
 		return verb_complain(err.code == ECHILD ? CODE_NO_CELL
 				     : err.code == ECANCELED
 					     ? CODE_SIGNAL + interrupt_signal(interrupt)
@@ -567,10 +575,10 @@ static int play(const char *only, bool json, const struct interrupt *interrupt, 
 }
 
 /*
- * Play the attacks (ONLY: of this group; NULL: all), print the score (JSON: as one
+ * Play the attacks (ONLY: of this group; NULL: all) in cells on the base ROOT (NULL: of this machine), print the score (JSON: as one
  * object), and return an exit code.
  */
-static int doctor_attack(const char *only, bool json, FILE *out)
+static int doctor_attack(const char *only, const char *root, bool json, FILE *out)
 {
 	struct interrupt *interrupt = NULL;
 	struct err err = {0};
@@ -587,7 +595,7 @@ static int doctor_attack(const char *only, bool json, FILE *out)
 	if (!interrupt_start(interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = play(only, json, interrupt, out);
+		code = play(only, root, json, interrupt, out);
 	interrupt_close(interrupt);
 	return code;
 }
@@ -603,6 +611,7 @@ static const struct option_row doctor_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print the report as one JSON object"},
 	{"attack", 0, OPTION_FLAG, NULL, "play the shipped attacks and print the score"},
 	{"group", 0, OPTION_TEXT, "NAME", "of the attacks only those of this group"},
+	{"base", 0, OPTION_TEXT, "WORD", "play them in a cell on this base, which has bash"},
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_HELP,
 	{0},
@@ -985,9 +994,11 @@ static int doctor_run(const struct options *options, FILE *out)
 						 "take --config out");
 	if (options_given(options, "attack"))
 		return doctor_attack(options_text(options, "group"),
+				     options_text(options, "base"),
 				     options_given(options, "json"), out);
-	if (options_given(options, "group"))
-		return verb_complain(CODE_USAGE, "--group is for --attack");
+	if (options_given(options, "group") || options_given(options, "base"))
+		return verb_complain(CODE_USAGE, "--%s is for --attack",
+				     options_given(options, "group") ? "group" : "base");
 	auto_value struct value *report = value_new_object();
 	struct value *kernel = report_kernel(); /* also before the session */
 	const struct value *level;

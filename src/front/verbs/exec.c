@@ -399,6 +399,8 @@ static const char *access_of(const struct view *view, const struct view_entry *e
 	case VIEW_SOCKET:
 	case VIEW_LOWER:
 		break;
+	case VIEW_BASE:
+		return "base";
 	}
 	return NULL;
 }
@@ -406,7 +408,8 @@ static const char *access_of(const struct view *view, const struct view_entry *e
 static uint64_t size_of_layer(const struct view *view, const char *path)
 {
 	for (size_t i = 0; i < view->count; i++) {
-		if (view->entries[i].kind == VIEW_MEMORY &&
+		if ((view->entries[i].kind == VIEW_MEMORY ||
+		     view->entries[i].kind == VIEW_BASE) &&
 		    strcmp(view->entries[i].path, path) == 0)
 			return view->entries[i].size;
 	}
@@ -677,6 +680,7 @@ static const struct option_row exec_options[] = {
 	 "on stderr",
 	 .alone = "explain " REVIEW_OPTION},
 	EXEC_POLICY_ROWS,
+	OPTION_ROW_BASE,
 	OPTION_ROW_REVIEW,
 	OPTION_ROW_NO_REVIEW,
 	OPTION_ROW_HELP,
@@ -1659,6 +1663,7 @@ const struct verb verb_exec = {
 		"  glovebox exec --tty -- bash\n"
 		"  glovebox exec -e CI=1 -e NPM_TOKEN -- npm test\n"
 		"  glovebox exec --publish 3000 -- npm run dev\n"
+		"  glovebox exec --base rootfs:./debian -- apt-get install -y ./tool.deb\n"
 		"  glovebox exec --tty --ssh github.com -- git push\n"
 		"  echo '{\"write\": []}' > ci.json; glovebox exec --policy ci.json --explain\n"
 		"  echo 'print(6 * 7)' | glovebox exec -- python3 -",

@@ -12,6 +12,7 @@
 #include "build_config.h"
 #include "cell/starter.h"
 #include "front/agents.h"
+#include "front/hands/based.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/setup.h"
@@ -72,6 +73,8 @@ static struct value *entry_of(const struct engine_wish *wish)
 		value_set(entry, "env", engine_variables(wish->env));
 	if (wish->limits != NULL)
 		value_set(entry, "limits", value_copy(wish->limits));
+	if (wish->base != NULL)
+		value_set_text(entry, "cell_base", wish->base);
 	return entry;
 }
 
@@ -344,6 +347,7 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 	opened = opened && setup_init(&kept->setup, serving->options, &flags, err);
 	if (opened && place->fresh != NULL)
 		keep_beside(kept, place->fresh);
+	kept->setup.fresh_workspace = place->fresh != NULL;
 	wanted.caller_environment = kept->environment;
 	if (opened && kept->stepless) {
 		free(kept->setup.undo_folder);
@@ -357,6 +361,8 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 	tell_layer(&kept->setup, place);
 	if (wish->snapshot != NULL)
 		place->snapshot = kept->snapshot.digest;
+	if (place->fresh != NULL && kept->setup.based != NULL)
+		place->folder = kept->setup.based->start_folder;
 	place->tools = setup_tools(&kept->setup);
 	place->wall_s = kept->setup.wall_s;
 	return true;

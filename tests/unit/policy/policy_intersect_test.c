@@ -169,6 +169,21 @@ static void a_layer_is_kept_where_nothing_protected_is_written(void **state)
 	}
 }
 
+static void the_base_is_that_of_the_bounds(void **state)
+{
+	auto_policy struct policy *given =
+		both_of("{\"cell_base\": \"rootfs:/a\", \"cell_user\": \"plain\"}",
+			"{\"cell_base\": \"rootfs:/b\"}");
+	auto_policy struct policy *none = both_of("{\"cell_base\": \"rootfs:/a\"}", "{}");
+
+	(void)state;
+	assert_string_equal(given->cell_base, "rootfs:/b");
+	assert_int_equal(given->cell_user, CELL_USER_PLAIN);
+	/* Otherwise a role of a workspace could show a folder that its person never named. */
+	assert_null(none->cell_base);
+	assert_int_equal(none->cell_user, CELL_USER_ROOT);
+}
+
 /* The items of LIST with blanks between them. */
 static const char *joined(const struct policy_names *list, char *text, size_t size)
 {
@@ -503,6 +518,7 @@ int main(void)
 		cmocka_unit_test(links_are_followed_as_far_as_both_name_the_entry),
 		cmocka_unit_test(never_more_than_either_grants),
 		cmocka_unit_test(plain_entries_are_exact),
+		cmocka_unit_test(the_base_is_that_of_the_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

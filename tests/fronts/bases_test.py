@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""Cells on a base: root file systems made of programs of this machine, and one that lies in wait."""
+import base64
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import rootfs  # noqa: E402
+import tap  # noqa: E402
+
+GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
+BUSYBOX = "/bin/busybox"
+APPLETS = "sh ls cat id mkdir chown touch ps env pwd echo mount mv rm ln readlink wc".split()
+
+
+class Place:
+    """A workspace, a home, folders for bases, and how glovebox is run in them."""
+
+    def __init__(self, root):
+        self.root = root
+        self.work, self.home = os.path.join(root, "work"), os.path.join(root, "home")
+        for folder in (self.work, self.home):
+            os.mkdir(folder)
+        os.chmod(root, 0o755)
+
+    def put(self, name, text, mode=0o644):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def run(self, *words, environment=None, timeout=240, stdin=subprocess.DEVNULL, **options):
+        known = {name: os.environ[name] for name in ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ}
+        known.update(HOME=self.home, LANG="C.UTF-8", **(environment or {}))
+        return subprocess.run([GLOVEBOX, *words], cwd=self.work, env=known, stdin=stdin, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=timeout, check=False, **options)
+
+    def shell(self, base, script, *words, program="sh", **options):
+        """What SCRIPT says in a cell on BASE, which has to end with 0."""
+        done = self.run("exec", "--base", base, *words, "--", program, "-c", script, **options)
+        assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def small(self):
+        """A base of busybox alone, which has no C library."""
+        if not os.access(BUSYBOX, os.X_OK) or "statically linked" not in self.kind(BUSYBOX):
+            raise tap.Skip("busybox-static is not installed")
+        folder = os.path.join(self.root, "small")
+        if not os.path.isdir(folder):
+            os.makedirs(os.path.join(folder, "bin"))
+            shutil.copy(BUSYBOX, os.path.join(folder, "bin/busybox"))
+            for name in APPLETS:
+                os.symlink("busybox", os.path.join(folder, "bin", name))
+        return "rootfs:" + folder
+
+    @staticmethod
+    def kind(program):
+        done = subprocess.run(["ldd", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return "statically linked" if done.returncode != 0 or "statically" in done.stdout else "dynamic"
+
+
+@contextlib.contextmanager
+def place():
+    root = tempfile.mkdtemp(prefix="glovebox-bases-", dir="/tmp")
+    try:
+        yield Place(root)
+    finally:
+        shutil.rmtree(root)
+
+
+@tap.case
+def a_base_without_a_library_is_a_whole_root():
+    """A base without a C library is a whole root, and the workspace is at its place."""
+    with place() as p:
+        base = p.small()
+        p.put("work/here", "mine\n")
+        said = p.shell(base, "id; pwd; cat here; echo new > there; echo x > /top; mkdir /usr; cat /top; ls /; echo $HOME")
+        lines = said.split("\n")
+        assert lines[0].startswith("uid=0") and lines[1] == p.work and lines[2:4] == ["mine", "x"], said
+        assert "home" not in lines and "lib" not in lines, said
+        assert lines[-2] == "/root", said
+        with open(os.path.join(p.work, "there"), encoding="utf-8") as file:
+            assert file.read() == "new\n"
+        # All else went with the cell, and the base is as it was.
+        assert sorted(os.listdir(os.path.join(p.root, "small"))) == ["bin"]
+        assert "top" not in p.shell(base, "ls /")
+
+
+@tap.case
+def our_own_program_and_the_helpers_of_root_run_in_any_base():
+    """Our own program runs in a base without a C library, and root's helpers run what they are given."""
+    with place() as p:
+        base = p.small()
+        assert p.shell(base, "glovebox --version").startswith("glovebox ")
+        assert p.shell(base, "sudo -n -u root A=b sh -c 'echo $A; id'").startswith("b\nuid=0")
+        assert p.shell(base, "gosu root:root echo fine") == "fine\n"
+        done = p.run("exec", "--base", base, "--", "sudo", "-u", "joe", "id")
+        assert done.returncode == 1 and 'this cell has one user; "joe" needs another base' in done.stderr, done
+
+
+@tap.case
+def root_changes_owners_and_modes_as_far_as_installers_look():
+    """Root of a base changes owners, users and set-id bits as far as its installers look."""
+    with place() as p:
+        base = p.small()
+        said = p.shell(base, "cp /bin/busybox /root/x; busybox chmod 4755 /root/x; busybox stat -c %a /root/x;"
+                             "chown 5:6 /root/x && busybox stat -c %u:%g /root/x; busybox mknod /root/d c 1 3 && ls /root")
+        assert said == "755\n0:0\nx\n", said
+        # In the workspace as well: no file of this machine gets such a bit, or another owner.
+        p.shell(base, "cp /bin/busybox y; busybox chmod 6755 y; chown 1:1 y")
+        state = os.stat(os.path.join(p.work, "y"))
+        assert state.st_mode & 0o7777 == 0o755 and state.st_uid == os.stat(p.work).st_uid, state
+
+
+@tap.case
+def a_plain_user_is_told_the_truth():
+    """`cell_user` plain: the caller's own number, and no call is pretended."""
+    with place() as p:
+        base = p.small()
+        policy = p.put("policy.json", json.dumps({"write": ["."], "cell_base": base, "cell_user": "plain"}))
+        done = p.run("exec", "--policy", policy, "--", "sh", "-c", "id; chown 1:1 /bin/sh")
+        assert not done.stdout.startswith("uid=0") and done.returncode != 0, done
+
+
+@tap.case
+def a_base_that_lies_in_wait_leads_nowhere():
+    """A base that lies in wait leads nowhere, and the cell is built."""
+    with place() as p:
+        base = p.small()[len("rootfs:"):]
+        p.put("home/secret", "secret\n")
+        for name in ("proc", "dev", "tmp", "run", "etc", "sys", "root"):
+            os.symlink(p.home, os.path.join(base, name))
+        os.symlink("loop", os.path.join(base, "loop"))
+        os.symlink(p.home, os.path.join(base, "home"))
+        os.symlink("../" * 20 + p.home.lstrip("/") + "/secret", os.path.join(base, "bait"))
+        said = p.shell("rootfs:" + base, "ls -A /proc/self /dev /run /etc | wc -l; cat /bait /home/secret; "
+                                         "echo x > /etc/x; echo x > /root/x; echo x > /tmp/x; echo done")
+        assert said.endswith("done\n") and "secret" not in said, said
+        assert os.listdir(p.home) == ["secret"] or sorted(os.listdir(p.home)) == [".local", "secret"], os.listdir(p.home)
+        os.remove(os.path.join(base, "etc"))
+        os.mkdir(os.path.join(base, "etc"))
+        os.mkfifo(os.path.join(base, "etc/passwd"))
+        os.mkfifo(os.path.join(base, "etc/resolv.conf"))
+        os.mkdir(os.path.join(base, "etc/hosts"))
+        os.symlink(p.home, os.path.join(base, "etc/apt"))
+        assert "localhost" in p.shell("rootfs:" + base, "cat /etc/hosts")
+        # A path of the workspace's own in the base is covered, whatever it is.
+        os.remove(os.path.join(base, "tmp"))
+        with open(os.path.join(base, "tmp"), "w", encoding="utf-8"):
+            pass
+        assert p.shell("rootfs:" + base, "pwd") == p.work + "\n"
+
+
+@tap.case
+def no_program_moves_the_places_of_mounts():
+    """No program moves or covers the places of mounts, nor adds to what is ours."""
+    with place() as p:
+        base = p.small()
+        script = ("for at in /proc /dev /tmp /run/glovebox; do mv $at /away 2>/dev/null; rm -r $at/nothing 2>/dev/null; done;"
+                  "for at in /run/glovebox/bin/x /dev/x /run/glovebox/lib/x; do ( echo > $at ) 2>/dev/null && echo $at; done;"
+                  f"mv {os.path.dirname(p.work)} /elsewhere 2>/dev/null; echo still > {p.work}/still; ls /run")
+        assert p.shell(base, script) == "glovebox\n"
+        assert os.path.exists(os.path.join(p.work, "still"))
+
+
+@tap.case
+def what_a_policy_says_of_folders_outside_holds_in_a_base():
+    """What a policy says of this machine's folders holds in a base."""
+    with place() as p:
+        base = p.small()
+        p.put("other/file", "read me\n")
+        p.put("work/closed/key", "hidden\n")
+        p.put("unnamed/file", "not for you\n")
+        os.makedirs(os.path.join(p.work, ".git/hooks"))
+        for name, text in (("HEAD", "ref: refs/heads/main\n"), ("config", "[core]\n\trepositoryformatversion = 0\n")):
+            p.put("work/.git/" + name, text)
+        os.makedirs(os.path.join(p.work, ".git/objects"))
+        os.makedirs(os.path.join(p.work, ".git/refs"))
+        other, unnamed = os.path.join(p.root, "other"), os.path.join(p.root, "unnamed")
+        policy = p.put("policy.json", json.dumps({"write": ["."], "read": [".", other], "blocked": ["closed"],
+                                                  "cell_base": base}))
+        said = p.run("exec", "--policy", policy, "--", "sh", "-c",
+                     f"cat {other}/file; echo x > {other}/file; rm {other}/file; touch {other}/new; busybox chmod 600 {other}/file;"
+                     f"cat closed/key {unnamed}/file; echo x > .git/hooks/post-checkout; echo x >> .git/config;"
+                     "mount -t tmpfs none /bin; busybox chroot /bin true; busybox unshare -m true; echo end").stdout
+        assert said == "read me\nend\n", said
+        with open(os.path.join(p.root, "other/file"), encoding="utf-8") as file:
+            assert file.read() == "read me\n"
+        assert os.stat(os.path.join(other, "file")).st_mode & 0o777 == 0o644 and os.listdir(other) == ["file"]
+        assert not os.listdir(os.path.join(p.work, ".git/hooks"))
+
+
+@tap.case
+def a_base_has_no_network_and_no_process_of_this_machine():
+    """A cell on a base has no network, and no process of this machine."""
+    with place() as p:
+        base = p.small()
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            port = listener.getsockname()[1]
+            said = p.shell(base, f"busybox nc 127.0.0.1 {port} </dev/null && echo through; busybox ps | wc -l")
+        assert "through" not in said and int(said.split()[-1]) < 8, said
+
+
+@tap.case
+def file_tools_write_in_the_base_and_nothing_of_it_is_undone():
+    """File tools write in the base, and what they wrote there is not undone on this machine."""
+    with place() as p:
+        base = p.small()
+        done = p.run("tool", "call", "--base", base, "write_file", json.dumps({"path": "/etc/new", "content": "x\n"}))
+        assert done.returncode == 0, done
+        assert "/etc/new existed in the cell only" in done.stdout and not os.path.exists("/etc/new"), done
+        done = p.run("tool", "call", "--base", base, "read_file", json.dumps({"path": "/bin/nothing"}))
+        assert done.returncode != 0, done
+        done = p.run("tool", "call", "--base", base, "write_file", json.dumps({"path": "made", "content": "x\n"}))
+        assert done.returncode == 0 and os.path.exists(os.path.join(p.work, "made")), done
+        done = p.run("undo", "1")
+        assert "Nothing was undone" in done.stdout + done.stderr, done
+        done = p.run("undo", "2")
+        assert done.returncode == 0 and not os.path.exists(os.path.join(p.work, "made")), done
+
+
+@tap.case
+def words_that_are_no_base_are_refused_with_a_sentence():
+    """Words that are no base, and folders that no cell gets as its root, are refused with a sentence."""
+    with place() as p:
+        for word, part in (("nothing", "base"), ("rootfs:" + p.root + "/missing", "No such file"),
+                           ("rootfs:/", "machine"), ("rootfs:" + p.home, "is a home"), ("rootfs:/proc", "of this system"),
+                           ("rootfs:" + p.put("file", ""), "folder")):
+            done = p.run("exec", "--base", word, "--", "true")
+            assert done.returncode == 125 and part in done.stderr and done.stderr.count("\n") == 1, (word, done)
+
+
+@tap.case
+def the_engine_opens_cells_on_a_base():
+    """The engine of `serve` opens a cell on a base, which begins where the base says."""
+    with place() as p:
+        base = p.small()
+        requests = [{"id": 1, "method": "hello", "params": {"version": 1}},
+                    {"id": 2, "method": "cell/open", "params": {"base": base, "policy": {"write": ["."]}}},
+                    {"id": 3, "method": "exec/run", "params": {"cell": "c1", "argv": ["sh", "-c", "pwd; id"]}},
+                    {"id": 4, "method": "cell/open", "params": {"base": "rootfs:/missing"}}]
+        process = subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=dict(os.environ, HOME=p.home),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        answers = {}
+        try:
+            for request in requests:
+                process.stdin.write(json.dumps(dict(request, jsonrpc="2.0")) + "\n")
+                process.stdin.flush()
+                while request["id"] not in answers:
+                    answer = json.loads(process.stdout.readline())
+                    answers[answer.get("id")] = answer
+        finally:
+            process.stdin.close()
+            process.wait(timeout=60)
+            process.stdout.close()
+        assert answers[2]["result"]["folder"] == "/", answers
+        assert base64.b64decode(answers[3]["result"]["stdout"]).startswith(b"/\nuid=0"), answers
+        assert "No such file" in answers[4]["error"]["message"], answers
+
+
+# Attacks on what belongs to the base itself, and calls that root's programs are told to have worked.
+OF_THE_BASE = {
+    "chmod u+s by the program", "chmod g+s of a folder", "reads the passwords", "reads /root", "reads /var", "writes into /usr",
+    "writes into /etc", "changes /etc/passwd", "makes a file in the root of the view", "makes a device",
+    "makes a block device", "makes the device of memory", "makes a device in /dev", "makes a device in /tmp",
+    "lists the homes of others", "writes into the libraries of the system", "writes /opt",
+    "preloads a library into every program", "plants a job of cron", "plants a job in the spool", "changes who may log in",
+    "changes the mode of the root of the view", "gives a file away"}
+
+
+@tap.case
+def no_attack_reaches_out_of_a_cell_on_a_base():
+    """The shipped attacks get through only where they stay in the base."""
+    if not rootfs.which("git"):
+        raise tap.Skip("git is not installed")
+    with place() as p:
+        made = debian_place(p)
+        made.add_git()
+        done = p.run("doctor", "--attack", "--json", "--base", "rootfs:" + made.root, timeout=1500)
+        report = json.loads(done.stdout)
+        assert set(report["through"]) <= OF_THE_BASE, set(report["through"]) - OF_THE_BASE
+        assert report["held"] > 200, report
+
+
+def debian_place(p):
+    if not rootfs.which("dpkg-deb"):
+        raise tap.Skip("dpkg is not installed")
+    return rootfs.debian(os.path.join(p.root, "debian"))
+
+
+INSTALLS = """
+set -e
+dpkg -i greet_1.0_all.deb >/dev/null
+greet
+stat -c %a /usr/bin/greet
+dpkg -r greet >/dev/null
+hash -r; ! command -v greet
+mkdir -p t/a; echo 1 > t/a/b; cd t
+tar --owner=7 --group=8 -cf x.tar a; rm -r a; tar -xpf x.tar --same-owner; cat a/b
+install -o 5 -g 6 -m 2755 x.tar y; stat -c %a y
+chgrp mail y
+"""
+ADDS_USERS = """
+useradd -m joe && grep -c joe /etc/passwd && ls -d /home/joe
+setpriv --reuid=1000 --regid=1000 --clear-groups echo as 1000
+"""
+USES_APT = """
+echo "deb [trusted=yes] file:$PWD/repo ./" > /etc/apt/sources.list
+apt-get -qq update && apt-get -qq install -y greet >/dev/null && greet && apt-get -qq remove -y greet >/dev/null
+"""
+
+
+@tap.case
+def package_managers_work_as_root_in_a_base():
+    """Dpkg, tar, install, useradd, setpriv and apt-get work as root in a base."""
+    with place() as p:
+        base = "rootfs:" + debian_place(p).root
+        made = rootfs.package(p.root, "greet", {"usr/bin/greet": ("#!/bin/sh\necho greetings\n", 0o4755),
+                                                "var/mail/box": ("x\n", 0o2660)},
+                              {"postinst": "#!/bin/sh\nset -e\nchown root:mail /var/mail/box\n"})
+        shutil.copy(made, p.work)
+        assert p.shell(base, INSTALLS, program="bash") == "greetings\n755\n1\n755\n"
+        if rootfs.which("useradd") and rootfs.which("setpriv"):
+            assert p.shell(base, ADDS_USERS, program="bash").split("\n")[:3] == ["1", "/home/joe", "as 1000"]
+        if rootfs.which("apt-get"):
+            os.mkdir(os.path.join(p.work, "repo"))
+            shutil.copy(made, os.path.join(p.work, "repo"))
+            digest = subprocess.run(["sha256sum", made], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[0]
+            p.put("work/repo/Packages", f"Package: greet\nVersion: 1.0\nArchitecture: all\nMaintainer: n <n@example.org>\n"
+                                        f"Description: a test\nFilename: ./{os.path.basename(made)}\n"
+                                        f"Size: {os.path.getsize(made)}\nSHA256: {digest}\n")
+            assert "greetings\n" in p.shell(base, USES_APT, program="bash")
+
+
+tap.play()
