@@ -29,6 +29,7 @@
 #include "front/rules.h"
 #include "front/ssh/access.h"
 #include "front/verb.h"
+#include "image/store.h"
 #include "model/catalogue.h"
 #include "model/http.h"
 #include "model/local.h"
@@ -490,12 +491,12 @@ bool setup_serve(struct setup *setup, struct err *err)
 static bool take_base(struct setup *setup, struct session_options *options, struct err *err)
 {
 	if (setup->based == NULL &&
-	    !based_open(setup->policy->cell_base, &setup->based, err))
+	    !based_open(setup->policy->cell_base, setup->images, &setup->based, err))
 		return false;
 	if (setup->based != NULL) {
 		options->base = &setup->based->shape;
 		if (setup->fresh_workspace)
-			options->start_folder = setup->based->start_folder;
+			options->start_folder = setup->based->base.workdir;
 	}
 	return true;
 }
@@ -1414,6 +1415,19 @@ static char *state_place(const char *name)
 	return place;
 }
 
+/* The cache of images; NULL: there is no home. As state_place. */
+static char *images_place(void)
+{
+	struct buf path;
+	char *place = NULL;
+
+	buf_init(&path, PATH_MAX);
+	if (image_store_path(setup_variable("XDG_CACHE_HOME"), setup_variable("HOME"), &path))
+		place = memory_copy(path.data);
+	buf_fini(&path);
+	return place;
+}
+
 bool setup_init(struct setup *setup, const struct options *options,
 		const struct setup_flags *given, struct err *err)
 {
@@ -1442,6 +1456,7 @@ bool setup_init(struct setup *setup, const struct options *options,
 	setup->protected_files = flags->protected_files;
 	setup->undo_folder = state_place("undo");
 	setup->marks_key = state_place("marks.key");
+	setup->images = images_place();
 	take_level(setup, options);
 	/* A home of the cell's own is at its place only in a view. */
 	if (flags->home != NULL) {
@@ -1756,6 +1771,7 @@ void setup_fini(struct setup *setup)
 	extension_close(setup->extension);
 	below_close(&setup->below);
 	based_close(setup->based);
+	free(setup->images);
 	value_free(setup->asked);
 	policy_free(setup->policy);
 	policy_free(setup->bounds);

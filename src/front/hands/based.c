@@ -2,63 +2,40 @@
 
 #include "front/hands/based.h"
 
+#include "base/err.h"
 #include "base/memory.h"
-#include "base/str.h"
-#include "policy/policy.h"
+#include "image/base.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
-static bool rootfs_open(const char *folder, struct based *based, struct err *err)
+bool based_open(const char *word, const char *images, struct based **based, struct err *err)
 {
-	static const char *const nothing[] = {NULL};
-	auto_free char *real = realpath(folder, NULL);
-	const char **folders;
-	struct stat st;
-
-	if (real == NULL || stat(real, &st) < 0)
-		return err_set(err, errno, "base rootfs:%s: %s", folder, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return err_set(err, ENOTDIR, "base rootfs:%s: it is no folder", folder);
-	folders = arena_alloc(&based->arena, 2 * sizeof(*folders));
-	folders[0] = arena_copy(&based->arena, str_of(real));
-	folders[1] = NULL;
-	based->shape.folders = folders;
-	based->shape.folder_count = 1;
-	based->shape.environment = nothing;
-	based->start_folder = "/";
-	based->user = "";
-	return true;
-}
-
-bool based_open(const char *word, struct based **based, struct err *err)
-{
-	static const char rootfs[] = "rootfs:";
 	struct based *made;
+	bool fine;
 
 	*based = NULL;
-	if (word == NULL || strcmp(word, POLICY_BASE_HOST) == 0)
+	if (word == NULL)
 		return true;
 	made = memory_alloc(sizeof(*made));
-	arena_init(&made->arena);
-	made->shape.word = arena_copy(&made->arena, str_of(word));
-	if (strncmp(word, rootfs, strlen(rootfs)) != 0
-		    ? err_set(err, EINVAL,
-			      "base \"%.200s\": it must be one of: host, rootfs:DIR", word)
-		    : rootfs_open(word + strlen(rootfs), made, err)) {
-		*based = made;
-		return true;
+	fine = base_open(word, images, &made->base, err);
+	if (!fine || made->base.kind == BASE_HOST) {
+		based_close(made);
+		return fine;
 	}
-	based_close(made);
-	return false;
+	made->shape = (struct shape_base){
+		.word = made->base.word,
+		.folders = made->base.folders,
+		.folder_count = made->base.folder_count,
+		.environment = made->base.environment,
+	};
+	*based = made;
+	return true;
 }
 
 void based_close(struct based *based)
 {
 	if (based == NULL)
 		return;
-	arena_fini(&based->arena);
+	base_close(&based->base);
 	free(based);
 }

@@ -362,7 +362,7 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 	if (wish->snapshot != NULL)
 		place->snapshot = kept->snapshot.digest;
 	if (place->fresh != NULL && kept->setup.based != NULL)
-		place->folder = kept->setup.based->start_folder;
+		place->folder = kept->setup.based->base.workdir;
 	place->tools = setup_tools(&kept->setup);
 	place->wall_s = kept->setup.wall_s;
 	return true;
