@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BASES = ("host", "rootfs:", "image:", "oci:", "snapshot:", "devcontainer")
 ONE_USER = ("", "root", "0", "glovebox")  # names of the one user of a cell
+ROOT = {"HOME": "/root", "USER": "root", "LOGNAME": "root"}
 PIECE = 1 << 20
 TREE_MAX = 8 << 30  # bytes of a folder that is copied as a whole
 SAID_MAX = 4096  # bytes that are kept of what tar complains about
@@ -57,7 +58,7 @@ def cell_arguments(*, image: str | None = None, base: str | None = None, workspa
         arguments["network"] = list(network)
     if policy is not None:
         arguments["policy"] = policy
-    arguments["env"] = variables(env, arguments["base"])
+    arguments["env"] = variables(env)
     if arguments["base"] is None and cwd and cwd != "/" and os.path.isabs(cwd) and not _within(cwd, workspace):
         arguments["at"] = cwd
     return {name: value for name, value in arguments.items() if value not in (None, {}, [])}
@@ -67,9 +68,9 @@ def _within(path: str, folder: str | None) -> bool:
     return folder is not None and os.path.commonpath([path, os.path.abspath(folder)]) == os.path.abspath(folder)
 
 
-def variables(env: Mapping[str, str] | None, base: str | None) -> dict[str, str]:
-    """Variables of a harness. HOME=/root is that of an image; a cell without a base has a home of its own."""
-    return {name: value for name, value in (env or {}).items() if base is not None or (name, value) != ("HOME", "/root")}
+def variables(env: Mapping[str, str] | None) -> dict[str, str]:
+    """Variables of a harness without those that say who root is: a cell sets them, for its one user and its own home."""
+    return {name: value for name, value in (env or {}).items() if ROOT.get(name) != value}
 
 
 def size(text: str | None) -> str | None:

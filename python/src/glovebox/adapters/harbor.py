@@ -113,12 +113,10 @@ class GloveboxEnvironment(BaseEnvironment):
                    timeout_sec: int | None = None, user: str | int | None = None) -> ExecResult:
         """Run COMMAND by bash."""
         _shared.one_user(self._resolve_user(user))
-        config = self.task_env_config
-        has_base = self._base or getattr(config, "docker_image", None)
-        folder = cwd or getattr(config, "workdir", None) or None
+        folder = cwd or getattr(self.task_env_config, "workdir", None) or None
         try:
             result = await self.cell.exec(["bash", "-c", command], cwd=folder, timeout=timeout_sec, keep=KEEP,
-                                          env=_shared.variables(self._merge_env(env), has_base))
+                                          env=_shared.variables(self._merge_env(env)))
         except TimedOut as error:
             raise RuntimeError(f"the command timed out after {timeout_sec} s, and all that it had started was ended") from error
         except LimitReached as error:

@@ -202,7 +202,8 @@ class GloveboxSandboxEnvironment(SandboxEnvironment):
             return ExecResult(False, 126, f"unable to find user {user}: no matching entries in passwd file: {error}", str(error))
         limit = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
         try:
-            result = await self.cell.exec(cmd, input=input, cwd=self._path(cwd), env=env, timeout=timeout, keep=limit)
+            result = await self.cell.exec(cmd, input=input, cwd=self._path(cwd), env=_shared.variables(env),
+                                          timeout=timeout, keep=limit)
         except TimedOut as error:
             raise TimeoutError(f"{cmd[0]}: it still ran after {timeout} s") from error
         except LimitReached as error:

@@ -195,8 +195,7 @@ class GloveboxSandboxSession(BaseSandboxSession):
         return super()._prepare_exec_command(*command, shell=shell, user=None)
 
     async def _variables(self) -> dict[str, str]:
-        told = await self.state.manifest.environment.resolve()
-        return _shared.variables(told, self.state.image or self.state.base)
+        return _shared.variables(await self.state.manifest.environment.resolve())
 
     async def _exec_internal(self, *command: str | Path, timeout: float | None = None) -> ExecResult:
         argv = [str(word) for word in command]

@@ -247,7 +247,7 @@ class GloveboxRuntime(AbstractRuntime):
         elif isinstance(argv, str):
             argv = [argv]
         try:
-            result = await self.cell.exec(argv, timeout=command.timeout, env=_shared.variables(command.env, None),
+            result = await self.cell.exec(argv, timeout=command.timeout, env=_shared.variables(command.env),
                                           cwd=command.cwd or self._cwd or None, keep=KEEP,
                                           merge=bool(getattr(command, "merge_output_streams", False)))
         except TimedOut as error:
