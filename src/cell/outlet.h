@@ -55,7 +55,7 @@ bool outlet_open(const struct outlet_options *options, struct outlet **outlet,
 		 struct err *err);
 void outlet_close(struct outlet *outlet); /* ends the proxy as well; NULL is fine */
 
-/* What the proxy has carried so far (proxy/counts.h). */
+/* The bytes that the proxy has carried so far (proxy/counts.h). */
 const struct counts *outlet_counts(const struct outlet *outlet);
 bool outlet_is_ready(const struct outlet *outlet);
 /* The reason why the proxy has ended; NULL while it runs. */

@@ -54,7 +54,7 @@ void vault_close(struct vault *vault); /* ends the broker as well; NULL is fine 
  */
 bool vault_is_renewing(const struct vault *vault);
 
-/* What the broker has carried so far (proxy/counts.h). */
+/* The bytes that the broker has carried so far (proxy/counts.h). */
 const struct counts *vault_counts(const struct vault *vault);
 bool vault_is_ready(const struct vault *vault);
 /* The reason why the broker has ended; NULL while it runs. */

@@ -1125,7 +1125,7 @@ static void refuse_call(struct server *server, const struct file_call *call,
 {
 	const int64_t code = value_integer(value_member(result->details, "code"));
 	const struct str text = str_trim(buf_str(&result->text));
-	/* What was taken away again has no code. */
+	/* A change that was taken away again has no code. */
 	const bool wrong = code == EINVAL || code == EACCES || code == EPERM ||
 			   code == ENOTEMPTY || code == EEXIST || audit_quarantined(result);
 

@@ -76,7 +76,7 @@ struct maker_limits {
 	size_t depth;
 };
 
-/* What was made, and what was left out of the archive. All are counts; `bytes` are of files. */
+/* Counts of things that were made, and that were left out of the archive; `bytes` are of files. */
 struct maker_counts {
 	uint64_t entries, bytes, files, folders, links;
 	uint64_t removed; /* names that a layer removes, and folders that it hides */

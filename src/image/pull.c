@@ -63,7 +63,7 @@ static void take_output(void *context, int stream, struct str bytes)
 }
 
 /*
- * What the program said last. skopeo writes logs: the text behind msg= is the sentence.
+ * The last words of the program. skopeo writes logs: the text behind msg= is the sentence.
  */
 static void last_words(const struct program_run *run, struct buf *said)
 {

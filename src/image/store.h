@@ -8,12 +8,12 @@
  *                                           counts of what was left out (unpacked.h)
  *   used/HEX.json                           an image that can be used, by the digest of its
  *                                           manifest: its word, its layers, its blobs
- *   locks/                                  empty files, locked by whoever works on a thing
+ *   locks/                                  empty files, each locked by the process that works on its thing
  *
  * Each file is written beside its name and renamed, so a process that is killed leaves the old
  * or the new one; its leftovers have names with a dot in front and are removed by `prune`.
  *
- * Locks: whoever adds to the store holds the lock of the store shared, `prune` holds it alone. A
+ * Locks: a process that adds to the store holds the lock of the store shared, `prune` holds it alone. A
  * base in use holds its record in used/ shared (base.h), so that `prune` leaves it out.
  */
 #pragma once

@@ -29,7 +29,7 @@ enum {
 	STOP_EVERY = 64,        /* pieces between two questions for `stopped` */
 };
 
-/* What headers and padding may add to the bytes of files. */
+/* Bytes that headers and padding may add to the bytes of files. */
 #define PLAIN_MORE (UINT64_C(8) << 30)
 
 struct functions {

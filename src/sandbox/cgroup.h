@@ -172,7 +172,7 @@ struct cgroup_cell {
 	int doors[CGROUP_FOLDERS];
 };
 
-/* What the kernel has counted for a cell; UINT64_MAX: it does not count that here. */
+/* Figures that the kernel has counted for a cell; UINT64_MAX: it does not count that here. */
 struct cgroup_usage {
 	uint64_t cpu_us, user_us;
 	uint64_t memory_peak;

@@ -895,7 +895,7 @@ static void pretend_devices(struct filter *filter, int number, unsigned mode_ind
 /* Print the second filter of programs that take themselves for root, in a sealed cell. */
 static void make_root_filter(const char *name)
 {
-	/* What a process does with its capabilities before it becomes another user. */
+	/* Things that a process does with its capabilities before it becomes another user. */
 	static const uint32_t rights[] = {PR_SET_KEEPCAPS, PR_CAPBSET_DROP,
 					  PR_SET_SECUREBITS};
 	struct filter filter = {0};

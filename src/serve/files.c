@@ -64,7 +64,7 @@ static void file_free(struct engine_task *task)
 	free(file);
 }
 
-/* What the call has made was taken away again: the change did not last. */
+/* The change of the call did not last: it was taken away again. */
 static void refuse_quarantined(const struct file_task *file, const struct tool_result *result)
 {
 	const struct str text = str_trim(buf_str(&result->text));

@@ -2,6 +2,7 @@
 
 #include "session/keeper.h"
 #include "session/masking.h"
+#include "session/nested.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -94,180 +95,6 @@ static void descriptors_close(int fds[3])
 {
 	for (size_t i = 0; i < 3; i++)
 		fd_close(&fds[i]);
-}
-
-/*
- * Repositories deep in the workspace, which checkpoints find on their way. Those that
- * the first checkpoint of a session finds were there before any command. A command may
- * have made all later ones; the audit that is due from then on puts away what would run
- * in these.
- */
-
-enum {
-	/* each is looked at after each command, with some 100 system calls */
-	NESTED_MAX = 512,
-	/* bytes of their paths, which go along with each command */
-	NESTED_BYTES_MAX = 256 << 10,
-};
-
-static bool is_known(const struct keeper *keeper, const char *path)
-{
-	const struct guard *guard = cell_spec(keeper->session->cell)->guard;
-
-	return marks_find(&keeper->nested.known, MARK_WATCHED, path) != NULL ||
-	       marks_find(&guard->marks, MARK_WATCHED, path) != NULL;
-}
-
-static void note_full(struct keeper *keeper)
-{
-	if (keeper->nested.state >= NESTED_FULL)
-		return;
-	keeper->nested.state = NESTED_FULL;
-	(void)buf_addf(&keeper->words.trouble,
-		       "[over %zu repositories lie deep in the workspace: from now on each "
-		       "command is followed by a look through all folders]\n",
-		       keeper->nested.known.counts[MARK_WATCHED]);
-}
-
-/*
- * Note the repository KEY that a worker has found, if it lies in the workspace. False: it
- * is not noted as new.
- */
-static bool take_one(struct keeper *keeper, const char *key)
-{
-	auto_free char *path = path_of_key(key);
-
-	if (path == NULL || !path_within(path, session_workspace(keeper->session)) ||
-	    is_known(keeper, path))
-		return false;
-	keeper->nested.bytes += strlen(key);
-	if (keeper->nested.known.counts[MARK_WATCHED] >= NESTED_MAX ||
-	    keeper->nested.bytes > NESTED_BYTES_MAX) {
-		note_full(keeper);
-		return false;
-	}
-	(void)marks_add(&keeper->nested.known, MARK_WATCHED, path, STR(""));
-	return true;
-}
-
-/*
- * Repositories beyond the ceiling go along with no call. Instead one look after each
- * command finds all of them, even when the command has made many to fill the list. True:
- * that look is due, once.
- */
-static bool sweep_due(struct keeper *keeper)
-{
-	if (keeper->nested.state < NESTED_FULL || !keeper->look.is_step)
-		return false;
-	keeper->nested.state =
-		keeper->nested.state == NESTED_FULL ? NESTED_SWEEPING : NESTED_FULL;
-	return keeper->nested.state == NESTED_SWEEPING;
-}
-
-/* No command has run yet, so everything in these repositories was there before. */
-static void take_first(struct keeper *keeper)
-{
-	const struct guard *guard = cell_spec(keeper->session->cell)->guard;
-	struct err err = {0};
-
-	if (!audit_begin_more(guard, &keeper->nested.known, false, &err))
-		(void)buf_addf(&keeper->words.trouble,
-			       "[not all repositories deep in the workspace can be looked "
-			       "after: %s]\n",
-			       err.text);
-}
-
-/*
- * Note the repositories in DETAILS, the details of a checkpoint. True: some are new, and
- * an audit of them is due.
- */
-static bool keeper_nested_take(struct keeper *keeper, const struct value *details)
-{
-	const struct value *found = value_member(details, "nested");
-	const bool is_first = keeper->nested.state == NESTED_UNSEEN;
-	bool more = false;
-
-	if (cell_spec(keeper->session->cell)->guard == NULL)
-		return false;
-	if (is_first)
-		keeper->nested.state = NESTED_SEEN;
-	for (size_t i = 0; i < value_count(found); i++) {
-		const char *key = value_text(value_item(found, i));
-
-		if (key != NULL && take_one(keeper, key))
-			more = true;
-	}
-	if (more && is_first)
-		take_first(keeper);
-	const bool due = sweep_due(keeper) || (more && !is_first);
-	if (due)
-		cell_set_audit_due(keeper->session->cell, true);
-	return due;
-}
-
-bool keeper_misses_nested(const struct keeper *keeper)
-{
-	return keeper != NULL &&
-	       (keeper->nested.state >= NESTED_FULL || keeper->reach == KEEPS_TOOLS);
-}
-
-const struct marks *keeper_nested(const struct keeper *keeper)
-{
-	return keeper != NULL ? &keeper->nested.known : NULL;
-}
-
-/*
- * The text of RESULT begins with one line that says why the checkpoint failed. That line
- * stays; the audit's lines behind it move to SAID.
- */
-static void split_failed(struct tool_result *result, struct tool_result *said)
-{
-	struct str rest = buf_str(&result->text), line = {0};
-
-	(void)str_next_line(&rest, &line);
-	auto_free char *why = memory_copy_str(line);
-	auto_free char *others = memory_copy_str(rest);
-	audit_split(result, said);
-	(void)buf_adds(&result->text, why);
-	if (audit_failed(said))
-		return;
-	buf_clear(&said->text);
-	(void)buf_adds(&said->text, others);
-}
-
-/*
- * Pass on what an audit said in the RESULT of a checkpoint: to the command's result, or
- * as a notice.
- */
-static void keeper_nested_tell(struct keeper *keeper, struct tool_result *result)
-{
-	struct tool_result said;
-	struct err err = {0};
-
-	tool_result_init(&said);
-	if (result->status == RESULT_DONE)
-		audit_split(result, &said);
-	else
-		split_failed(result, &said);
-	if (keeper->look.owner != NULL) {
-		audit_take(&keeper->look.owner->result, &said);
-	} else if (said.text.size > 0) {
-		/* The command was answered long ago. */
-		(void)session_emit(keeper->session, EVENT_NOTICE, NULL,
-				   str_trim(buf_str(&said.text)), NULL, &err);
-		(void)buf_addstr(&keeper->words.trouble, buf_str(&said.text));
-	}
-	tool_result_fini(&said);
-}
-
-void keeper_nested_begin(struct keeper *keeper)
-{
-	if (!guard_has(cell_spec(keeper->session->cell)->guard, GUARD_PART) ||
-	    keeper->session->one_call)
-		return;
-	(void)buf_addc(&keeper->words.trouble, '[');
-	audit_add_partial(&keeper->words.trouble, GIT_SCAN_FOLDERS, NULL);
-	(void)buf_adds(&keeper->words.trouble, ", the others when the session ends]\n");
 }
 
 /*
@@ -609,55 +436,53 @@ static void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign
 		(struct keeper_step){.number = number, .foreign = foreign};
 }
 
-void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
+static bool knows_step(const struct keeper *keeper, uint32_t number)
+{
+	size_t at = 0;
+
+	while (at < keeper->steps.count && keeper->steps.items[at].number != number)
+		at++;
+	return at < keeper->steps.count;
+}
+
+/*
+ * Count the steps of the keeper's run that hold and are not known yet; an undo is known by the
+ * steps that it has undone. LANDED: those that a file tool has landed for it, as its own.
+ */
+static void count_steps(struct keeper *keeper, bool landed)
 {
 	struct undo_store *store = keeper_store(keeper);
 	struct undo_steps steps;
 
-	if (strlen(run) != RUN_DIGITS || strspn(run, "0123456789abcdef") != RUN_DIGITS)
-		return;
-	memcpy(keeper->run, run, sizeof(keeper->run));
 	if (keeper->reach == KEEPS_MEMORY || !undo_store_steps(store, &steps, NULL))
 		return;
 	for (size_t i = 0; i < steps.count; i++) {
 		const struct undo_step *step = &steps.steps[i];
 
-		/* An undo is known by the steps that it has undone. */
-		if (strcmp(step->run, run) == 0 && step->whole && !step->undone &&
-		    step->work != UNDO_BY_UNDO)
+		if (strcmp(step->run, keeper->run) == 0 && step->whole && !step->undone &&
+		    (landed ? step->work == UNDO_BY_TOOL : step->work != UNDO_BY_UNDO) &&
+		    !knows_step(keeper, step->number))
 			keeper_add_step(keeper, step->number,
-					!undo_store_is_ours(store, step->number));
+					!landed && !undo_store_is_ours(store, step->number));
 	}
 	undo_steps_fini(&steps);
+}
+
+void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
+{
+	if (strlen(run) != RUN_DIGITS || strspn(run, "0123456789abcdef") != RUN_DIGITS)
+		return;
+	memcpy(keeper->run, run, sizeof(keeper->run));
+	count_steps(keeper, false);
 	keeper->steps.looked = keeper->steps.count;
 	if (handed)
 		keeper->steps.handed = keeper->steps.count;
 }
 
-static bool knows_step(const struct keeper *keeper, uint32_t number)
-{
-	for (size_t i = 0; i < keeper->steps.count; i++) {
-		if (keeper->steps.items[i].number == number)
-			return true;
-	}
-	return false;
-}
-
 void keeper_take_landed(struct keeper *keeper)
 {
-	struct undo_steps steps;
-
-	if (keeper == NULL || keeper->reach == KEEPS_MEMORY ||
-	    !undo_store_steps(keeper_store(keeper), &steps, NULL))
-		return;
-	for (size_t i = 0; i < steps.count; i++) {
-		const struct undo_step *step = &steps.steps[i];
-
-		if (strcmp(step->run, keeper->run) == 0 && step->whole && !step->undone &&
-		    step->work == UNDO_BY_TOOL && !knows_step(keeper, step->number))
-			keeper_add_step(keeper, step->number, false);
-	}
-	undo_steps_fini(&steps);
+	if (keeper != NULL && keeper->reach != KEEPS_MEMORY)
+		count_steps(keeper, true);
 }
 
 void keeper_note_undone(struct keeper *keeper, const struct undo_steps *steps)
@@ -1661,7 +1486,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result,
 	first_look_tell(keeper, report->files, result->seconds);
 	keeper->list.state = LIST_FRESH;
 	left_note(keeper, report);
-	keeper->look.again = keeper_nested_take(keeper, details) && keeper->look.is_step;
+	keeper->look.again = nested_take(keeper, details) && keeper->look.is_step;
 	if (keeper->look.owner != NULL) {
 		changes_tell(keeper, report, &keeper->look.owner->result);
 		unignored_tell(report, &keeper->look.owner->result);
@@ -1809,7 +1634,7 @@ static void sync_done(void *context, struct running *running)
 		return;
 	}
 	keeper->look.again = false;
-	keeper_nested_tell(keeper, &running->result);
+	nested_tell(keeper, &running->result);
 	if (!is_broken(keeper))
 		sync_take(keeper, &running->result, &report);
 	files_put_back(keeper);

@@ -80,19 +80,6 @@ void keeper_cancel(struct keeper *keeper);
 /* Is the workspace watched, and has nothing in it changed since the last look? */
 bool keeper_is_quiet(const struct keeper *keeper);
 
-/*
- * keeper_nested: the known repositories deep in the workspace, for the audit of a call
- * (guard.h); NULL: none. keeper_nested_begin: when the cell exists, report the folders
- * that its guard leaves out.
- */
-const struct marks *keeper_nested(const struct keeper *keeper);
-void keeper_nested_begin(struct keeper *keeper);
-/*
- * Are there repositories deep in the workspace that the keeper's list does not hold, or
- * that checkpoints no longer find?
- */
-bool keeper_misses_nested(const struct keeper *keeper);
-
 /* As session_take_landed. */
 void keeper_take_landed(struct keeper *keeper);
 /* As session_run, session_adopt, session_checkpoint and session_has_news. */

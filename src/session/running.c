@@ -16,6 +16,7 @@
 #include "policy/command.h"
 #include "session/approval.h"
 #include "session/keeper.h"
+#include "session/nested.h"
 #include "session/masking.h"
 #include "session/session.h"
 #include "tool/call.h"
@@ -799,7 +800,7 @@ static void pipes_give(const struct running *running)
  */
 static struct marks nested_of(const struct running *running)
 {
-	const struct marks *nested = keeper_nested(running->session->keeper);
+	const struct marks *nested = nested_known(running->session->keeper);
 	const bool looks = running->busy.audits || running->due != DUE_CALL ||
 			   (running->tool->effects & EFFECT_RUNS) != 0;
 
@@ -926,7 +927,7 @@ static enum guard_walk reach_of(const struct running *running)
 
 	if (!running->busy.audits)
 		return GUARD_CALLS;
-	if (session->taken_over || keeper_misses_nested(session->keeper))
+	if (session->taken_over || nested_misses(session->keeper))
 		return GUARD_UNDO;
 	return running->busy.reach;
 }
@@ -1499,7 +1500,7 @@ static bool has_unseen(struct running *running)
 	if (running->session->one_call)
 		return audit_take_partial(&running->result) || large;
 	return audit_is_partial(&running->result) || large ||
-	       keeper_misses_nested(running->session->keeper);
+	       nested_misses(running->session->keeper);
 }
 
 /*

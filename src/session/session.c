@@ -24,6 +24,7 @@
 #include "sandbox/probe.h"
 #include "session/approval.h"
 #include "session/keeper.h"
+#include "session/nested.h"
 #include "session/masking.h"
 #include "tool/call.h"
 #include "tool/deferred.h"
@@ -553,7 +554,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	session_quota_begin(made);
 	made->masking = masking_new(made->policy, options->marks_key);
 	made->taken_over = cell_audit_due(made->cell);
-	keeper_nested_begin(made->keeper);
+	nested_begin(made->keeper);
 	if (!session_mend(made, err)) {
 		session_close(made);
 		return false;
@@ -606,7 +607,7 @@ void session_close(struct session *session)
 	for (struct job *job = session->first_job; job != NULL; job = job->next)
 		running_cancel_work(job->work);
 	cancel_all(session);
-	const bool misses = keeper_misses_nested(session->keeper);
+	const bool misses = nested_misses(session->keeper);
 	keeper_close(session->keeper);
 	session->keeper = NULL;
 	job_free_all(session);

@@ -73,7 +73,7 @@ enum { SESSION_ANY_LEVEL = -1 };
 /* How often the time of a call ELSEWHERE begins anew, because it reported progress. */
 enum { SESSION_PROLONGED_MAX = 10 };
 
-/* What a cell and its commands have used is counted so (docs/accounts.md). */
+/* How the use of a cell and its commands is counted (docs/accounts.md). */
 enum session_counting {
 	COUNTING_COMMANDS, /* each command by estimates, the cell not */
 	COUNTING_CELL,     /* and the cell by a control group, where one can be made */
@@ -296,7 +296,7 @@ int session_take_socket(struct session *session, const char *path);
 void session_print_own(const struct session *session, const struct tool_result *result,
 		       struct buf *out);
 /*
- * What the cell of SESSION has used so far. Exact where it has a control group (a limit needs
+ * The use of the cell of SESSION so far. Exact where it has a control group (a limit needs
  * it, or `counting`), else only the bytes of its network are known. HOSTS (or NULL) gets
  * {host, in, out} for each host.
  */
@@ -348,7 +348,7 @@ void session_recall(struct session *session, const struct value *seen);
  */
 const char *session_run(const struct session *session);
 void session_adopt(struct session *session, const char *run, bool handed);
-/* What was landed in this session (session_review) is part of its patch from now on. */
+/* The changes that were landed in this session (session_review) are part of its patch from now on. */
 void session_take_landed(struct session *session);
 
 struct request {

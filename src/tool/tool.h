@@ -249,7 +249,7 @@ struct tool_result {
 	/* path -> mark: the files that the session has now read (call_saw) */
 	struct value *seen;
 	/*
-	 * What the programs of a call with EFFECT_RUNS used. The worker fills in its
+	 * The use of the programs of a call with EFFECT_RUNS. The worker fills in its
 	 * estimate, the session the time and all that is known better outside of the cell.
 	 */
 	struct accounts accounts;

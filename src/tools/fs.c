@@ -635,7 +635,7 @@ static const struct row fs_change_params[] = {
 	{0},
 };
 
-/* What fs_change does. Each function returns 0 or an errno. */
+/* The changes of fs_change. Each function returns 0 or an errno. */
 struct change {
 	int (*make)(const struct change *change);
 	const char *path, *to;

@@ -1595,6 +1595,27 @@ static void pins_may_miss(const struct below *below, struct cell_spec *spec)
 	}
 }
 
+static void take_limits(const struct policy_limits *limits, struct cell_spec *spec)
+{
+	spec->limits = (struct sandbox_limits){
+		.processes = limits->cell_pids,
+		.file_size = limits->file_size,
+		.open_files = OPEN_FILES,
+	};
+	spec->call_limits = (struct call_limits){
+		.memory = limits->memory,
+		.pids = limits->pids,
+		.file_size = limits->file_size,
+		.tmp = limits->tmp,
+		.free_space = limits->free_space,
+		.quiet_s = limits->quiet_s,
+		.read_bytes = limits->read_bytes,
+		.write_bytes = limits->write_bytes,
+		.watches = limits->watches,
+	};
+	spec->grace_s = limits->grace_s;
+}
+
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err)
 {
@@ -1619,28 +1640,12 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_limits(&policy->limits, workspace_fd);
 	if (!ceiling_cut(options->ceiling, spec->workspace, policy, options->told, err))
 		return false;
-	spec->limits = (struct sandbox_limits){
-		.processes = policy->limits.cell_pids,
-		.file_size = policy->limits.file_size,
-		.open_files = OPEN_FILES,
-	};
-	spec->call_limits = (struct call_limits){
-		.memory = policy->limits.memory,
-		.pids = policy->limits.pids,
-		.file_size = policy->limits.file_size,
-		.tmp = policy->limits.tmp,
-		.free_space = policy->limits.free_space,
-		.quiet_s = policy->limits.quiet_s,
-		.read_bytes = policy->limits.read_bytes,
-		.write_bytes = policy->limits.write_bytes,
-		.watches = policy->limits.watches,
-	};
+	take_limits(&policy->limits, spec);
 	if ((options->review != NULL || options->below != NULL) && !spec_is_sealed(spec))
 		return err_set(err, ECHILD,
 			       REVIEW_KEY
 			       ": only a cell of level L3 has layers to write to; here "
 			       "every write would be real: see `glovebox doctor`");
-	spec->grace_s = policy->limits.grace_s;
 	spec->agent = arena_copy(&spec->arena, str_of(policy->name));
 	if (!shape_add_entries(options, policy, spec, workspace_fd, err) ||
 	    !ceiling_check(options->ceiling, policy, err) ||

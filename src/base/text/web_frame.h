@@ -1,5 +1,5 @@
 /*
- * web_frame: the frame of everything that comes from the web, whoever fetched it. It says
+ * web_frame: the frame of everything that comes from the web, no matter which tool fetched it. It says
  * where the text is from and that it is information, up to a line with a random mark. No
  * text can close it: the mark is not known to a page, and web_frame_end puts words of its
  * own before each line that looks like one of a frame.

@@ -46,7 +46,7 @@ enum {
 	SWEEP_MAX = ENGINE_CELLS_MAX, /* folders that one start removes */
 };
 
-/* What the cells of the engine have in common. */
+/* The things that all cells of the engine share. */
 struct serving {
 	const struct options *options;
 	struct starter starter;

@@ -38,7 +38,7 @@ enum {
 	SPACE_LITTLE = 5, /* GiB: less is told by `base doctor` */
 };
 
-/* What some layers have lost, in words; the names stand in JSON too. */
+/* Kinds of things that some layers have lost, in words; the names stand in JSON too. */
 static const struct {
 	const char *name, *what;
 	size_t offset;
