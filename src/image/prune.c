@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "image/pull.h"
 #include "image/unpacked.h"
 
 #include <dirent.h>
@@ -18,11 +19,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define DIGITS "0123456789abcdef"
+/* Begins the names of what is being removed. */
+#define GONE ".gone-"
+
 enum {
 	DIGEST_KIND = sizeof("sha256:") - 1,
 	IMAGES_MAX = MANIFEST_ITEMS_MAX, /* records that are looked at */
 	BLOCK = 512,                     /* of st_blocks */
 	NAMES_MAX = 64 << 10, /* of one folder; the others wait for the next time */
+};
+
+/* The folders that are swept. */
+enum kind {
+	KIND_LAYERS,
+	KIND_BLOBS,
+	KIND_PULLS,
 };
 
 enum image_state {
@@ -222,7 +234,7 @@ static bool drop_names(const struct survey *survey, struct err *err)
 
 static bool is_digits(const char *name)
 {
-	return strlen(name) == HASH_HEX && strspn(name, "0123456789abcdef") == HASH_HEX;
+	return strlen(name) == HASH_HEX && strspn(name, DIGITS) == HASH_HEX;
 }
 
 static uint64_t look_bytes(const struct prune *prune, const char *name, bool is_layer)
@@ -235,28 +247,57 @@ static uint64_t look_bytes(const struct prune *prune, const char *name, bool is_
 }
 
 /* Under another name first: nobody may find half a layer. */
-static void remove_path(const struct prune *prune, const char *folder, const char *name)
+static void remove_name(int folder, const char *name)
 {
-	struct buf from, to;
+	char gone[sizeof(GONE) + NAME_MAX];
 
-	buf_init(&from, PATH_MAX);
-	buf_init(&to, PATH_MAX);
-	(void)buf_addf(&from, "%s/%s/%s", prune->store->path, folder, name);
-	(void)buf_addf(&to, "%s/%s/.gone-%s", prune->store->path, folder, name);
-	if (name[0] == '.' || rename(from.data, to.data) < 0)
-		buf_swap(&from, &to);
-	if (unlink(to.data) < 0)
-		fd_folder_remove(to.data);
-	buf_fini(&from);
-	buf_fini(&to);
+	(void)snprintf(gone, sizeof(gone), GONE "%s", name);
+	if (name[0] == '.' || renameat(folder, name, folder, gone) < 0)
+		(void)snprintf(gone, sizeof(gone), "%s", name);
+	if (unlinkat(folder, gone, 0) < 0)
+		fd_folder_remove_at(folder, gone);
 }
 
-/* Remove what nobody uses in FOLDER ("layers"), and what killed processes have left there. */
-static void sweep(struct survey *survey, const char *folder, bool is_layer)
+/* Is NAME START and 64 digits, and with END this and something random? */
+static bool is_made(const char *name, const char *start, const char *end)
 {
+	const size_t size = strlen(start);
+
+	if (strncmp(name, start, size) != 0 || strspn(name + size, DIGITS) != HASH_HEX)
+		return false;
+	name += size + HASH_HEX;
+	return end != NULL ? strncmp(name, end, strlen(end)) == 0 : name[0] == '\0';
+}
+
+/* Only names that we give: a user may keep other files beside ours. */
+static bool is_leftover(const char *name, enum kind kind)
+{
+	static const char build[] = PULL_BUILD;
+
+	switch (kind) {
+	case KIND_LAYERS:
+		return is_made(name, ".", ".") || is_made(name, GONE, NULL);
+	case KIND_BLOBS:
+		return is_made(name, GONE, NULL);
+	case KIND_PULLS:
+		return is_made(name, "." PULL_LOCK, ".") ||
+		       strncmp(name, build, sizeof(build) - 1) == 0;
+	}
+	return false;
+}
+
+/* Remove what nobody uses in a folder, and what killed processes have left there. */
+static void sweep(struct survey *survey, enum kind kind)
+{
+	static const char *const folders[] = {
+		[KIND_LAYERS] = "layers",
+		[KIND_BLOBS] = "blobs/sha256",
+		[KIND_PULLS] = PULLS,
+	};
 	struct prune *prune = survey->prune;
-	auto_close int fd =
-		openat(prune->store->folder, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Where a link leads is not the cache. */
+	auto_close int fd = fd_open_beneath(prune->store->folder, folders[kind],
+					    O_RDONLY | O_DIRECTORY);
 	struct fd_names names = {0};
 
 	if (fd < 0)
@@ -264,21 +305,22 @@ static void sweep(struct survey *survey, const char *folder, bool is_layer)
 	fd_names_read(&names, fd, NAMES_MAX, true);
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = names.items[i];
-		const bool is_piece = is_digits(name);
+		const bool is_piece = kind != KIND_PULLS && is_digits(name);
 		const struct piece *piece =
-			is_piece ? find_piece(survey, name, is_layer) : NULL;
+			is_piece ? find_piece(survey, name, kind == KIND_LAYERS) : NULL;
 
-		if (piece != NULL && piece->users > 0)
+		if (is_piece ? piece != NULL && piece->users > 0 : !is_leftover(name, kind))
 			continue;
 		if (!is_piece)
 			prune->leftovers++;
-		else if (is_layer)
+		else if (kind == KIND_LAYERS)
 			prune->layers++;
 		else
 			prune->blobs++;
-		prune->removed += is_piece ? look_bytes(prune, name, is_layer) : 0;
+		prune->removed +=
+			is_piece ? look_bytes(prune, name, kind == KIND_LAYERS) : 0;
 		if (!prune->dry)
-			remove_path(prune, folder, name);
+			remove_name(fd, name);
 	}
 	fd_names_fini(&names);
 }
@@ -287,15 +329,18 @@ static void sweep(struct survey *survey, const char *folder, bool is_layer)
 static void sweep_locks(const struct prune *prune)
 {
 	auto_close int fd =
-		openat(prune->store->folder, "locks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd_open_beneath(prune->store->folder, "locks", O_RDONLY | O_DIRECTORY);
 	struct fd_names names = {0};
 
 	if (fd < 0 || prune->dry)
 		return;
 	fd_names_read(&names, fd, NAMES_MAX, true);
 	for (size_t i = 0; i < names.count; i++) {
-		if (strcmp(names.items[i], "store") != 0)
-			(void)unlinkat(fd, names.items[i], 0);
+		const char *name = names.items[i];
+
+		if (strcmp(name, "index") == 0 || is_made(name, "layer-", NULL) ||
+		    is_made(name, PULL_LOCK, NULL))
+			(void)unlinkat(fd, name, 0);
 	}
 	fd_names_fini(&names);
 }
@@ -316,9 +361,9 @@ bool prune_run(struct prune *prune, struct err *err)
 	choose_images(&survey);
 	done = prune->dry || drop_names(&survey, err);
 	if (done) {
-		sweep(&survey, "layers", true);
-		sweep(&survey, "blobs/sha256", false);
-		sweep(&survey, "pulls", false);
+		sweep(&survey, KIND_LAYERS);
+		sweep(&survey, KIND_BLOBS);
+		sweep(&survey, KIND_PULLS);
 		sweep_locks(prune);
 	}
 	for (size_t i = 0; i < survey.image_count; i++)

@@ -23,7 +23,6 @@
 
 /* The name of the image in the layout of one pull. */
 #define STAGE_NAME "image"
-#define PULLS      "pulls"
 
 enum {
 	DIGEST_KIND = sizeof("sha256:") - 1,
@@ -226,12 +225,12 @@ static bool fetch_into_stage(struct work *work, const char *lock_name, struct er
 /* Find the image of `image:REF`, fetched by us or by the pull that we have waited for. */
 static bool find_remote(struct work *work, int *lock, struct err *err)
 {
-	char hex[HASH_HEX + 1], name[sizeof("pull-") + HASH_HEX];
+	char hex[HASH_HEX + 1], name[sizeof(PULL_LOCK) + HASH_HEX];
 	struct err missing;
 	bool waited;
 
 	hash_text(str_of(work->word.name), hex);
-	(void)snprintf(name, sizeof(name), "pull-%s", hex);
+	(void)snprintf(name, sizeof(name), PULL_LOCK "%s", hex);
 	*lock = image_store_lock(&work->store, name, waits, work, &waited, err);
 	if (*lock < 0)
 		return false;
@@ -429,7 +428,8 @@ bool pull_build(struct pull *pull, const char *dir, const char *file,
 			bud[at++] = args[i];
 		bud[at++] = dir;
 		(void)text_random_hex(digits, RANDOM_DIGITS);
-		(void)buf_addf(&stage, "%s/" PULLS "/.build.%s/", pull->store, digits);
+		(void)buf_addf(&stage, "%s/" PULLS "/" PULL_BUILD "%s/", pull->store,
+			       digits);
 		built = fd_make_folders(stage.data, err);
 		buf_truncate(&stage, stage.size - 1);
 		(void)buf_addf(&from, "oci:%s:" STAGE_NAME, stage.data);

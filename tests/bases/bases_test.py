@@ -534,7 +534,7 @@ def images_that_were_used_longest_ago_go_first():
                    for name in place.kept("used")}
         for age, tag in enumerate(("v2", "v1", "v3")):
             os.utime(records[f"image:docker.io/library/{tag}:latest"], (MTIME + age, MTIME + age))
-        os.mkdir(os.path.join(place.store, "layers", ".left"))
+        os.mkdir(os.path.join(place.store, "layers", f".{'0' * 64}.0123456789ab"))
         done = place.run("prune", "--keep", "1500K", "--dry-run")
         assert done.stdout.startswith("would remove image:docker.io/library/v2:latest"), done
         assert len(place.kept("layers")) == 5
@@ -551,6 +551,39 @@ def images_that_were_used_longest_ago_go_first():
         with open(os.path.join(place.store, "locks", "store"), encoding="ascii") as held:
             fcntl.flock(held, fcntl.LOCK_SH)
             assert "something is being added" in place.run("prune").stderr
+
+
+@tap.case
+def prune_leaves_files_that_are_not_of_the_cache():
+    with Place() as place:
+        one(place, [("a", "file", "a")])
+        hexes = "0" * 64
+        mine = ["layers/keep/notes", "layers/.hidden", "layers/..gone-x", f"layers/.{hexes}", "blobs/sha256/keep.txt",
+                f"blobs/sha256/.{hexes}.1", "pulls/keep", "pulls/.build/x", f"pulls/{hexes}", "locks/keep"]
+        left = [f"layers/.{hexes}.0123456789ab/tree/f", f"layers/.gone-{hexes}/tree/f", f"blobs/sha256/.gone-{hexes}",
+                f"pulls/.pull-{hexes}.0123456789ab/f", "pulls/.build.0123456789ab/f"]
+        for name in mine + left:
+            os.makedirs(os.path.dirname(os.path.join(place.store, name)), exist_ok=True)
+            with open(os.path.join(place.store, name), "w", encoding="ascii") as file:
+                file.write("x")
+        told = json.loads(place.run("prune", "--keep", "0", "--json").stdout)
+        assert told["leftovers"] == len(left) and told["layers"] == 1, told
+        for name in mine:
+            assert read(place.store, name) == "x", name
+        for name in left:
+            assert not os.path.exists(os.path.join(place.store, name)), name
+        # A folder that is a link leads elsewhere, where any name may be somebody's.
+        for folder in ("layers", "pulls", "blobs", "locks"):
+            os.rename(os.path.join(place.store, folder), os.path.join(place.path, folder))
+            os.symlink(os.path.join(place.path, folder), os.path.join(place.store, folder))
+        theirs = [f"layers/{hexes}/f", f"blobs/sha256/{hexes}", "pulls/.build.0123456789ab/f", f"locks/layer-{hexes}"]
+        for name in theirs:
+            os.makedirs(os.path.dirname(os.path.join(place.path, name)), exist_ok=True)
+            with open(os.path.join(place.path, name), "w", encoding="ascii") as file:
+                file.write("x")
+        done = place.run("prune", "--keep", "0")
+        for name in theirs:
+            assert read(place.path, name) == "x", (name, done)
 
 
 @tap.case
