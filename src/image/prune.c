@@ -190,12 +190,13 @@ static bool remove_record(const struct image_store *store,
 			  const struct image_record *record, bool dry)
 {
 	char name[sizeof("used/.json") + HASH_HEX];
+	auto_close int lock = -1;
 
 	(void)snprintf(name, sizeof(name), "used/%.*s.json", HASH_HEX,
 		       record->digest + DIGEST_KIND);
-	auto_close int fd = openat(store->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-	       (dry || unlinkat(store->folder, name, 0) == 0);
+	if (!image_store_is_free(store, record->digest, &lock))
+		return false;
+	return dry || unlinkat(store->folder, name, 0) == 0;
 }
 
 static void choose_images(struct survey *survey)
@@ -325,7 +326,20 @@ static void sweep(struct survey *survey, enum kind kind)
 	fd_names_fini(&names);
 }
 
-/* Nobody waits for a lock of ours while we have that of the store. */
+/* Is NAME a lock of ours that nobody holds? *LOCK holds it now. */
+static bool is_free_lock(int folder, const char *name, int *lock)
+{
+	if (strcmp(name, "index") != 0 && !is_made(name, "layer-", NULL) &&
+	    !is_made(name, PULL_LOCK, NULL) && !is_made(name, IMAGE_STORE_HOLD, NULL))
+		return false;
+	*lock = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return *lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) == 0;
+}
+
+/*
+ * While we have the lock of the store, nobody waits for one of these but those that hold an image
+ * (image_store_hold), and they look whether it has its name still.
+ */
 static void sweep_locks(const struct prune *prune)
 {
 	auto_close int fd =
@@ -336,11 +350,10 @@ static void sweep_locks(const struct prune *prune)
 		return;
 	fd_names_read(&names, fd, NAMES_MAX, true);
 	for (size_t i = 0; i < names.count; i++) {
-		const char *name = names.items[i];
+		auto_close int lock = -1;
 
-		if (strcmp(name, "index") == 0 || is_made(name, "layer-", NULL) ||
-		    is_made(name, PULL_LOCK, NULL))
-			(void)unlinkat(fd, name, 0);
+		if (is_free_lock(fd, names.items[i], &lock))
+			(void)unlinkat(fd, names.items[i], 0);
 	}
 	fd_names_fini(&names);
 }

@@ -219,22 +219,77 @@ void image_store_fini(struct image_record *record)
 	*record = (struct image_record){0};
 }
 
+/* The name of the lock of the image DIGEST below the store. */
+enum { HOLD_NAME = sizeof("locks/" IMAGE_STORE_HOLD) + HASH_HEX };
+static void hold_name(const char *digest, char name[HOLD_NAME])
+{
+	(void)snprintf(name, HOLD_NAME, "locks/" IMAGE_STORE_HOLD "%.*s", HASH_HEX,
+		       digest + DIGEST_KIND);
+}
+
+/* Lock NAME shared. -1 with errno. */
+static int lock_shared(const struct image_store *store, const char *name, int flags)
+{
+	for (;;) {
+		struct stat st;
+		auto_close int fd =
+			openat(store->folder, name,
+			       flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, OWNER_ONLY);
+
+		if (fd < 0)
+			return -1;
+		while (flock(fd, LOCK_SH) < 0) {
+			if (errno != EINTR)
+				return -1;
+		}
+		if (fstat(fd, &st) < 0)
+			return -1;
+		/* `prune` may have removed it meanwhile: another one has the name. */
+		if (st.st_nlink > 0)
+			return fd_take(&fd);
+	}
+}
+
 bool image_store_hold(const struct image_store *store, const char *digest, int *held,
 		      struct err *err)
 {
-	char name[RECORD_NAME];
+	char name[RECORD_NAME], lock[HOLD_NAME];
 	struct stat st;
 
 	record_name(digest, name);
-	auto_close int fd = openat(store->folder, name,
-				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 || flock(fd, LOCK_SH) < 0 || fstat(fd, &st) < 0)
+	hold_name(digest, lock);
+	/* Nothing is made for an image that is not there. */
+	if (fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(err, errno, "%s: %s", name, strerror(errno));
-	/* `prune` may have removed it meanwhile. */
-	if (st.st_nlink == 0)
+	auto_close int fd = lock_shared(store, lock, O_RDWR | O_CREAT);
+	/* Where no lock can be made, nobody prunes. */
+	if (fd < 0 && (errno == EROFS || errno == EACCES))
+		fd = lock_shared(store, name, O_RDONLY);
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", lock, strerror(errno));
+	if (utimensat(store->folder, name, NULL, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 		return err_set(err, ENOENT, "%s: it was removed", name);
-	(void)futimens(fd, NULL);
 	*held = fd_take(&fd);
+	return true;
+}
+
+bool image_store_is_free(const struct image_store *store, const char *digest, int *lock)
+{
+	char name[RECORD_NAME], hold[HOLD_NAME];
+
+	record_name(digest, name);
+	hold_name(digest, hold);
+	auto_close int fd = openat(store->folder, hold,
+				   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+				   OWNER_ONLY);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return false;
+	/* Earlier versions lock the record. */
+	auto_close int record = openat(store->folder, name,
+				       O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (record < 0 || flock(record, LOCK_EX | LOCK_NB) < 0)
+		return false;
+	*lock = fd_take(&fd);
 	return true;
 }
 

@@ -14,7 +14,8 @@
  * or the new one; its leftovers have names with a dot in front and are removed by `prune`.
  *
  * Locks: a process that adds to the store holds the lock of the store shared, `prune` holds it alone. A
- * base in use holds its record in used/ shared (base.h), so that `prune` leaves it out.
+ * base in use (base.h) holds locks/used-HEX shared, so that `prune` leaves its record and its layers:
+ * not the record itself, which each pull replaces by another file.
  */
 #pragma once
 
@@ -85,6 +86,10 @@ void image_store_fini(struct image_record *record);
  */
 bool image_store_hold(const struct image_store *store, const char *digest, int *held,
 		      struct err *err);
+/* The lock of a base in use: this and the digits of its manifest. */
+#define IMAGE_STORE_HOLD "used-"
+/* For `prune`: does nobody hold the image? Then *LOCK keeps it so. */
+bool image_store_is_free(const struct image_store *store, const char *digest, int *lock);
 
 /* Call EACH with the records of the store, in no order, until it returns false. */
 void image_store_each(const struct image_store *store,

@@ -554,6 +554,32 @@ def images_that_were_used_longest_ago_go_first():
 
 
 @tap.case
+def a_pull_of_an_image_in_use_does_not_free_it():
+    with Place() as place:
+        with open(shutil.which("busybox"), "rb") as file:
+            busybox = file.read()
+        place.layout.image("v1", [tar([("bin/busybox", "file", busybox, {"mode": 0o755}), ("a", "file", "a")])])
+        place.pull()
+        os.mkdir(os.path.join(place.path, "project"))
+        with subprocess.Popen([PROGRAM, "exec", "-C", "project", "--base", f"oci:{place.layout.path}:v1", "--", "/bin/busybox",
+                               "cat"], cwd=place.path, env=place.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as cell:
+            cell.stdin.write(b"ready\n")
+            cell.stdin.flush()
+            line = cell.stdout.readline()
+            assert line == b"ready\n", (line, cell.stdout.read())
+            for _ in range(2):
+                place.pull()
+                told = json.loads(place.run("prune", "--keep", "0", "--json").stdout)
+                assert told["in_use"] == 1 and told["images"] == [] and told["layers"] == 0, told
+            assert read(place.trees()[0], "a") == "a"
+            cell.stdin.close()
+            assert cell.wait(END_S) == 0
+        told = json.loads(place.run("prune", "--keep", "0", "--json").stdout)
+        assert told["in_use"] == 0 and told["layers"] == 1 and place.kept("locks") == ["store"], (told, place.kept("locks"))
+
+
+@tap.case
 def prune_leaves_files_that_are_not_of_the_cache():
     with Place() as place:
         one(place, [("a", "file", "a")])
