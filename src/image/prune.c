@@ -329,7 +329,8 @@ static void sweep(struct survey *survey, enum kind kind)
 /* Is NAME a lock of ours that nobody holds? *LOCK holds it now. */
 static bool is_free_lock(int folder, const char *name, int *lock)
 {
-	if (strcmp(name, "index") != 0 && !is_made(name, "layer-", NULL) &&
+	if (strcmp(name, IMAGE_STORE_INDEX_LOCK) != 0 &&
+	    strcmp(name, IMAGE_STORE_RECORDS_LOCK) != 0 && !is_made(name, "layer-", NULL) &&
 	    !is_made(name, PULL_LOCK, NULL) && !is_made(name, IMAGE_STORE_HOLD, NULL))
 		return false;
 	*lock = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

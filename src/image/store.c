@@ -21,7 +21,6 @@
 
 #define STORE_NAME  "glovebox/images"
 #define STORE_LOCK  "locks/store"
-#define INDEX_LOCK  "index"
 #define RECORD_END  ".json"
 #define LAYOUT_TEXT "{\"imageLayoutVersion\": \"1.0.0\"}\n"
 
@@ -168,26 +167,6 @@ static void record_name(const char *digest, char name[RECORD_NAME])
 		       digest + DIGEST_KIND);
 }
 
-bool image_store_write(const struct image_store *store, const struct image_record *record,
-		       struct err *err)
-{
-	auto_value struct value *object = fields_print(record_fields, record);
-	char name[RECORD_NAME];
-	struct buf path, text;
-	bool written;
-
-	buf_init(&path, PATH_MAX);
-	buf_init(&text, RECORD_BYTES_MAX);
-	record_name(record->digest, name);
-	add_path(store, name, &path);
-	written = (value_print(object, VALUE_PRETTY, &text) ||
-		   err_set(err, E2BIG, "the record of the image is too large")) &&
-		  fd_replace_file(path.data, buf_str(&text), err);
-	buf_fini(&path);
-	buf_fini(&text);
-	return written;
-}
-
 static bool keep_digests(struct arena *arena, const char **list, size_t count,
 			 struct err *err)
 {
@@ -217,6 +196,67 @@ void image_store_fini(struct image_record *record)
 {
 	arena_fini(&record->arena);
 	*record = (struct image_record){0};
+}
+
+/* Read the record NAME ("used/HEX.json"). Call image_store_fini, also when there is none. */
+static bool read_record(const struct image_store *store, const char *name,
+			struct image_record *record)
+{
+	struct buf text;
+	struct stat st;
+
+	auto_close int fd = openat(store->folder, name,
+				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	*record = (struct image_record){0};
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	buf_init(&text, RECORD_BYTES_MAX);
+	const bool read = fd_read_all(fd, &text, name, NULL) &&
+			  image_store_parse(buf_str(&text), record, NULL);
+	buf_fini(&text);
+	record->used_ms = clock_ns(&st.st_mtim) / 1000000;
+	return read;
+}
+
+static bool write_record(const struct image_store *store,
+			 const struct image_record *record, struct err *err)
+{
+	auto_value struct value *object = fields_print(record_fields, record);
+	char name[RECORD_NAME];
+	struct buf path, text;
+	bool written;
+
+	buf_init(&path, PATH_MAX);
+	buf_init(&text, RECORD_BYTES_MAX);
+	record_name(record->digest, name);
+	add_path(store, name, &path);
+	written = (value_print(object, VALUE_PRETTY, &text) ||
+		   err_set(err, E2BIG, "the record of the image is too large")) &&
+		  fd_replace_file(path.data, buf_str(&text), err);
+	buf_fini(&path);
+	buf_fini(&text);
+	return written;
+}
+
+bool image_store_write(const struct image_store *store, const struct image_record *record,
+		       struct err *err)
+{
+	struct image_record old = {0};
+	char name[RECORD_NAME];
+	bool waited, stays;
+	/* Two pulls of the same manifest by different words have no lock in common. */
+	auto_close int lock = image_store_lock(store, IMAGE_STORE_RECORDS_LOCK, NULL,
+					       NULL, &waited, err);
+
+	if (lock < 0)
+		return false;
+	record_name(record->digest, name);
+	stays = record->blob_count == 0 && read_record(store, name, &old) &&
+		old.blob_count > 0;
+	image_store_fini(&old);
+	return stays ? utimensat(store->folder, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 ||
+			       err_set(err, errno, "%s: %s", name, strerror(errno))
+		     : write_record(store, record, err);
 }
 
 /* The name of the lock of the image DIGEST below the store. */
@@ -293,27 +333,6 @@ bool image_store_is_free(const struct image_store *store, const char *digest, in
 	return true;
 }
 
-static bool read_record(const struct image_store *store, const char *entry,
-			struct image_record *record)
-{
-	char name[NAME_MAX + sizeof("used/")];
-	struct buf text;
-	struct stat st;
-
-	(void)snprintf(name, sizeof(name), "used/%s", entry);
-	auto_close int fd = openat(store->folder, name,
-				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	*record = (struct image_record){0};
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
-	buf_init(&text, RECORD_BYTES_MAX);
-	const bool read = fd_read_all(fd, &text, name, NULL) &&
-			  image_store_parse(buf_str(&text), record, NULL);
-	buf_fini(&text);
-	record->used_ms = clock_ns(&st.st_mtim) / 1000000;
-	return read;
-}
-
 void image_store_each(const struct image_store *store,
 		      bool (*each)(void *context, const struct image_record *record),
 		      void *context)
@@ -326,11 +345,13 @@ void image_store_each(const struct image_store *store,
 	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
 	     at != NULL && more; at = readdir(names)) {
 		struct image_record record;
+		char name[NAME_MAX + sizeof("used/")];
 
 		if (strlen(at->d_name) != HASH_HEX + sizeof(RECORD_END) - 1 ||
 		    !str_ends(str_of(at->d_name), STR(RECORD_END)))
 			continue;
-		if (read_record(store, at->d_name, &record))
+		(void)snprintf(name, sizeof(name), "used/%s", at->d_name);
+		if (read_record(store, name, &record))
 			more = each(context, &record);
 		image_store_fini(&record);
 	}
@@ -377,7 +398,8 @@ static bool rewrite_index(const struct image_store *store, const struct change *
 			  struct err *err)
 {
 	bool waited, written = false;
-	auto_close int lock = image_store_lock(store, INDEX_LOCK, NULL, NULL, &waited, err);
+	auto_close int lock =
+		image_store_lock(store, IMAGE_STORE_INDEX_LOCK, NULL, NULL, &waited, err);
 	struct manifest_index index = {0};
 	struct buf path, text;
 	struct err missing;

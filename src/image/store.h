@@ -51,6 +51,10 @@ bool image_store_open(const char *path, enum image_store_use use,
 		      struct image_store *store, struct err *err);
 void image_store_close(struct image_store *store);
 
+/* The locks of those who change index.json, and records. */
+#define IMAGE_STORE_INDEX_LOCK   "index"
+#define IMAGE_STORE_RECORDS_LOCK "records"
+
 /*
  * Lock NAME ("layer-HEX") for this process alone. *HAD_TO_WAIT: another process had it, WAITING
  * (or NULL) was called before the wait. The descriptor holds the lock; -1.
@@ -75,6 +79,10 @@ struct image_record {
 	size_t blob_count;
 	int64_t used_ms; /* when it was last pulled or used */
 };
+/*
+ * Write RECORD in place of an older one of the image. One with blobs stays when RECORD has none (the
+ * image lies in a layout elsewhere too), or `prune` would remove its blobs; it counts as used now.
+ */
 bool image_store_write(const struct image_store *store, const struct image_record *record,
 		       struct err *err);
 bool image_store_parse(struct str text, struct image_record *record, struct err *err);

@@ -580,6 +580,18 @@ def a_pull_of_an_image_in_use_does_not_free_it():
 
 
 @tap.case
+def an_image_that_lies_in_a_layout_too_keeps_its_blobs():
+    needs("skopeo")
+    with Place() as place:
+        place.layout.image("v1", [tar([("a", "file", "a")])])
+        assert place.run("pull", "image:a", "--from", "oci:layout:v1").returncode == 0
+        place.pull()
+        told = json.loads(place.run("prune", "--json").stdout)
+        assert told["blobs"] == 0 and len(place.kept("blobs/sha256")) == 3, told
+        assert read(place.show("image:a")["folders"][0], "a") == read(place.trees()[0], "a") == "a"
+
+
+@tap.case
 def prune_leaves_files_that_are_not_of_the_cache():
     with Place() as place:
         one(place, [("a", "file", "a")])
