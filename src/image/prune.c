@@ -59,6 +59,7 @@ struct survey {
 	struct prune *prune;
 	struct image *images;
 	size_t image_count;
+	bool too_many; /* there are more, whose layers are not known */
 	struct piece *pieces;
 	size_t piece_count, piece_room;
 };
@@ -152,7 +153,8 @@ static bool take_image(void *context, const struct image_record *record)
 	struct image *image;
 	struct arena *arena;
 
-	if (survey->image_count == IMAGES_MAX)
+	survey->too_many = survey->image_count == IMAGES_MAX;
+	if (survey->too_many)
 		return false;
 	image = &survey->images[survey->image_count++];
 	arena = &image->record.arena;
@@ -374,6 +376,12 @@ bool prune_run(struct prune *prune, struct err *err)
 		prune->kept += survey.pieces[i].bytes;
 	choose_images(&survey);
 	done = prune->dry || drop_names(&survey, err);
+	/* A layer without a user here may be one of an image that was not looked at. */
+	if (done && survey.too_many)
+		done = err_set(err, E2BIG,
+			       "the cache has more than %d images, so all layers stay; "
+			       "%zu images were removed: run it again with a smaller --keep",
+			       (int)IMAGES_MAX, prune->dry ? 0 : prune->images);
 	if (done) {
 		sweep(&survey, KIND_LAYERS);
 		sweep(&survey, KIND_BLOBS);

@@ -27,6 +27,7 @@ struct prune {
 	size_t images, layers, blobs, leftovers;
 	size_t in_use; /* images that would have gone, but are in use */
 };
+/* ERR.code is E2BIG when there are too many images to know which layers have a user: no layer goes then. */
 bool prune_run(struct prune *prune, struct err *err);
 
 /* The bytes of RECORD's layers and blobs, those that it shares with others included. */

@@ -22,6 +22,7 @@ from layouts import MTIME, PACKED, Layout, digest, tar  # noqa: E402, pylint: di
 
 PROGRAM = os.path.abspath(sys.argv[2])
 LAYERS_MOST = 128
+IMAGES_MOST = 4096
 # A process that was killed is gone in milliseconds; this tells an end from a hang.
 END_S = 20
 
@@ -589,6 +590,27 @@ def an_image_that_lies_in_a_layout_too_keeps_its_blobs():
         told = json.loads(place.run("prune", "--json").stdout)
         assert told["blobs"] == 0 and len(place.kept("blobs/sha256")) == 3, told
         assert read(place.show("image:a")["folders"][0], "a") == read(place.trees()[0], "a") == "a"
+
+
+@tap.case
+def no_layer_goes_when_images_are_too_many():
+    with Place() as place:
+        one(place, [("a", "file", "a")])
+        [layer] = place.kept("layers")
+        [name] = place.kept("used")
+        record = json.loads(read(place.store, "used", name))
+        record["layers"] = []
+        for number in range(IMAGES_MOST):
+            record["digest"] = f"sha256:{number:064x}"
+            with open(os.path.join(place.store, "used", f"{number:064x}.json"), "w", encoding="ascii") as file:
+                json.dump(record, file)
+        os.mkdir(os.path.join(place.store, "layers", "f" * 64))
+        done = place.run("prune")
+        assert done.returncode == 1 and f"more than {IMAGES_MOST} images" in done.stderr, done
+        assert place.kept("layers") == sorted([layer, "f" * 64]), place.kept("layers")
+        os.remove(os.path.join(place.store, "used", f"{0:064x}.json"))
+        told = json.loads(place.run("prune", "--json").stdout)
+        assert told["layers"] == 1 and place.kept("layers") == [layer], told
 
 
 @tap.case
