@@ -393,6 +393,7 @@ bool pull_build(struct pull *pull, const char *dir, const char *file,
 		const char *const *args, struct err *err)
 {
 	char digits[RANDOM_DIGITS + 1];
+	struct image_store store = {.folder = -1, .lock = -1};
 	struct base_word word;
 	struct arena arena;
 	struct buf stage, from;
@@ -411,6 +412,8 @@ bool pull_build(struct pull *pull, const char *dir, const char *file,
 	if (built && (word.kind != BASE_IMAGE || word.is_layout))
 		built = err_set(err, EINVAL, "base %s: a build is named image:NAME[:TAG]",
 				pull->word);
+	/* Its lock keeps `prune` from our stage, until the image is pulled from there. */
+	built = built && image_store_open(pull->store, IMAGE_STORE_ADDS, &store, err);
 	if (built) {
 		size_t at = 0;
 
@@ -441,6 +444,7 @@ bool pull_build(struct pull *pull, const char *dir, const char *file,
 		pull->from = NULL;
 		fd_folder_remove(stage.data);
 	}
+	image_store_close(&store);
 	buf_fini(&stage);
 	buf_fini(&from);
 	arena_fini(&arena);

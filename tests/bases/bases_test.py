@@ -456,6 +456,7 @@ def an_image_is_built_by_buildah():
         assert (done.returncode, done.stderr) == (1, "glovebox: base build: needs buildah: apt install buildah\n"), done
         place.layout.image("image", [tar([("built", "file", "b")])])
         env = fake(place, "buildah", f"""echo "$@" >> {place.path}/words
+{PROGRAM} base prune --keep 0 >> {place.path}/pruned 2>&1
 case $1 in push) mkdir -p "$(dirname "${{3#oci:}}")"; cp -r {place.layout.path}/. "$(echo "$3" | sed 's/^oci://; s/:image$//')";; esac
 """)
         done = place.run("build", "src", "--name", "own:1", "--file", "src/D", "--json", "--", "--build-arg=A=1", env=env)
@@ -464,6 +465,8 @@ case $1 in push) mkdir -p "$(dirname "${{3#oci:}}")"; cp -r {place.layout.path}/
         assert first == "bud --isolation chroot --tag docker.io/library/own:1 --file src/D --build-arg=A=1 src", first
         assert second.startswith("push docker.io/library/own:1 oci:"), second
         assert read(place.show("image:own:1")["folders"][0], "built") == "b" and place.kept("pulls") == []
+        # Nobody prunes the folder in which the image arrives.
+        assert read(place.path, "pruned").count("something is being added") == 2, read(place.path, "pruned")
 
 
 def big_image(place, layers=3):
