@@ -423,6 +423,29 @@ def skopeo_brings_images_from_local_places():
         assert read(place.show("image:tools:1")["folders"][1], "two") == "2"
 
 
+@tap.case
+def a_damaged_blob_of_the_cache_is_fetched_again():
+    needs("skopeo")
+    for damage in ("cut", "other"):
+        with Place() as place:
+            place.layout.image("v1", [tar([("a", "file", os.urandom(20000))])])
+            pull = ("pull", "image:a", "--from", "oci:layout:v1")
+            assert place.run(*pull).returncode == 0
+            [layer] = place.kept("layers")
+            shutil.rmtree(os.path.join(place.store, "layers", layer))
+            blob = max((os.path.join(place.store, "blobs", "sha256", name) for name in place.kept("blobs/sha256")),
+                       key=os.path.getsize)
+            with open(blob, "r+b") as file:
+                if damage == "cut":
+                    file.truncate(9000)
+                else:
+                    file.seek(9000)
+                    file.write(b"other bytes")
+            done = place.run(*pull)
+            assert done.returncode == 1 and "pull again" in done.stderr and not os.path.exists(blob), (damage, done)
+            assert place.run(*pull).returncode == 0 and place.kept("layers") == [layer], damage
+
+
 def fake(place, name, script):
     """A program NAME in front of PATH."""
     folder = os.path.join(place.path, "bin")
