@@ -340,6 +340,25 @@ def trees_that_were_given_up_go_with_their_cell():
         assert len(os.listdir(f"/proc/{engine.process.pid}/fd")) <= before
 
 
+@tap.case
+def a_tree_and_a_snapshot_leave_no_file_open():
+    def opened():
+        return len(os.listdir(f"/proc/{engine.process.pid}/fd"))
+
+    def all_calls(number):
+        assert put(engine, cell, tar_of(("x", b"x")))["result"]["entries"] == 1
+        get(engine, cell)
+        engine.result("cell/snapshot", cell=cell, name=f"n{number}")
+    with served() as engine:
+        cell = engine.open()
+        for number in range(2):
+            all_calls(number)
+        before = opened()
+        for number in range(2, 12):
+            all_calls(number)
+        assert opened() <= before, (opened(), before)
+
+
 def tree_of(folder):
     found = {}
     for path, folders, files in os.walk(folder):
