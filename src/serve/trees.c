@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/text/rows.h"
 #include "base/value.h"
+#include "guard/guard.h"
 #include "serve/caller.h"
 #include "serve/engine.h"
 #include "session/session.h"
@@ -275,6 +276,20 @@ static bool path_fits(const struct engine_request *request, const char *name)
 	return fits;
 }
 
+/*
+ * The guard has put files of the tree aside: a tree that is not the one that was sent is no
+ * success.
+ */
+static void refuse_quarantined(const struct engine_task *task, const char *name,
+			       const struct tool_result *result)
+{
+	const struct str text = str_trim(buf_str(&result->text));
+
+	caller_refuse(&task->engine->caller, task->id,
+		      &(struct caller_fault){.kind = CALLER_DENIED}, "%s: %.*s", name,
+		      (int)text.size, text.data);
+}
+
 /* tree/put. */
 
 static bool check_piece(const struct row *row, const struct value *value,
@@ -325,12 +340,15 @@ static void put_turn(struct engine_task *task)
 {
 	struct tree_task *call = (struct tree_task *)task;
 
-	if (has_result(call)) {
-		answer_put(task, running_result(task->running));
-		return;
-	}
+	const bool made = has_result(call);
 	const struct tool_result *result = running_result(task->running);
 
+	if (made && audit_quarantined(result))
+		refuse_quarantined(task, call->name, result);
+	else if (made)
+		answer_put(task, result);
+	if (made)
+		return;
 	/* A tool that tells why has left nothing. */
 	if (!task->over || call->sweeps || value_member(result->details, "code") != NULL ||
 	    result->status == RESULT_DENIED ||

@@ -327,6 +327,17 @@ def what_may_not_be_written_is_refused_and_what_is_blocked_is_not_packed():
 
 
 @tap.case
+def a_tree_that_was_put_aside_in_part_is_no_success():
+    with served() as engine:
+        subprocess.run(["git", "init", "-q", engine.work], check=True)
+        cell = engine.open(workspace=engine.work)
+        error = put(engine, cell, tar_of(("plain", b"x"), (".git/hooks/pre-commit", b"#!/bin/sh\n", {"mode": 0o755})))["error"]
+        assert error["data"]["kind"] == "denied" and "pre-commit" in error["message"], error
+        assert "plain" in names(engine, cell) or "./plain" in names(engine, cell)
+        assert put(engine, cell, tar_of(("plain", b"y")))["result"]["entries"] == 1
+
+
+@tap.case
 def trees_that_were_given_up_go_with_their_cell():
     with served() as engine:
         cells = [engine.open() for _ in range(2)]
