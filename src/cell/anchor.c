@@ -209,7 +209,7 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 	buf_init(&text, SPEC_BYTES_MAX);
 	bool ok = fd_read_all(fds[0], &text, "the cell's addition", err) &&
 		  spec_parse(buf_str(&text), fds + 1, ANCHOR_EXTRAS_MAX, &addition, err);
-	ok = ok && view_widen(&addition.view, err);
+	ok = ok && view_widen(&spec->view, &addition.view, err);
 	if (ok)
 		spec_widen(spec, &addition);
 	/*

@@ -918,6 +918,131 @@ static bool own_close(int root, struct err *err)
 	return true;
 }
 
+/*
+ * Holds the folders above a mount where programs may write. There they could move such a folder
+ * away with all that is mounted in it and make another one in its place, and who finds the mount
+ * by its path, as the audit does, would find what they made. The kernel neither moves nor removes
+ * what is a mount itself, so each of these folders is mounted over itself, and everything beside
+ * the mounts may be written as before. The kernel renames no file into another mount.
+ */
+
+/* Is there an overlay of VIEW at PATH that takes additions to a cache? Nobody relies on its path. */
+static bool is_cache(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_entry *entry = &view->entries[i];
+
+		if (entry->kind == VIEW_OVERLAY && entry->lasts == VIEW_LASTS_PROJECT &&
+		    strcmp(entry->path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Does ENTRY show something of the host at its own path, or the workspace, by which it is found? */
+static bool has_to_stay(const struct view *view, const struct view_entry *entry)
+{
+	struct stat st;
+
+	switch (entry->kind) {
+	case VIEW_TREE:
+	case VIEW_OVERLAY:
+		return strcmp(entry->path, entry->source) == 0 &&
+		       !is_cache(view, entry->path) &&
+		       (!entry->optional || entry->fd >= 0 || stat(entry->source, &st) == 0);
+	case VIEW_MEMORY: /* what takes the writes of an overlay comes before it */
+		return !is_cache(view, entry->path);
+	case VIEW_FOLDER:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The deepest entry of VIEW that mounts what PATH lies in, if it is deeper than FOUND. */
+static const struct view_entry *place_of(const struct view *view, const char *path,
+					 const struct view_entry *found)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_entry *entry = &view->entries[i];
+
+		if ((entry->kind == VIEW_TREE || entry->kind == VIEW_MEMORY ||
+		     entry->kind == VIEW_PROCESSES || entry->kind == VIEW_OVERLAY ||
+		     entry->kind == VIEW_BASE) &&
+		    path_within(path, entry->path) && strcmp(path, entry->path) != 0 &&
+		    (found == NULL || strlen(entry->path) >= strlen(found->path)))
+			found = entry;
+	}
+	return found;
+}
+
+/* May programs move the folders that are made for mounts in PLACE, once the cell runs? */
+static bool is_loose(const struct view_entry *place, bool widens)
+{
+	if (place == NULL)
+		return false; /* the root, which is closed */
+	if (place->kind == VIEW_BASE)
+		return widens; /* see VIEW_BASE */
+	return place->kind == VIEW_MEMORY || (place->kind == VIEW_TREE && place->writable &&
+					      strcmp(place->path, place->source) != 0);
+}
+
+/* Is the folder PATH of the view a mount? */
+static bool is_mount(int root, const char *path, bool *is, struct err *err)
+{
+	auto_close int folder = view_open(root, path, O_PATH | O_DIRECTORY);
+	struct statx about;
+
+	if (folder < 0 || statx(folder, "", AT_EMPTY_PATH, STATX_TYPE, &about) < 0)
+		return view_fail(err, "looking at", path);
+	*is = (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+	return true;
+}
+
+/* Mount the folder PATH of the view over itself, unless it is a mount. It is made if need be. */
+static bool folder_hold(struct view_building *building, const char *path, struct err *err)
+{
+	const struct view_entry pin = {.kind = VIEW_PIN, .path = path, .writable = true};
+	auto_close int made = view_make_folder(building->root, path);
+	bool is = false;
+
+	if (made < 0)
+		return view_fail(err, "making", path);
+	if (!is_mount(building->root, path, &is, err) || is)
+		return is;
+	fd_close(&building->folder); /* it may be what is covered now */
+	/* While a view is widened, programs run, and may move the folder until it is held. */
+	return pin_add(building->root, &pin, err) &&
+	       is_mount(building->root, path, &is, err) &&
+	       (is || err_set(err, ESTALE, "view: %s was moved while it was mounted", path));
+}
+
+/* Hold the folders between ENTRY, of VIEW, and what it lies in. WHOLE: what was shown before. */
+static bool above_hold(struct view_building *building, const struct view *view,
+		       const struct view *whole, const struct view_entry *entry,
+		       struct err *err)
+{
+	const struct view_entry *place = place_of(view, entry->path, NULL);
+	char path[PATH_MAX];
+
+	if (whole != NULL)
+		place = place_of(whole, entry->path, place);
+	if (!is_loose(place, whole != NULL) || !has_to_stay(view, entry))
+		return true;
+	if (strlen(entry->path) >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return view_fail(err, "holding", entry->path);
+	}
+	const char *at = entry->path + (place->path[1] != '\0' ? strlen(place->path) : 0);
+	while ((at = strchr(at + 1, '/')) != NULL) {
+		memcpy(path, entry->path, (size_t)(at - entry->path));
+		path[at - entry->path] = '\0';
+		if (!folder_hold(building, path, err))
+			return false;
+	}
+	return entry->kind != VIEW_FOLDER || folder_hold(building, entry->path, err);
+}
+
 /* Show all entries of VIEW, which are in order. */
 static bool entries_add(int root, struct view *view, struct err *err)
 {
@@ -928,7 +1053,8 @@ static bool entries_add(int root, struct view *view, struct err *err)
 	for (size_t i = 0; ok && i < view->count; i++)
 		ok = view->entries[i].late ||
 		     (has_base && is_point(view, &view->entries[i])) ||
-		     view_add(&building, &view->entries[i], err);
+		     (above_hold(&building, view, NULL, &view->entries[i], err) &&
+		      view_add(&building, &view->entries[i], err));
 	ok = ok && late_add(&building, view, err) && (!has_base || own_close(root, err));
 	fd_close(&building.folder);
 	fd_close(&building.own);
@@ -998,7 +1124,7 @@ static bool tree_keep_apart(const struct view_entry *entry, struct err *err)
 	       view_fail(err, "keeping apart", entry->path);
 }
 
-bool view_widen(struct view *view, struct err *err)
+bool view_widen(const struct view *whole, struct view *view, struct err *err)
 {
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct view_building building = {.root = root, .own = -1, .folder = -1};
@@ -1013,6 +1139,7 @@ bool view_widen(struct view *view, struct err *err)
 	bool ok = !is_closed || root_set(root, false, err);
 	for (size_t i = 0; ok && i < view->count; i++)
 		ok = tree_keep_apart(&view->entries[i], err) &&
+		     above_hold(&building, view, whole, &view->entries[i], err) &&
 		     view_add(&building, &view->entries[i], err);
 	fd_close(&building.folder);
 	struct err closing;

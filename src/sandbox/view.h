@@ -150,9 +150,9 @@ bool view_build(struct view *view, struct err *err);
 
 /*
  * L3, in an anchor, or in a worker of it that has not entered yet: add the entries of
- * VIEW, whose trees are detached, to the view. False: only part of them may have been
+ * VIEW, whose trees are detached, to the view, of which WHOLE has all entries. False: only part of them may have been
  * added. Then a worker ends, and an anchor removes the mount at PATH with
  * view_narrow.
  */
-bool view_widen(struct view *view, struct err *err);
+bool view_widen(const struct view *whole, struct view *view, struct err *err);
 void view_narrow(const char *path);

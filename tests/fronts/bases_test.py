@@ -78,6 +78,13 @@ def place():
 
 
 @tap.case
+def no_program_moves_the_folder_above_the_workspace():
+    with place() as here:
+        script = f"mv {here.root} {here.root}.gone 2>/dev/null; ls -d {here.work}; mkdir {here.root}/beside && echo made"
+        assert here.shell(here.small(), script) == f"{here.work}\nmade\n"
+
+
+@tap.case
 def a_base_without_a_library_is_a_whole_root():
     """A base without a C library is a whole root, and the workspace is at its place."""
     with place() as p:

@@ -689,6 +689,20 @@ def the_end_of_the_input_ends_everything():
 
 
 @tap.case
+def a_folder_above_the_workspace_stays_where_it_is():
+    with served() as engine:
+        opened = engine.result("cell/open", policy={"write": ["."]})
+        cell, work = opened["cell"], opened["workspace"]
+        above = os.path.dirname(os.path.dirname(work))
+        done = engine.run(cell, f"mv {above} {above}.gone; mkdir -p {work}; test -e {above}.gone || echo stays")
+        assert done["stdout"] == b"stays\n", done
+        engine.result("file/write", cell=cell, path="f", bytes=wire.encode(b"x"))
+        kept = engine.result("cell/close", cell=cell, keep=True)["workspace"]
+        assert os.listdir(kept) == ["f"], os.listdir(kept)
+        shutil.rmtree(os.path.dirname(kept))
+
+
+@tap.case
 def a_signal_ends_everything():
     with served() as engine:
         engine.send("exec/run", cell=engine.open(), command="sleep 1000")
