@@ -131,11 +131,19 @@ class Shared(AdapterCase):
         async def run(source, target):
             async with aio.Cell() as cell:
                 await cell.upload(source, "in/deep")
+                await cell.mkdir("bin")
+                await cell.write_text("bin/tar", "#!/bin/sh\n: > used\n")
+                await cell.exec("chmod +x bin/tar", check=True)
+                async with aio.Cell(cell.workspace, env={"PATH": f"{cell.workspace}/bin:/usr/bin:/bin"}) as agent:
+                    await self.shared.get_folder(agent, "in/deep", target)
+                    await agent.download("in/deep", target)
+                    self.assertNotIn("used", await agent.listdir())
                 said = await cell.exec("cd in/deep && stat -c '%n %a' run.sh && readlink link && cat sub/a")
                 self.assertEqual(said.text, "run.sh 755\nsub/a\ntext\n")
                 await cell.exec("cd in/deep && ln -s /etc/passwd out && ln -s ../../.. up && mkfifo pipe && echo new > new")
-                await self.shared.get_folder(cell, "in/deep", target)
-                with self.assertRaisesRegex(OSError, "no/such: it could not be copied"):
+                await cell.exec("cd in/deep && ln -s sub/sub/../../../etc/hostname far")
+                self.assertEqual(await self.shared.get_folder(cell, "in/deep", target), 4)
+                with self.assertRaisesRegex(FileNotFoundError, "no/such"):
                     await self.shared.get_folder(cell, "no/such", target)
         source = self.host_folder()
         os.mkdir(os.path.join(source, "sub"))

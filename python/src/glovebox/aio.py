@@ -17,10 +17,10 @@ import tempfile
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import IO, Any, TypeVar
 
-from . import _schema
+from . import _schema, _tree
 from ._engine import Answer, Engine, Flow, HostCall, Pending, check_level, shared_engine
 from ._programs import Process, Shell, Stream
 from ._waiting import ASYNCIO, Mode
@@ -362,8 +362,8 @@ class Cell:
 
     async def download(self, remote: PathLike, local: PathLike) -> None:
         """
-        Copy a file or a folder of the cell to this machine. A file appears whole, or stays as it was. What of a folder
-        would leave LOCAL, or is neither file, folder nor link, is refused.
+        Copy a file or a folder of the cell to this machine. A file appears whole, or stays as it was. Of a folder, a
+        name that goes through a link, and a link that could leave LOCAL, is refused; devices, sockets and pipes stay behind.
         """
         partial = f"{os.fspath(local)}.{os.getpid()}-{threading.get_ident():x}.part"
         try:
@@ -380,44 +380,35 @@ class Cell:
                 os.unlink(partial)
 
     async def _download_folder(self, remote: PathLike, local: PathLike) -> None:
-        if not hasattr(tarfile, "data_filter"):
-            raise Usage("download: folders need a Python whose tarfile has filters: 3.10.12, 3.11.4 or newer")
         with tempfile.TemporaryFile() as packed:
-            async with contextlib.aclosing(self._packed(os.fspath(remote))) as parts:
-                async for part in parts:
-                    packed.write(part)
-                    if packed.tell() > FOLDER_MAX:
-                        raise Limit(f"download: {os.fspath(remote)} has more than {FOLDER_MAX >> 30} GiB")
-            packed.seek(0)
-            os.makedirs(local, exist_ok=True)
+            await self._pack(os.fspath(remote), packed)
             try:
-                tar: Any = tarfile.open(fileobj=packed)  # filters are newer than some types of tarfile
-                with tar:
-                    tar.extractall(local, filter="data")
-            except tarfile.TarError as error:
+                _tree.unpack(packed, local)
+            except (_tree.Refused, tarfile.TarError) as error:
                 raise Denied(f"download: {os.fspath(remote)} is not unpacked here: {error}") from error
 
-    async def _packed(self, remote: str) -> AsyncGenerator[bytes, None]:
-        """A folder as a tar, packed by the engine, or by a program where the engine does not know how."""
-        if await self._engine_now().has(self._mode, "tree/get"):
-            more: dict[str, Any] = {"path": remote}
-            offset, end = 0, False
-            while not end:
-                told = await self._ask("tree/get", _path=remote, **more)
-                data = base64.b64decode(told.get("bytes") or "")
-                end = bool(told.get("end")) or not data
-                offset += len(data)
-                more = {"tree": told["tree"], "offset": offset}
-                yield data
-            return
-        process = await self.start(["tar", "-cf", "-", "-C", remote, "."], input="")
-        try:
-            while part := await process.stdout.read_some():
-                yield part
-            _checked(await process.wait(), True)
-        finally:
-            if process.poll() is None:
-                await process.kill()
+    async def _pack(self, remote: str, packed: IO[bytes]) -> int:
+        """
+        Write a folder as a tar into PACKED. The engine packs it: a program of the cell may be the agent's. How many
+        entries the engine has skipped.
+        """
+        if not await self._engine_now().has(self._mode, "tree/get"):
+            raise Usage(f"download: {(await self._engine_now().greet(self._mode)).get('program')} copies no folders",
+                        remedy="name a newer program with GLOVEBOX")
+        more: dict[str, Any] = {"path": remote}
+        offset, skipped, end = 0, 0, False
+        while not end:
+            told = await self._ask("tree/get", _path=remote, **more)
+            data = base64.b64decode(told.get("bytes") or "")
+            end = bool(told.get("end")) or not data
+            offset += len(data)
+            skipped = max(skipped, int(told.get("skipped") or 0))
+            more = {"tree": told["tree"], "offset": offset}
+            if offset > FOLDER_MAX:
+                raise Limit(f"download: {remote} has more than {FOLDER_MAX >> 30} GiB")
+            packed.write(data)
+        packed.seek(0)
+        return skipped
 
     # Its changes.
 

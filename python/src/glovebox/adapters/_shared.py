@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from .. import _tree
 from ..errors import Closed, Limit, TimedOut, Usage
 from ..results import ExecResult
 
@@ -155,7 +155,7 @@ def run_merged(cell: Cell, argv: Sequence[str] | str, output: Excerpt, *, cwd: s
         raise
 
 
-# Whole folders, as a tar that a program in the cell reads or writes.
+# Whole folders, as a tar. What a program of the cell has packed stays a tar on this machine.
 
 async def unpack(cell: aio.Cell, archive: IO[bytes], folder: str) -> None:
     """Unpack a tar, which is read from where it stands, in FOLDER of CELL. The folder is made."""
@@ -216,28 +216,12 @@ def _check_tar(code: int | None, said: bytes, message: str | None, folder: str) 
         raise OSError(f"{folder}: it could not be copied: {reason}")
 
 
-async def get_folder(cell: aio.Cell, remote: str, local: str | os.PathLike[str]) -> None:
+async def get_folder(cell: aio.Cell, remote: str, local: str | os.PathLike[str]) -> int:
     """
     Copy what is below the folder REMOTE of CELL into LOCAL of this machine, which is made. Programs in the cell have
-    written it, so a device, an owner, and a name or link that leaves the folder is left out; `cell.download` refuses them.
+    written it, so what is no file, folder or link, a name that goes through a link, and a link that could leave LOCAL is
+    left out; `cell.download` refuses these. How many entries were left out.
     """
-    refuse: Any = getattr(tarfile, "data_filter", None)
-    if refuse is None:
-        raise Usage("folders are copied from a cell with tarfile.data_filter only",
-                    remedy="use Python 3.10.12, 3.11.4, or newer")
-
-    def harmless(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
-        try:
-            kept: tarfile.TarInfo | None = refuse(member, path)
-            return kept
-        except tarfile.TarError:
-            return None
-
-    def extract(archive: IO[bytes]) -> None:
-        os.makedirs(local, exist_ok=True)
-        with tarfile.open(fileobj=archive, mode="r:") as tar:
-            all_of: Any = tar.extractall
-            all_of(local, filter=harmless)
-
-    with await pack(cell, remote) as archive:
-        await asyncio.to_thread(extract, archive)
+    with tempfile.TemporaryFile() as packed:
+        skipped = await cell._pack(remote, packed)
+        return skipped + await asyncio.to_thread(_tree.unpack, packed, local, True)

@@ -145,4 +145,6 @@ class GloveboxEnvironment(BaseEnvironment):
         await self.cell.download(source_path, target_path)
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
-        await _shared.get_folder(self.cell, source_dir, target_dir)
+        left_out = await _shared.get_folder(self.cell, source_dir, target_dir)
+        if left_out:
+            self.logger.warning("%s: %d entries are no files, or could leave the folder, and were left out", source_dir, left_out)
