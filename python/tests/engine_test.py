@@ -131,6 +131,52 @@ class Life(unittest.TestCase):
             os.kill(child, signal.SIGKILL)
 
 
+def deep(levels):
+    value = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+class Unwritable(unittest.TestCase):
+    ARGUMENTS = {"levels": {"path": deep(200)}, "many levels": {"path": deep(100_000)}, "a large integer": {"offset": 10 ** 400},
+                 "one above 64 bits": {"offset": 1 << 63}, "infinity": {"offset": float("inf")}, "no number": {"a": [float("nan")]},
+                 "two names": {1: 2, "1": 3}, "many values": {"a": [1] * 2_100_000}, "a name that is none": {(1, 2): 3}}
+
+    def test_one_argument_of_a_model_does_not_end_the_engine(self):
+        with glovebox.Cell() as cell:
+            cell.write_text("a", "text\n")
+            began = time.monotonic()
+            for name, arguments in self.ARGUMENTS.items():
+                with self.subTest(name), self.assertRaisesRegex(glovebox.Usage, "cannot be written as JSON"):
+                    cell.tools.call("read_file", arguments, timeout=5)
+            self.assertLess(time.monotonic() - began, 30)
+            for largest in ({"path": deep(100)}, {"path": "a", "offset": (1 << 63) - 1}):
+                self.assertNotEqual(cell.tools.call("read_file", largest).status, "done")
+            self.assertIn("text", cell.tools.read_file(path="a").text)
+
+    def test_nor_does_an_answer_of_a_tool(self):
+        with glovebox.Cell() as cell:
+            cell.add_tool(lambda: {"value": deep(300)}, name="levels")
+            cell.add_tool(lambda: {"value": 10 ** 400}, name="integer")
+            for name in ("levels", "integer"):
+                result = cell.tools.call(name)
+                self.assertEqual(result.status, "failed")
+                self.assertIn("cannot be sent", result.text)
+
+    def test_what_was_not_sent_is_not_waited_for(self):
+        with mock.patch.object(_engine, "CANCEL_SECONDS", support.PATIENCE_S), glovebox.Engine() as engine:
+            cell = glovebox.Cell(engine=engine)
+            began = time.monotonic()
+            with self.assertRaises(glovebox.Usage):
+                cell.tools.call("read_file", {"path": float("inf")})
+            engine.close()
+            with self.assertRaises(glovebox.Unavailable):
+                cell.exec("true")
+            self.assertLess(time.monotonic() - began, support.PATIENCE_S)
+            cell.close()
+
+
 class Many(unittest.TestCase):
     def test_many_cells_leave_nothing_behind(self):
         with glovebox.Engine() as engine:
@@ -211,6 +257,23 @@ class Hostile(unittest.TestCase):
             with self.subTest(line[:40]):
                 error = self.fails(f"hear()\nsay({line!r}.replace('\\\\n', chr(10)))\ntime.sleep(1000)", "no message|result")
                 self.assertIsInstance(error, glovebox.Unavailable)
+
+    def test_a_line_that_the_engine_could_not_read_ends_its_call_alone(self):
+        with support.hostile("""
+greet()
+open_cell()
+for _ in range(2):
+    hear()
+    say(dict(id=None, error=dict(code=-32700, message="no line of JSON")))
+while True:
+    say(dict(id=hear()["id"], result=dict(exit=0, stdout="", stderr="")))
+""") as program, glovebox.Engine(program) as engine:
+            cell = glovebox.Cell(engine=engine)
+            for _ in range(2):
+                with self.assertRaisesRegex(glovebox.Unavailable, "no line of JSON"):
+                    cell.exec("true")
+            self.assertEqual(cell.exec("true").exit_code, 0)
+            cell.close()
 
     def test_a_line_without_an_end(self):
         self.fails("greet()\nopen_cell()\nhear()\n"

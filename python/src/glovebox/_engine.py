@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import itertools
 import json
+import math
 import os
 import select
 import shutil
@@ -41,6 +42,8 @@ CANCEL_SECONDS = 0.5  # that a cancelled call has until nobody waits for it any 
 END_SECONDS = 5.0  # that an engine has to end, before it is killed; it needs two at most
 SAID_MAX = 4096  # bytes of its error output that are kept
 HOST_CALLS = 64  # calls of the caller's own tools at the same time
+DEPTH_MAX = 120  # lists and members in each other: the engine takes 128, some of which are the wire's
+VALUES_MAX = 1_000_000  # values of a message: the engine takes twice as many
 
 Answer = Mapping[str, Any]
 
@@ -352,17 +355,20 @@ class Engine:
 
     def post(self, pending: Pending, params: Mapping[str, Any]) -> None:
         """Send the request PENDING."""
-        pending.id = next(self._numbers)
-        line = _line({"id": pending.id, "method": pending.method, "params": params})
+        number = next(self._numbers)
+        line = _line({"id": number, "method": pending.method, "params": params})
         with self._lock:
             if self._dead is not None or self._closing:
                 raise Unavailable(f"{pending.method}: {self._dead or 'the engine was closed'}")
-            self._pending[pending.id] = pending
+            self._pending[number] = pending
             self._allowance += pending.allowance
+        pending.id = number
         try:
             self._write(line)
-        except BaseException:
-            self._forget(pending.id)
+        except BaseException as error:
+            self._forget(number)
+            if isinstance(error, GloveboxError):
+                pending.id = 0  # it was not sent, so there is nothing to cancel
             raise
 
     def post_quietly(self, method: str, params: Mapping[str, Any]) -> None:
@@ -567,12 +573,21 @@ class Engine:
             raise _Broken(repr(line[:100]))
         pending = self._forget(message.get("id"))
         if pending is None:
+            # Nobody waits any more; or the engine could not read a line, and does not know whose.
             if message.get("id") is None and isinstance(refused, dict):
-                raise _Broken(str(refused.get("message", refused)))
-        elif isinstance(result, dict):
+                self._unread(refused)
+            return
+        if isinstance(result, dict):
             pending.settle(result, None)
         elif isinstance(refused, dict):
             pending.settle(None, error_of(pending.method, refused, pending.path))
+
+    def _unread(self, refused: Mapping[str, Any]) -> None:
+        """A line was REFUSED as none: it was that of the request which waits alone, if there is one."""
+        with self._lock:
+            alone = next(iter(self._pending.values())) if len(self._pending) == 1 else None
+        if alone is not None and self._forget(alone.id) is not None:
+            alone.settle(None, error_of(alone.method, refused, alone.path))
 
     def _forget(self, number: Any) -> Pending | None:
         with self._lock:
@@ -674,10 +689,32 @@ class Engine:
         self._process.returncode = 0  # no warning about a child that is not ours
 
 
+def _check_value(value: object, depth: int = 1) -> int:
+    """
+    Raise ValueError where the engine could not read VALUE, which may be a model's: an engine that cannot read a line does
+    not know either whose it was. How many values it has.
+    """
+    if depth > DEPTH_MAX:
+        raise ValueError(f"it is more than {DEPTH_MAX} levels deep")
+    if isinstance(value, dict):
+        if len({key if isinstance(key, str) else json.dumps(key) for key in value}) < len(value):
+            raise ValueError("two of its members have the same name")
+        return 1 + sum(_check_value(key, depth) + _check_value(inner, depth + 1) for key, inner in value.items())
+    if isinstance(value, (list, tuple)):
+        return 1 + sum(_check_value(inner, depth + 1) for inner in value)
+    if isinstance(value, int) and not -1 << 63 <= value < 1 << 63:
+        raise ValueError("an integer has more than 64 bits")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number of JSON")
+    return 1
+
+
 def _line(message: Mapping[str, Any]) -> bytes:
     try:
+        if _check_value(message) > VALUES_MAX:
+            raise ValueError(f"it has more than {VALUES_MAX} values")
         line = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise Usage(f"{message.get('method', 'an answer')}: it cannot be written as JSON: {error}") from error
     if len(line) > LINE_MAX:
         raise Usage(f"{message.get('method', 'an answer')}: {len(line)} bytes are more than a line may have ({LINE_MAX})")
