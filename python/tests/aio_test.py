@@ -103,6 +103,27 @@ class Awaited(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(asyncio.TimeoutError):
                 await asyncio.wait_for(cell.tools.wait(seconds=1000), 0.3)
 
+    async def test_a_cancelled_coroutine_of_a_tool_has_failed(self):
+        async def gives_up() -> str:
+            """Give up."""
+            raise asyncio.CancelledError("given up")
+        async with aio.Cell() as cell:
+            await cell.add_tool(gives_up)
+            result = await cell.tools.call("gives_up", timeout=30)
+            self.assertEqual((result.status, result.text), ("failed", "CancelledError: given up"))
+
+    async def test_an_interrupted_text_is_not_the_answer_of_the_next(self):
+        async with aio.Cell() as cell:
+            for way in ("run", "type"):
+                shell = await cell.shell()
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(shell.run(f"echo old; sleep {LONG}") if way == "run" else
+                                           shell._type(f"sleep {LONG}\n", ["never"], None), 0.3)
+                with self.assertRaisesRegex(glovebox.Closed, "its last text was interrupted; start another"):
+                    await shell.run("echo new")
+                self.assertTrue(support.until(lambda: not support.processes("sleep", LONG)))
+                await shell.close()
+
     async def test_map_keeps_the_order_and_a_bound(self):
         taken = []
 

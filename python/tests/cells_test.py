@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import signal
+import sys
 import tarfile
 import tempfile
 import threading
@@ -162,6 +163,20 @@ class Programs(CellCase):
                 shell.run("trap '' INT QUIT; while :; do :; done", timeout=0.2)
             with self.assertRaises(glovebox.Closed):
                 shell.run("echo gone")
+
+    def test_a_shell_without_bash_says_so_at_once(self):
+        with glovebox.Cell(env={"PATH": "/no/such"}) as cell:
+            with self.assertRaisesRegex(glovebox.Closed, "could not begin: .*bash"):
+                cell.shell()
+
+    def test_waits_that_time_out_leave_nothing(self):
+        process = self.cell.start("read line")
+        for _ in range(5):
+            with self.assertRaises(glovebox.TimedOut):
+                process.wait(timeout=0.01)
+        self.assertEqual(process._core._flow._notices, [])
+        process.kill()
+        process.wait()
 
 
 class Files(CellCase):
@@ -496,6 +511,12 @@ class Tools(CellCase):
             return "x"
         with self.assertRaisesRegex(glovebox.Usage, "aio"):
             self.cell.add_tool(later)
+
+    def test_a_tool_that_exits_has_failed(self):
+        with glovebox.Cell() as cell:
+            cell.add_tool(lambda: sys.exit(3), name="leaves")
+            result = cell.tools.call("leaves", timeout=support.PATIENCE_S)
+            self.assertEqual((result.status, result.text), ("failed", "SystemExit: 3"))
 
     def test_a_tool_may_use_the_cell(self):
         def count(path: str) -> dict[str, int]:

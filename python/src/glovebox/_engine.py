@@ -23,7 +23,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,13 +150,20 @@ class Flow:
         for notice in notices:
             notice()
 
-    def notify(self, notice: Callable[[], None]) -> None:
-        """Call NOTICE at the next output or end; now, when the end was told."""
+    @contextlib.contextmanager
+    def notice(self, call: Callable[[], None]) -> Iterator[None]:
+        """In a `with` block: CALL is called at the next output or end; now, when the end was told."""
         with self._lock:
-            if not self.over:
-                self._notices.append(notice)
-                return
-        notice()
+            over = self.over
+            if not over:
+                self._notices.append(call)
+        if over:
+            call()
+        try:
+            yield
+        finally:
+            with self._lock, contextlib.suppress(ValueError):
+                self._notices.remove(call)
 
     def has(self, streams: Sequence[str]) -> bool:
         return any(self._parts[name] for name in streams)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import re
 import secrets
 import signal as signals
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._engine import Flow, Pending
-from .errors import Busy, Closed, TimedOut, Usage
+from .errors import Busy, Closed, GloveboxError, TimedOut, Usage
 from .results import ExecResult
 
 if TYPE_CHECKING:
@@ -142,10 +143,11 @@ class Process:
                 self._result = self._outcome(self._flow.outcome)
                 break
             signal = self._cell._mode.signal()
-            self._flow.notify(signal.set)
             left = None if end is None else end - time.monotonic()
             # What came before the notice was asked for is not told again.
-            if not self._flow.has(Flow.STREAMS) and not await signal.wait(left) and left is not None:
+            with self._flow.notice(signal.set):
+                told = self._flow.has(Flow.STREAMS) or await signal.wait(left)
+            if not told and left is not None:
                 raise TimedOut(f"process {self._number} still runs after {timeout} s",
                                result=self._outcome({"exit": None}))
         if self._result.timed_out:
@@ -200,9 +202,9 @@ class Process:
                     raise self._flow.error
                 return b""
             signal = self._cell._mode.signal()
-            self._flow.notify(signal.set)
-            if not self._flow.has(streams):
-                await signal.wait()
+            with self._flow.notice(signal.set):
+                if not self._flow.has(streams):
+                    await signal.wait()
 
 
 class Shell:
@@ -217,6 +219,7 @@ class Shell:
         self._output = bytearray()
         self._dropped = 0
         self._running = False
+        self._lost = False  # a text was left in the middle: what comes is its, and not the next one's
         self._seen: re.Pattern[bytes] | None = None  # what `_until_ready` has found in place of the mark
 
     @classmethod
@@ -231,6 +234,9 @@ class Shell:
         if await shell._until_ready(time.monotonic() + START_SECONDS) is None:
             await process.kill()
             raise Closed(f"the shell has not begun in {START_SECONDS:.0f} s: {bytes(shell._output[:200])!r}")
+        if (ended := process.poll()) is not None:
+            said = (ended.message or bytes(shell._output[:500]).decode(errors="replace")).strip()
+            raise Closed(f"the shell could not begin: {said or f'exit code {ended.exit_code}'}")
         shell._output.clear()
         return shell
 
@@ -241,10 +247,7 @@ class Shell:
         """
         if "\0" in text:
             raise Usage("a text for a shell has no NUL")
-        if self._running:
-            raise Busy("the shell is running a text; use another shell, or interrupt it")
-        if self._process.poll() is not None:
-            raise Closed("the shell has ended; start another one")
+        self._check_ready()
         self._running = True
         self._output.clear()
         self._dropped = 0
@@ -261,18 +264,36 @@ class Shell:
                 raise TimedOut(f"the text still ran after {timeout} s", rule="timeout_s",
                                result=self._result(code, began, timed_out=True))
             return self._result(code, began)
+        except GloveboxError:
+            raise
+        except BaseException:
+            self._lose()
+            raise
         finally:
             self._running = False
+
+    def _check_ready(self) -> None:
+        if self._lost:
+            raise Closed("the shell is gone: its last text was interrupted; start another")
+        if self._running:
+            raise Busy("the shell is running a text; use another shell, or interrupt it")
+        if self._process.poll() is not None:
+            raise Closed("the shell has ended; start another one")
+
+    def _lose(self) -> None:
+        """Nobody waits for the text that runs: end it, without waiting."""
+        self._lost = True
+        process = self._process
+        with contextlib.suppress(GloveboxError):
+            process._cell._engine_now().post_quietly(
+                "exec/signal", {"cell": process._cell.name, "process": process.number, "signal": int(signals.SIGKILL)})
 
     async def _type(self, text: str, expect: Sequence[str], end: float | None) -> tuple[str | None, bytes]:
         """
         Type TEXT at the program that runs in the shell. Which of the regular expressions EXPECT its output has, "" when the
         shell is ready for a text, None at END; and the output before that.
         """
-        if self._running:
-            raise Busy("the shell is running a text; use another shell, or interrupt it")
-        if self._process.poll() is not None:
-            raise Closed("the shell has ended; start another one")
+        self._check_ready()
         patterns = [re.compile(pattern.encode()) for pattern in expect]
         self._running = True
         self._seen = None
@@ -285,6 +306,11 @@ class Shell:
                 return None if code is None else "", output
             match = seen.search(output)
             return seen.pattern.decode(), output[:match.start()] if match is not None else output
+        except GloveboxError:
+            raise
+        except BaseException:
+            self._lose()
+            raise
         finally:
             self._running = False
 
@@ -336,10 +362,10 @@ class Shell:
                 result = self._process.poll()
                 return result.exit_code if result is not None and result.exit_code is not None else -1
             signal = self._process._cell._mode.signal()
-            flow.notify(signal.set)
             left = None if end is None else end - time.monotonic()
-            if not flow.has((name,)) and not await signal.wait(left):
-                return None
+            with flow.notice(signal.set):
+                if not flow.has((name,)) and not await signal.wait(left):
+                    return None
 
     async def _give_up(self) -> int | None:
         """End the text that runs: interrupt, quit, or in the end the whole shell."""

@@ -662,6 +662,9 @@ def _call_function(function: Callable[..., Any], loop: asyncio.AbstractEventLoop
             answer = _answer_of(lambda: value)
         except Exception as error:
             answer = _failure(error)
+        except BaseException as error:  # the model is told first, then it goes its way
+            call.answer(_failure(error))
+            raise
         call.answer(answer)
 
     try:
@@ -681,7 +684,7 @@ def _answer_of(function: Callable[[], Any]) -> dict[str, Any]:
             return {"text": value}
         text = "" if value is None else json.dumps(value, ensure_ascii=False)
         return {"text": text, "details": dict(value)} if isinstance(value, dict) else {"text": text}
-    except Exception as error:
+    except BaseException as error:  # sys.exit too: it ends the thread of a call and nothing else
         return _failure(error)
 
 
