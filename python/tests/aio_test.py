@@ -146,3 +146,12 @@ class Awaited(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(ValueError):
             async for _ in aio.map(fails, items(), cells=2):
                 pass
+
+        async def first_sleeps(cell, number):
+            if number:
+                raise ValueError(number)
+            await cell.exec(["sleep", LONG])
+        with self.assertRaises(ValueError):
+            async for _ in aio.map(first_sleeps, range(4), cells=2):
+                pass
+        self.assertTrue(support.until(lambda: not support.processes("sleep", LONG)))

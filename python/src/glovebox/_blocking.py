@@ -5,15 +5,17 @@ types and documentation are taken from there, and nothing is written twice.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from . import _programs, aio
 from ._waiting import BLOCKING, finish
-from .errors import Usage
+from .errors import Closed, GloveboxError, Usage
 from .results import Accounts, ToolResult
 
 __all__ = ["Cell", "Process", "Shell", "Stream", "Tools", "map"]
@@ -201,23 +203,65 @@ def map(function: Callable[[Cell, T], R], items: Iterable[T], cells: int = 64, *
     """
     Call FUNCTION with a cell and an item, for each of ITEMS, in CELLS threads at the same time. Each item has a fresh
     cell, made with CELL_ARGS. Results come in the order of the items; at most twice CELLS items are taken ahead of
-    them. The first exception ends it.
+    them. The first exception of any item ends it, as leaving the loop does: the open cells are closed.
     """
     if cells < 1:
         raise Usage(f"cells={cells}: at least one cell is needed")
+    opened = _Opened()
 
     def one(item: T) -> R:
-        with Cell(**cell_args) as cell:
+        with opened.cell(cell_args) as cell:
             return function(cell, item)
 
+    threads = ThreadPoolExecutor(cells, thread_name_prefix="glovebox-map")
     waiting: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(cells, thread_name_prefix="glovebox-map") as threads:
-        try:
-            for item in items:
-                waiting.append(threads.submit(one, item))
-                if len(waiting) >= 2 * cells:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+    try:
+        for item in items:
+            waiting.append(threads.submit(one, item))
+            if len(waiting) >= 2 * cells:
+                yield _first(waiting)
+        while waiting:
+            yield _first(waiting)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        opened.close()
+
+
+def _first(waiting: deque[Future[R]]) -> R:
+    """The first result of WAITING; the exception of any of them, when that comes before."""
+    left = set(waiting)
+    while not waiting[0].done():
+        done, left = wait(left, return_when=FIRST_COMPLETED)
+        for future in done:
+            future.result()
+    return waiting.popleft().result()
+
+
+class _Opened:
+    """The cells of a map that are open: its end closes them, and with them all that its threads wait for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cells: set[Cell] = set()
+        self._over = False
+
+    @contextlib.contextmanager
+    def cell(self, arguments: Mapping[str, Any]) -> Iterator[Cell]:
+        with Cell(**arguments) as cell:
+            with self._lock:
+                if self._over:
+                    raise Closed("this map is over")
+                self._cells.add(cell)
+            try:
+                yield cell
+            finally:
+                with self._lock:
+                    self._cells.discard(cell)
+
+    def close(self) -> None:
+        with self._lock:
+            self._over = True
+            cells = list(self._cells)
+        for cell in cells:
+            with contextlib.suppress(GloveboxError):
+                cell.close()

@@ -527,7 +527,7 @@ async def map(function: Callable[[Cell, T], Awaitable[R]], items: Iterable[T] | 
     """
     Call FUNCTION with a cell and an item, for each of ITEMS, in CELLS tasks at the same time. Each item has a fresh cell,
     made with CELL_ARGS. Results come in the order of the items; at most twice CELLS items are taken ahead of
-    them. The first exception ends it.
+    them. The first exception of any item ends it, as leaving the loop does: the open cells are closed.
     """
     if cells < 1:
         raise Usage(f"cells={cells}: at least one cell is needed")
@@ -542,13 +542,23 @@ async def map(function: Callable[[Cell, T], Awaitable[R]], items: Iterable[T] | 
         async for item in _each(items):
             waiting.append(asyncio.ensure_future(one(item)))
             if len(waiting) >= 2 * cells:
-                yield await waiting.pop(0)
+                yield await _first(waiting)
         while waiting:
-            yield await waiting.pop(0)
+            yield await _first(waiting)
     finally:
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _first(waiting: list[asyncio.Task[R]]) -> R:
+    """The first result of WAITING; the exception of any of them, when that comes before."""
+    left = set(waiting)
+    while not waiting[0].done():
+        done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    return await waiting.pop(0)
 
 
 async def _each(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
