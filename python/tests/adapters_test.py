@@ -3,6 +3,7 @@ Each adapter, called as its harness calls it in a run: the requests in their ord
 answer. The harness is a stand-in (harnesses.py), or the real package with `make harness HARNESS=DIR`.
 """
 import asyncio
+import gc
 import importlib
 import io
 import json
@@ -14,6 +15,7 @@ import tempfile
 import types
 import unittest
 import unittest.mock
+import warnings
 
 import glovebox
 import harnesses
@@ -160,6 +162,17 @@ class Shared(AdapterCase):
 
 class MiniSweAgent(AdapterCase):
     name = "minisweagent"
+
+    def test_an_environment_that_is_dropped_waits_for_nothing(self):
+        made = self.adapter.GloveboxEnvironment()
+        workspace = made._cell.workspace
+        with unittest.mock.patch.object(glovebox.Cell, "close", side_effect=AssertionError("a destructor waits")), \
+                unittest.mock.patch.object(sys, "unraisablehook") as failed, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            del made
+            gc.collect()
+        self.assertFalse(failed.called)
+        self.assertTrue(support.until(lambda: not os.path.exists(workspace)))
 
     def environment(self, **config):
         made = self.adapter.GloveboxEnvironment(**config)

@@ -123,6 +123,3 @@ class GloveboxEnvironment:
         cell = getattr(self, "_cell", None)
         if cell is not None:
             cell.close()
-
-    def __del__(self) -> None:
-        self.cleanup()
