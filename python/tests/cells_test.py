@@ -373,6 +373,9 @@ class Changes(unittest.TestCase):
             if "cell/snapshot" not in glovebox._engine.shared_engine().info["methods"]:
                 with self.assertRaisesRegex(glovebox.Usage, "snapshot"):
                     cell.snapshot("name")
+        with self.assertRaisesRegex(glovebox.Usage, "is no base; write host") as caught:
+            glovebox.Cell(base="nothing:at:all")
+        self.assertNotIn("leave it out", str(caught.exception))
         for more in ({"base": "image:no/such:1"}, {"at": "/no such place"}, {"base": "nothing:at:all"}):
             with self.subTest(more), self.assertRaises((glovebox.GloveboxError, OSError)):
                 glovebox.Cell(**more)
@@ -404,6 +407,19 @@ class Opening(unittest.TestCase):
                 cell.write_text("b", "")
         with glovebox.Cell(folder, policy={"read": ["."]}, memory="64M") as cell:
             self.assertNotEqual(cell.exec("touch out/b").exit_code, 0)
+
+    def test_a_relative_base_starts_at_the_folder_of_the_program(self):
+        here = os.getcwd()
+        for base, told in (("rootfs:./a:b", f"rootfs:{here}/a:b"), ("oci:a/../b:c/d:e", f"oci:{here}/b:c/d:e"), ("oci:/a", "oci:/a"),
+                           ("image:a", "image:a"), ("host", "host")):
+            self.assertEqual(glovebox.aio.Cell(base=base)._params["base"], told)
+        with glovebox.Cell(), tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                with self.assertRaisesRegex(FileNotFoundError, f"rootfs:{folder}/none"):
+                    glovebox.Cell(base="rootfs:none")
+            finally:
+                os.chdir(here)
 
     def test_contradictions_are_refused_before_anything_begins(self):
         for wrong in ({"policy": {}, "agent": "default"}, {"write": ["a"], "policy": {}}, {"read": ["a"], "agent": "x"},

@@ -94,7 +94,7 @@ class Cell:
         except Usage as error:
             newer = [member for member in ("base", "at") if member in self._params]
             newer += ["layer" if "from" in workspace else "base"] if isinstance(workspace, dict) else []
-            if newer:
+            if newer and "no member" in str(error):
                 raise Usage(f"{error}: is {' and '.join(newer)} known to {hello.get('program')}?", rule=error.rule,
                             remedy="leave it out, or name a newer program with GLOVEBOX") from error
             raise
@@ -602,6 +602,11 @@ def _open_params(workspace: PathLike | None, base: str | None, write: Sequence[s
     if workspace is None and base is not None and base.startswith("snapshot:"):
         # A snapshot holds a workspace; a cell has a layer over it.
         params["workspace"], base = {"snapshot": base.removeprefix("snapshot:")}, None
+    kind, _, place = base.partition(":") if base else ("", "", "")
+    if kind in ("rootfs", "oci") and place:
+        # The engine has a folder of its own; behind that of oci is a tag.
+        folder, *tag = place.split(":", 1) if kind == "oci" else [place]
+        base = ":".join([kind, os.path.abspath(folder), *tag])
     limits: dict[str, Any] = {}
     if memory is not None:
         limits["memory"] = memory
