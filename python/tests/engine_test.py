@@ -37,6 +37,13 @@ class Life(unittest.TestCase):
         with self.assertRaises(glovebox.Unavailable):
             glovebox.Cell(engine=engine)
 
+    def test_an_engine_that_is_dropped_is_told_at_the_end(self):
+        for own, told in (("glovebox.Engine()", True), ("glovebox.Engine().close()", False), ("glovebox.Cell().close()", False)):
+            with self.subTest(own):
+                done = subprocess.run([sys.executable, "-W", "always", "-c", f"import glovebox\n{own}"], capture_output=True, text=True,
+                                      check=False, timeout=support.PATIENCE_S)
+                self.assertEqual(("was never closed" in done.stderr, done.returncode), (told, 0), done.stderr)
+
     def test_an_engine_that_dies_tells_all_who_wait_and_is_replaced(self):
         cell = glovebox.Cell()
         engine = _engine.shared_engine()

@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -215,7 +216,8 @@ def program_path(program: str | os.PathLike[str] | None = None) -> str:
 class Engine:
     """
     An engine of its own, for cells that are opened with `engine=`. Without one, all cells of a process share the engine
-    that the first of them has started. It ends at `close`, and with this process, whatever ends that.
+    that the first of them has started. It ends at `close`, and with this process, whatever ends that; an engine that is
+    only dropped stays until then, and is a ResourceWarning at the end.
 
     PROGRAM names the program glovebox; MAX_CELLS, CONFIG and MINIMUM_LEVEL are options of `glovebox serve`. Without
     MINIMUM_LEVEL the engine opens weaker cells too, and each Cell compares the level with its own.
@@ -763,11 +765,16 @@ def _after_fork() -> None:
 
 
 def _at_exit() -> None:
-    for engine in list(_engines):
+    engines = list(_engines)
+    dropped = [engine for engine in engines if engine.alive and engine is not _shared]
+    for engine in engines:
         engine._closing = engine._closing or engine._pid == os.getpid()
         engine._wake()
-    for engine in list(_engines):
+    for engine in engines:
         engine.close()
+    for engine in dropped:
+        # Its thread holds it, so no destructor can say so before.
+        warnings.warn(f"the engine {engine.pid} was never closed", ResourceWarning, source=engine, stacklevel=1)
 
 
 os.register_at_fork(after_in_child=_after_fork)
