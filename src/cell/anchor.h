@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 enum anchor_kind {
-	/* with the anchor's pidfd; sent by its starter */
+	/* with the anchor's pidfd, and its pid as `code`; sent by its starter */
 	ANCHOR_STARTED = 1,
 	ANCHOR_WORKER, /* with the socket and the pidfd of a new worker */
 	/*
@@ -45,7 +45,7 @@ enum anchor_kind {
 
 struct anchor_reply {
 	int kind;
-	int code;   /* errno */
+	int code;   /* errno, a port, or a pid */
 	int worker; /* enum worker_kind, as it was asked for */
 	char text[ERR_TEXT_MAX];
 };

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "cell/anchor.h"
 #include "cell/groups.h"
@@ -948,6 +949,8 @@ static bool control_read(struct cell *cell)
 	} else {
 		for (size_t i = 0; i < ANCHOR_FDS; i++)
 			fd_close(&fds[i]);
+		if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0)
+			cell->anchor_pid = (pid_t)reply.code;
 		/* An anchor may have waited for a broker that failed: its reason comes first. */
 		if (cell->vault != NULL)
 			vault_hear(cell->vault);
@@ -989,11 +992,19 @@ static void cell_catch_up(struct cell *cell)
 	}
 }
 
+/* The starter of CELL has not made an anchor in all the time that there was. */
+static void starter_is_late(struct cell *cell)
+{
+	if (cell->anchor_pidfd < 0 && cell->anchor_pid == 0 && cell->options.starter != NULL)
+		starter_give_up(cell->options.starter);
+}
+
 static void open_due(struct timer *timer)
 {
 	struct cell *cell = timer->context;
 	struct err err;
 
+	starter_is_late(cell);
 	(void)err_set(&err, ECHILD, "the cell was not ready after %d s",
 		      CELL_OPEN_MS / 1000);
 	cell_break(cell, &err);
@@ -1025,9 +1036,11 @@ static bool first_wait(struct cell *cell, struct err *err)
 	while (cell_count_workers(cell, WORKER_IDLE, false) == 0 || cell_outlet_waits(cell)) {
 		if (cell_broken(cell) != NULL)
 			return err_set(err, ECHILD, "%s", cell->broken.text);
-		if (clock_now_ms() >= deadline)
+		if (clock_now_ms() >= deadline) {
+			starter_is_late(cell);
 			return err_set(err, ECHILD, "the cell was not ready after %d s",
 				       CELL_OPEN_MS / 1000);
+		}
 		loop_turn(cell->options.loop, deadline);
 	}
 	return true;
@@ -1263,18 +1276,41 @@ static void anchor_await(struct cell *cell)
 	struct pollfd control = {.fd = cell->control, .events = POLLIN};
 	struct err err = {0};
 
-	while (cell->anchor_pidfd < 0 && cell->control >= 0 && err.code != ECONNRESET &&
-	       clock_now_ms() < until) {
+	while (cell->anchor_pidfd < 0 && cell->anchor_pid == 0 && cell->control >= 0 &&
+	       err.code != ECONNRESET && clock_now_ms() < until) {
 		struct anchor_reply reply = {0};
 		int fds[ANCHOR_FDS] = {-1, -1};
 
 		if (poll(&control, 1, ANCHOR_END_MS) > 0 &&
 		    anchor_receive(cell->control, &reply, fds, &err) &&
-		    reply.kind == ANCHOR_STARTED)
+		    reply.kind == ANCHOR_STARTED) {
 			cell->anchor_pidfd = fd_take(&fds[0]);
+			cell->anchor_pid = cell->anchor_pidfd < 0 ? (pid_t)reply.code : 0;
+		}
 		for (size_t i = 0; i < ANCHOR_FDS; i++)
 			fd_close(&fds[i]);
 	}
+	if (cell->control >= 0 && err.code != ECONNRESET)
+		starter_is_late(cell);
+}
+
+/*
+ * The pidfd of the anchor has found no room. The control socket has been closed, so that there
+ * may be some; a child that was not waited for keeps its number.
+ */
+static void anchor_find(struct cell *cell)
+{
+	siginfo_t info;
+
+	if (cell->anchor_pid <= 0 || waitid(P_PID, (id_t)cell->anchor_pid, &info,
+					    WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return;
+	cell->anchor_pidfd = kernel_pidfd_open(cell->anchor_pid);
+	if (cell->anchor_pidfd >= 0)
+		return;
+	(void)kill(cell->anchor_pid, SIGKILL);
+	while (waitpid(cell->anchor_pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
 }
 
 /* Kill everything in CELL. */
@@ -1333,6 +1369,7 @@ void cell_close(struct cell *cell)
 	loop_remove_timer(&cell->dormant);
 	anchor_await(cell);
 	fd_close(&cell->control);
+	anchor_find(cell);
 	fd_close(&cell->questions_fd);
 	outlet_close(cell->outlet);
 	vault_close(cell->vault);

@@ -272,6 +272,7 @@ struct cell {
 	struct cell_record record;
 	int control;
 	int anchor_pidfd;
+	pid_t anchor_pid; /* of one whose pidfd has found no room; 0: none */
 	int questions_fd; /* sandbox_overhear; -1: none */
 	/* the result of outlet_count_unrouted when it was last read */
 	uint64_t unrouted;

@@ -24,6 +24,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +48,12 @@ struct starter_request {
 };
 enum { REQUEST_CONTROL, REQUEST_SPEC, REQUEST_FDS };
 
+enum {
+	SEND_S = 5, /* a request is taken in milliseconds */
+	/* from the end of its socket until it is killed: it may be cloning an anchor */
+	END_MS = 1000,
+};
+
 /* The front's end. */
 
 void starter_init(struct starter *starter, const char *program)
@@ -55,14 +63,26 @@ void starter_init(struct starter *starter, const char *program)
 
 static void process_end(struct starter *starter)
 {
+	struct pollfd gone = {.fd = starter->pidfd, .events = POLLIN};
 	siginfo_t info;
+	int ended;
 
 	fd_close(&starter->socket); /* the process reads that, and exits */
+	do {
+		ended = starter->pidfd < 0 ? 1 : poll(&gone, 1, END_MS);
+	} while (ended < 0 && errno == EINTR);
+	if (ended <= 0)
+		(void)syscall(SYS_pidfd_send_signal, starter->pidfd, SIGKILL, NULL, 0);
 	while (starter->pidfd >= 0 &&
 	       waitid(P_PIDFD, (id_t)starter->pidfd, &info, WEXITED | __WALL) < 0 &&
 	       errno == EINTR)
 		;
 	fd_close(&starter->pidfd);
+}
+
+void starter_give_up(struct starter *starter)
+{
+	process_end(starter);
 }
 
 void starter_fini(struct starter *starter)
@@ -74,6 +94,7 @@ void starter_fini(struct starter *starter)
 static bool process_start(struct starter *starter, struct err *err)
 {
 	char numbers[2][ROLE_ARGUMENT];
+	const struct timeval limit = {.tv_sec = SEND_S};
 	auto_close int front = -1, theirs = -1;
 	int ends[2];
 
@@ -83,6 +104,8 @@ static bool process_start(struct starter *starter, struct err *err)
 		return err_set(err, errno, "the socket of a starter: %s", strerror(errno));
 	starter->socket = ends[0];
 	theirs = ends[1];
+	/* One that was stopped may not stop this process. */
+	(void)setsockopt(starter->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	const int fds[] = {theirs, front};
 	for (size_t i = 0; i < 2; i++)
 		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
@@ -156,7 +179,7 @@ bool starter_launch(struct starter *starter, struct cell_spec *spec, int control
 		if (!sent)
 			(void)err_set(err, errno, "telling the starter: %s",
 				      strerror(errno));
-		/* One that was killed meanwhile is replaced once. */
+		/* One that was killed or stopped meanwhile is replaced once. */
 		if (!sent)
 			process_end(starter);
 	} while (!sent && was_there);
@@ -253,7 +276,7 @@ static void anchor_make(struct process *process)
 	const struct arrival *arrival = &process->arrival;
 	const struct starter_request *request = &arrival->request;
 	const int group = request->has_group && arrival->count > 0 ? arrival->fds[0] : -1;
-	const struct anchor_reply reply = {.kind = ANCHOR_STARTED};
+	struct anchor_reply reply = {.kind = ANCHOR_STARTED};
 	auto_close int pidfd = -1;
 	struct err err;
 	pid_t pid;
@@ -266,6 +289,7 @@ static void anchor_make(struct process *process)
 	}
 	if (pid == 0)
 		anchor_become(process);
+	reply.code = (int)pid;
 	(void)fd_message_send(arrival->own[REQUEST_CONTROL], &reply, sizeof(reply),
 			      &pidfd, 1, 0);
 }

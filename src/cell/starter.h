@@ -41,6 +41,8 @@ struct starter {
 void starter_init(struct starter *starter, const char *program);
 /* End the process, and wait for its end, which is soon. Its cells have been closed. */
 void starter_fini(struct starter *starter);
+/* End a process that does not answer. The next anchor has a new one. */
+void starter_give_up(struct starter *starter);
 
 /*
  * Have an anchor made that builds SPEC. CONTROL is its end of the control socket, over which

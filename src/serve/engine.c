@@ -692,7 +692,7 @@ static void opening_begin(struct engine_cell *cell, const struct value *id)
 	cell->calls--; /* it is none */
 }
 
-/* Wait while as many cells are being built as are built at the same time. */
+/* Wait while as many cells are being built as are built at the same time, or until the end. */
 static void opening_wait(struct engine *engine)
 {
 	size_t count;
@@ -703,9 +703,9 @@ static void opening_wait(struct engine *engine)
 			count += at->turn == opening_turn &&
 				 !session_is_built(at->cell->place.session) &&
 				 session_broken(at->cell->place.session) == NULL;
-		if (count >= OPENING_MAX)
+		if (count >= OPENING_MAX && !engine->stopped)
 			loop_turn(engine->loop, CLOCK_NEVER);
-	} while (count >= OPENING_MAX);
+	} while (count >= OPENING_MAX && !engine->stopped);
 }
 
 static void open_cell(const struct engine_request *request)
@@ -733,6 +733,12 @@ static void open_cell(const struct engine_request *request)
 	if (!may_open(request, name))
 		return;
 	opening_wait(engine);
+	if (engine->stopped) {
+		caller_refuse(&engine->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_CLOSED},
+			      "cell/open: the engine ends");
+		return;
+	}
 	cell = memory_alloc(sizeof(*cell));
 	if (!engine->options.host.open(engine->options.host.context, &wish, engine->loop,
 				       &cell->place, &err)) {

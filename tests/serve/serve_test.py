@@ -8,6 +8,7 @@ and waits for its answer; "< RESULT" is what the result must have in it, "! KIND
 words of its sentence. "*" stands for any value, "b:TEXT" for bytes. "notice METHOD {PARAMS}" waits for a notice.
 @CELL, @PROCESS and @WORK are the cell and the process that were begun last, and a folder of the caller's."""
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import time
 
 sys.dont_write_bytecode = True
@@ -36,6 +38,9 @@ END_SECONDS = 2
 UNREAD = 1 << 20
 PIPE = 64 << 10
 CELLS = 6
+OPENINGS = 8  # cells that are built at the same time
+# A starter that was stopped: 5 s for the anchor of a cell that closes, then 1 s for its own end.
+STARTER_SECONDS = 14
 # Of an idle cell: descriptors of the engine and of the anchor, and memory that the anchor shares with nobody.
 CELL_DESCRIPTORS, ANCHOR_DESCRIPTORS, ANCHOR_KIB = 10, 6, 512
 
@@ -607,6 +612,48 @@ def a_starter_that_was_killed_is_replaced():
         os.kill(starter, signal.SIGKILL)
         assert engine.run(engine.open(), "echo new")["stdout"] == b"new\n"
         assert engine.run(cell, "echo old")["stdout"] == b"old\n"
+
+
+@contextlib.contextmanager
+def stopped_starter(engine):
+    """The starter takes and answers nothing, but lives."""
+    starter = next(pid for pid in engine.children() if name_of(pid) == "glovebox-starte")
+    os.kill(starter, signal.SIGSTOP)
+    try:
+        yield starter
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(starter, signal.SIGCONT)
+
+
+@tap.case
+def a_starter_that_does_not_answer_holds_up_no_end():
+    with served() as engine:
+        engine.open()
+        with stopped_starter(engine):
+            engine.process.send_signal(signal.SIGTERM)
+            assert engine.process.wait(STARTER_SECONDS) == 128 + signal.SIGTERM
+
+
+def unread(pipe):
+    """The bytes of PIPE that its reader has not taken."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+@tap.case
+def an_end_does_not_wait_for_cells_that_are_being_built():
+    with served() as engine:
+        engine.open()
+        with stopped_starter(engine):
+            for number in range(OPENINGS):
+                engine.send("cell/open", name=f"opening-{number}")
+            assert len(engine.result("cell/list")["cells"]) == OPENINGS + 1
+            engine.send("cell/open", name="one-more")
+            # That the request was read: the engine waits again, and its input is empty.
+            while unread(engine.process.stdin):
+                time.sleep(0.01)
+            engine.process.send_signal(signal.SIGTERM)
+            assert engine.process.wait(STARTER_SECONDS) == 128 + signal.SIGTERM
 
 
 @tap.case
