@@ -627,6 +627,16 @@ def stopped_starter(engine):
 
 
 @tap.case
+def a_starter_that_does_not_answer_is_replaced():
+    with served() as engine:
+        cell = engine.open()
+        with stopped_starter(engine) as starter:
+            engine.error("cell/open", "set_up")
+            assert engine.run(engine.open(), "echo new")["stdout"] == b"new\n"
+            assert engine.run(cell, "echo old")["stdout"] == b"old\n" and starter not in engine.children()
+
+
+@tap.case
 def a_starter_that_does_not_answer_holds_up_no_end():
     with served() as engine:
         engine.open()
