@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "policy/ceiling.h"
 #include "policy/policy.h"
 #include "tool/denial.h"
 #include "view/shape.h"
@@ -28,10 +29,15 @@
 
 /* The folders of the base. */
 
-/* Refuse a FOLDER that would show more than a system: a home, or what holds one. */
+/*
+ * Refuse a FOLDER that would show more than a system: a home, or what holds one. One that a
+ * person has named shows no more than a granted folder would, because SPEC's own roots and
+ * masks are about this machine's paths, and the base has others.
+ */
 static bool folder_check(const struct shape_options *options,
-			 const struct shape_base *base, const char *folder, struct err *err)
+			 const struct cell_spec *spec, const char *folder, struct err *err)
 {
+	const struct shape_base *base = options->base;
 	const char *home = shape_environment(options, "HOME");
 	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
 	const char *holds = NULL;
@@ -43,11 +49,18 @@ static bool folder_check(const struct shape_options *options,
 	else if (denial_system_folder_around(folder, FOLDER_KERNEL) != NULL ||
 		 denial_system_folder_is(folder, FOLDER_FIXED | FOLDER_CROWD | FOLDER_OWN))
 		holds = "a part of this system";
-	return holds == NULL ||
-	       err_set(err, EPERM,
-		       "base %s: %s is %s, which no cell gets as its root; name a folder that "
-		       "holds a root file system and nothing else",
-		       base->word, folder, holds);
+	if (holds != NULL)
+		return err_set(err, EPERM,
+			       "base %s: %s is %s, which no cell gets as its root; name a folder "
+			       "that holds a root file system and nothing else",
+			       base->word, folder, holds);
+	if (!base->named)
+		return true;
+	const char *key = ceiling_of_tree(options->ceiling, folder, false);
+	if (key != NULL)
+		return ceiling_refuse(base->word, key, err);
+	return shape_judge_base(options, spec, folder, err) ||
+	       err_while(err, "base %s", base->word);
 }
 
 /* Show FOLDER as the layer NUMBER of the base, counted from the top. */
@@ -60,7 +73,7 @@ static bool folder_show(const struct shape_options *options, struct cell_spec *s
 	if (fd < 0)
 		return err_set(err, errno, "base %s: %s: %s", base->word, folder,
 			       strerror(errno));
-	if (!folder_check(options, base, folder, err))
+	if (!folder_check(options, spec, folder, err))
 		return false;
 	if (!shape_show_tree(spec, folder, &fd, false, true, err))
 		return err_while(err, "base %s: %s", base->word, folder);
@@ -166,6 +179,8 @@ bool shape_add_base(const struct shape_options *options, struct policy *policy,
 	spec_add_entry(spec, VIEW_TREE, SHAPE_PROCESSORS, SHAPE_PROCESSORS)->optional =
 		true;
 	(void)spec_add_entry(spec, VIEW_PROCESSES, "/proc", NULL);
+	/* To the worker, in which file tools run, /proc/self is the worker itself. */
+	spec_add(spec, &spec->blocked, "/proc");
 	memory_add(spec, "/tmp", TMP_MODE, policy->limits.tmp);
 	shape_grant(policy, spec, "/tmp", true);
 	if (spec->identity.root && has_folder(base, APT_FOLDER))

@@ -1030,15 +1030,11 @@ static void close_xdg(const struct shape_options *options, struct cell_spec *spe
 	buf_fini(&path);
 }
 
-/*
- * When a person may be asked for folders, note the caller's folders that no approval
- * opens.
- */
-static void shape_note_closed(const struct shape_options *options, struct cell_spec *spec)
+/* Note the caller's keys and passwords, and our own folders. */
+static void note_secrets(const struct shape_options *options, struct cell_spec *spec)
 {
 	const char *home = shape_environment(options, "HOME");
 	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
-	const char *const *at = options->protected_files;
 
 	if (real != NULL) {
 		spec->callers_home = arena_copy(&spec->arena, str_of(real));
@@ -1047,6 +1043,18 @@ static void shape_note_closed(const struct shape_options *options, struct cell_s
 	}
 	close_xdg(options, spec, "XDG_STATE_HOME", ".local/state");
 	close_xdg(options, spec, "XDG_CONFIG_HOME", ".config");
+	close_xdg(options, spec, "XDG_DATA_HOME", ".local/share");
+}
+
+/*
+ * When a person may be asked for folders, note the caller's folders that no approval
+ * opens.
+ */
+static void shape_note_closed(const struct shape_options *options, struct cell_spec *spec)
+{
+	const char *const *at = options->protected_files;
+
+	note_secrets(options, spec);
 	for (; at != NULL && *at != NULL; at++)
 		close_path(spec, *at);
 }
@@ -1111,6 +1119,22 @@ static const char *meets(const char *const *paths, const char *path, bool writes
 			return *paths;
 	}
 	return NULL;
+}
+
+bool shape_judge_base(const struct shape_options *options, const struct cell_spec *spec,
+		      const char *folder, struct err *err)
+{
+	const char *met = meets(spec->blocked.items, folder, false);
+	struct cell_spec closed;
+
+	spec_init(&closed);
+	note_secrets(options, &closed);
+	if (met == NULL)
+		met = meets(closed.closed.items, folder, false);
+	const bool fine =
+		met == NULL || err_set(err, EPERM, "%s is hidden from every agent", met);
+	spec_fini(&closed);
+	return fine;
 }
 
 static bool is_somebodys(const char *path, const char *home)

@@ -111,6 +111,7 @@ struct shape_base {
 	const char *const *folders;
 	size_t folder_count;
 	const char *const *environment; /* NAME=value; NULL-ended */
+	bool named; /* a person named the folder; else it is of the cache of images */
 };
 
 struct shape_options {
@@ -287,6 +288,12 @@ bool shape_hide_state(const struct shape_options *options, struct cell_spec *spe
 bool shape_program_path(const struct shape_options *options, char *path);
 /* Show our program, which lies at SHAPE_PROGRAM, by its other names. */
 void shape_add_names(const struct shape_options *options, struct cell_spec *spec);
+/*
+ * May the cell of SPEC read FOLDER as the root of a base? Not where it holds, or lies in, what
+ * is hidden from every agent: keys and passwords, our own folders, `blocked`.
+ */
+bool shape_judge_base(const struct shape_options *options, const struct cell_spec *spec,
+		      const char *folder, struct err *err);
 /* Can the cell of SPEC, whose level is known, have the base of OPTIONS? */
 bool shape_check_base(const struct shape_options *options, const struct cell_spec *spec,
 		      struct err *err);

@@ -249,6 +249,38 @@ def words_that_are_no_base_are_refused_with_a_sentence():
 
 
 @tap.case
+def no_base_shows_what_is_hidden_from_every_agent():
+    """No base shows our own folders, a person's keys, or what the policy blocks."""
+    with place() as p:
+        base = p.small()
+        for name in (".local/state/glovebox/x", ".config/glovebox/login.json", ".local/share/glovebox/marks.key", ".ssh/id"):
+            p.put("home/" + name, "secret\n")
+        for name in (".local/state/glovebox", ".local/state", ".config", ".local/share", ".ssh"):
+            done = p.run("exec", "--base", f"rootfs:{p.home}/{name}", "--", "true")
+            assert done.returncode == 125 and "is hidden from every agent" in done.stderr, (name, done)
+        done = p.run("tool", "call", "--base", f"rootfs:{p.home}/.local/share", "read_file", '{"path": "/glovebox/marks.key"}')
+        assert "secret" not in done.stdout and "is hidden from every agent" in done.stderr, done
+        for blocked in (p.root + "/small/bin", p.root + "/small"):
+            policy = p.put("policy.json", json.dumps({"write": ["."], "blocked": [blocked], "cell_base": base}))
+            done = p.run("exec", "--policy", policy, "--", "true")
+            assert done.returncode == 125 and "is hidden from every agent" in done.stderr, (blocked, done)
+        # A folder of the person's own that holds none of this is a base as before.
+        os.rename(os.path.join(p.root, "small"), os.path.join(p.home, "small"))
+        assert p.shell(f"rootfs:{p.home}/small", "echo fine") == "fine\n"
+
+
+@tap.case
+def file_tools_read_nothing_of_the_worker():
+    """File tools read nothing of the worker's own /proc in a base; programs have a /proc of their own."""
+    with place() as p:
+        base = p.small()
+        for path in ("/proc/self/maps", "/proc/self/status", "/proc/1/cmdline"):
+            done = p.run("tool", "call", "--base", base, "read_file", json.dumps({"path": path}))
+            assert done.returncode != 0 and "glovebox" not in done.stdout, done
+        assert p.shell(base, "cat /proc/self/comm") == "cat\n"
+
+
+@tap.case
 def the_engine_opens_cells_on_a_base():
     """The engine of `serve` opens a cell on a base, which begins where the base says."""
     with place() as p:

@@ -158,6 +158,20 @@ def in_a_cell_the_file_is_still_roots():
 
 
 @tap.case
+def a_base_that_holds_or_lies_in_a_denied_folder_is_refused():
+    with Machine("{}") as machine:
+        os.makedirs(machine.path("outside", "system", "etc"))
+        with open(machine.path("outside", "system", "etc", "key"), "w", encoding="ascii") as file:
+            file.write("secret")
+        for denied in (machine.path("outside"), machine.path("outside", "system"), machine.path("outside", "system", "etc")):
+            machine.ceiling = json.dumps({"deny_read": [denied]})
+            base = f"rootfs:{machine.path('outside', 'system')}"
+            machine.refuses(f"{base}: {names('deny_read')}", "--base", base, "--", "/bin/true")
+            done = machine.play(PROGRAM, "tool", "call", "--base", base, "read_file", '{"path": "/etc/key"}')
+            assert done.returncode != 0 and "secret" not in done.stdout, done
+
+
+@tap.case
 def a_host_outside_of_the_list_is_refused_as_a_flag_and_taken_from_a_policy():
     with Machine({"hosts": ["good.example", "*.wide.example"], "deny_hosts": ["bad.wide.example"]}) as machine:
         machine.refuses(f"--allow-host evil.example: {names('hosts')}", "--allow-host", "evil.example", "true")

@@ -27,6 +27,7 @@ bool based_open(const char *word, const char *images, struct based **based, stru
 		.folders = made->base.folders,
 		.folder_count = made->base.folder_count,
 		.environment = made->base.environment,
+		.named = made->base.kind == BASE_ROOTFS,
 	};
 	*based = made;
 	return true;
