@@ -387,7 +387,7 @@ bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec
 	struct cgroup_cell_limits wanted = {.cpus = limits->cpus,
 					    .io_write = limits->io_write};
 	auto_free dev_t *disks = NULL;
-	bool was_known, made;
+	bool was_known, made, lost;
 
 	if (limits->io_write > 0)
 		disks = disks_of(spec, &wanted.disk_count);
@@ -399,9 +399,11 @@ bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec
 			return false;
 		made = cgroup_cell_make(&front->place, ++front->cells, &wanted,
 					&cell->group, err);
-		if (!made)
+		lost = !made && was_known && (err->code == ENOENT || err->code == ENODEV);
+		/* A group that was known, and is there, holds other cells. */
+		if (lost || (!made && !was_known))
 			groups_front_close(front);
-	} while (!made && was_known);
+	} while (lost);
 	if (!made)
 		return false;
 	cell->front = front;
