@@ -579,7 +579,8 @@ struct freezing {
 	enum freezing_state state;
 	struct engine_place place; /* of the snapshot; without a session it has gone */
 	char *name;
-	int fd; /* of the tar */
+	int fd;                     /* of the tar */
+	int64_t skipped, shortened; /* files that its cell could not pack, or not in whole */
 };
 
 static void freezing_free(struct engine_task *task)
@@ -655,6 +656,8 @@ static void freeze_end(struct freezing *freezing, const struct tool_result *resu
 	value_set_text(told, "digest", made.digest != NULL ? made.digest : "");
 	value_set_integer(told, "entries", made.entries);
 	value_set_integer(told, "bytes", made.bytes);
+	value_set_integer(told, "skipped", freezing->skipped);
+	value_set_integer(told, "shortened", freezing->shortened);
 	/* The result goes with its session. */
 	running_free(freezing->task.running);
 	freezing->task.running = NULL;
@@ -684,7 +687,12 @@ static void freezing_turn(struct engine_task *task)
 	if (result->status != RESULT_DONE || task->cancelled) {
 		engine_refuse_result(task->cell, task->id, task->cancelled, result,
 				     "cell/snapshot");
+	} else if (audit_quarantined(result)) {
+		refuse_quarantined(task, "cell/snapshot", result);
 	} else if (freezing->state == FREEZING_PACKS) {
+		freezing->skipped = value_integer(value_member(result->details, "skipped"));
+		freezing->shortened =
+			value_integer(value_member(result->details, "shortened"));
 		freezing->state = FREEZING_UNPACKS;
 		freezing_call(freezing, freezing->place.session, &tree_put_tool);
 	} else {

@@ -24,8 +24,8 @@
 #include "sandbox/probe.h"
 #include "session/approval.h"
 #include "session/keeper.h"
-#include "session/nested.h"
 #include "session/masking.h"
+#include "session/nested.h"
 #include "tool/call.h"
 #include "tool/deferred.h"
 #include "tool/denial.h"
@@ -257,6 +257,7 @@ static bool shape_make(const struct session_options *options,
 		.ceiling = bound,
 		.told = options->told,
 		.one_call = options->direct,
+		.unguarded = options->unguarded,
 		.no_checkpoints = options->undo_folder == NULL,
 		.caller_environment = options->caller_environment != NULL
 					      ? options->caller_environment

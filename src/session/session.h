@@ -134,6 +134,8 @@ struct session_options {
 	 * (store.h). NULL: the steps of this session cannot be undone.
 	 */
 	const char *undo_folder;
+	/* Nothing runs in the workspace, which is to hold the files of another one as they are. */
+	bool unguarded;
 	/*
 	 * The file with the key of all sessions' marks (masking.h), made when it is missing. NULL:
 	 * the marks of this session mean nothing to another one.

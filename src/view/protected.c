@@ -426,7 +426,7 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
 			 struct err *err)
 {
-	return guard_make(options, spec, err);
+	return options->unguarded || guard_make(options, spec, err);
 }
 
 bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *addition,

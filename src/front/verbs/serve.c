@@ -61,7 +61,7 @@ struct kept {
 	const char **environment;
 	char *state;
 	struct snapshot snapshot; /* that it works over, or that is made; its path NULL: none */
-	bool stepless;            /* nobody undoes what happens in it */
+	bool copies; /* it only takes the files of another: no steps to undo, no guard */
 };
 
 /* The keys that the caller adds to the rights of an agent or policy. */
@@ -327,6 +327,7 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		.ready_workers = wish->ready > 0 ? wish->ready : 1,
 		.cancel_fd = -1,
 		.dormant = wish->ready == 0,
+		.unguarded = kept->copies,
 		.counting = COUNTING_CELL,
 	};
 	struct setup_flags flags = {
@@ -349,7 +350,7 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		keep_beside(kept, place->fresh);
 	kept->setup.fresh_workspace = place->fresh != NULL;
 	wanted.caller_environment = kept->environment;
-	if (opened && kept->stepless) {
+	if (opened && kept->copies) {
 		free(kept->setup.undo_folder);
 		kept->setup.undo_folder = NULL;
 	}
@@ -397,7 +398,7 @@ static bool freeze(void *context, const char *name, const char *from, struct loo
 	bool ok;
 
 	place->kept = kept;
-	kept->stepless = true;
+	kept->copies = true;
 	kept->entry = value_new_object();
 	kept->policy = value_new_object();
 	value_set(kept->policy, "write", value_new_texts((const char *const[]){".", NULL}));
