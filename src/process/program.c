@@ -367,7 +367,9 @@ static pid_t program_child_copy(struct program_child *child)
 
 		if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 		    ended.si_pid == pid) {
-			if (child->code == 0)
+			/* A short body may have had its turn and its end since we looked. */
+			if (child->code == 0 &&
+			    __atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_MAKING)
 				child->code = ECHILD;
 			break;
 		}
