@@ -9,7 +9,7 @@ import secrets
 import signal as signals
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._engine import Flow, Pending
@@ -248,12 +248,11 @@ class Shell:
         if "\0" in text:
             raise Usage("a text for a shell has no NUL")
         self._check_ready()
-        self._running = True
         self._output.clear()
         self._dropped = 0
         began = time.monotonic()
         end = None if timeout is None else began + timeout
-        try:
+        with self._taken():
             for line in _lines(text):
                 await self._process.write(line)
                 code = await self._until_ready(end)
@@ -264,6 +263,13 @@ class Shell:
                 raise TimedOut(f"the text still ran after {timeout} s", rule="timeout_s",
                                result=self._result(code, began, timed_out=True))
             return self._result(code, began)
+
+    @contextlib.contextmanager
+    def _taken(self) -> Iterator[None]:
+        """Nobody else types meanwhile. Where the caller is cancelled, nobody knows where the shell stands: it is lost."""
+        self._running = True
+        try:
+            yield
         except GloveboxError:
             raise
         except BaseException:
@@ -295,10 +301,9 @@ class Shell:
         """
         self._check_ready()
         patterns = [re.compile(pattern.encode()) for pattern in expect]
-        self._running = True
         self._seen = None
         self._output.clear()
-        try:
+        with self._taken():
             await self._process.write(text)
             code = await self._until_ready(end, patterns)
             seen, output = self._seen, bytes(self._output)
@@ -306,13 +311,6 @@ class Shell:
                 return None if code is None else "", output
             match = seen.search(output)
             return seen.pattern.decode(), output[:match.start()] if match is not None else output
-        except GloveboxError:
-            raise
-        except BaseException:
-            self._lose()
-            raise
-        finally:
-            self._running = False
 
     async def interrupt(self) -> None:
         """Interrupt the text that runs, as Ctrl-C does: its `run` returns with exit code 130."""
