@@ -289,15 +289,15 @@ def an_image_has_at_most_128_layers():
 def the_settings_of_the_image_are_told():
     with Place() as place:
         name = place.layout.image("v1", [tar([("a", "file", "")])], config={
-            "Env": ["PATH=/bin", "A=1", "A=2", "noname", "=x", "EMPTY="], "WorkingDir": "/work/./x/..", "User": "1000:1000",
+            "Env": ["PATH=/bin", "A=1", "A=2", "noname", "=x", "EMPTY="], "WorkingDir": "/srv/./x/..", "User": "1000:1000",
             "Entrypoint": ["/init", "--"], "Cmd": None, "Labels": {"x": "y"}})
         place.pull()
         shown = place.show("oci:layout:v1")
         assert shown["digest"] == name and shown["kind"] == "image"
         assert shown["environment"] == ["PATH=/bin", "A=2", "EMPTY="], shown
         assert (shown["workdir"], shown["user"], shown["entrypoint"], shown["command"]) == \
-            ("/work", "1000:1000", ["/init", "--"], []), shown
-        assert "workdir     /work\n" in place.run("show", "oci:layout:v1").stdout
+            ("/srv", "1000:1000", ["/init", "--"], []), shown
+        assert "workdir     /srv\n" in place.run("show", "oci:layout:v1").stdout
 
 
 @tap.case
