@@ -99,8 +99,8 @@ def has_grown(before, after):
 def named_child(pid, name):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         for child in file.read().split():
-            with open(f"/proc/{child}/cmdline", "rb") as words:
-                if words.read().split(b"\0")[0].endswith(name.encode()):
+            with open(f"/proc/{child}/comm", "rb") as comm:
+                if comm.read().strip() == name.encode():
                     return int(child)
     raise Failure(f"no {name}")
 

@@ -43,6 +43,7 @@ OPENINGS = 8  # cells that are built at the same time
 STARTER_SECONDS = 14
 # Of an idle cell: descriptors of the engine and of the anchor, and memory that the anchor shares with nobody.
 CELL_DESCRIPTORS, ANCHOR_DESCRIPTORS, ANCHOR_KIB = 10, 6, 512
+MAPPING_BYTES = 64 << 20  # the largest mapping that is read
 
 # The members that each method needs besides its cell.
 NEEDS = {
@@ -556,7 +557,8 @@ def memory_of(pid):
     with open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
         for line in maps:
             begin, end = (int(number, 16) for number in line.split()[0].split("-"))
-            if line.split()[1].startswith("rw"):
+            # What a sanitizer keeps beside the program's memory is terabytes of addresses.
+            if line.split()[1].startswith("rw") and end - begin <= MAPPING_BYTES:
                 with contextlib.suppress(OSError, ValueError, OverflowError):
                     memory.seek(begin)
                     found.append(memory.read(end - begin))
