@@ -379,7 +379,7 @@ def every_sentence_is_said_at_once():
 
 # From the bottom up. It stands here as well, so that a change of the table alone is seen.
 OUR_LAYERS = """base sandbox process policy tool guard files undo view proxy broker ssh cell
-                image session plugins tools library model store agent mcp acp serve extend tui front""".split()
+                image session plugins tools library model store agent mcp acp serve fleet extend tui front""".split()
 
 
 @tap.case

@@ -1,0 +1,50 @@
+/*
+ * client: a caller of an engine (docs/serve.md) in C. The engine is our own program, begun
+ * with `serve --stdio` and ended with its client: also when the client is killed, because
+ * its input ends. Any number of threads call at the same time; one thread of the client
+ * reads the answers and the notices.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+
+struct fleet_client;
+
+/* A failed call: the kind of docs/serve.md ("set_up", "denied", …), rule and remedy. */
+struct fleet_refusal {
+	char kind[16];
+	char rule[64];
+	struct err err;
+};
+
+/* PROGRAM: our own, OPTIONS: further words of `serve`, ended by NULL. */
+bool fleet_client_start(const char *program, const char *const *options,
+			struct fleet_client **client, struct err *err);
+
+/*
+ * Call METHOD with PARAMS (taken over) and wait for its answer, at most SECONDS (0: as long
+ * as the engine lives); then `$/cancel` is sent, and REFUSAL has the kind "timed_out". When
+ * *CANCEL (may be NULL) becomes true and fleet_client_wake is called, the same with the kind
+ * "cancelled". *ANSWER is owned by the caller.
+ */
+bool fleet_client_call(struct fleet_client *client, const char *method,
+		       struct value *params, double seconds, const bool *cancel,
+		       struct value **answer, struct fleet_refusal *refusal);
+void fleet_client_wake(struct fleet_client *client);
+
+/*
+ * Take the notices of one cell: called by the reading thread, which must not wait in it.
+ * NULL ends it. Only the cell's own notices come.
+ */
+void fleet_client_watch(struct fleet_client *client, const char *cell,
+			void (*take)(void *context, const char *method,
+				     const struct value *params),
+			void *context);
+
+/* The engine has ended, and every call fails with the kind "closed". */
+bool fleet_client_gone(const struct fleet_client *client);
+/* End the engine with its cells, within 5 s, and free the client. */
+void fleet_client_stop(struct fleet_client *client);

@@ -1,0 +1,109 @@
+/*
+ * task: one line of work, and its one record. A file of tasks has one JSON object a line
+ * (at most FLEET_LINE_MAX bytes); all of it is read and checked before anything of it is
+ * done or sent anywhere. A job is the name under which a file of tasks was begun; JOB and
+ * the id of a task name its result for ever. Both are parts of file names and of subjects
+ * of a queue.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	FLEET_LINE_MAX = 200 << 10, /* bytes of a line */
+	FLEET_NAME_MAX = 128,       /* characters of an id, a job, a lane */
+	FLEET_TASKS_MAX = 1 << 20,  /* tasks of one file */
+	FLEET_ATTEMPTS = 3,         /* unless a task says otherwise; at most 100 */
+	FLEET_COLLECT_MAX = 64,
+};
+
+enum fleet_priority { FLEET_LOW, FLEET_NORMAL, FLEET_HIGH, FLEET_PRIORITIES };
+
+enum fleet_source { FLEET_EMPTY, FLEET_GIT, FLEET_ARCHIVE, FLEET_COPY };
+
+enum fleet_run { FLEET_PROMPT, FLEET_COMMAND, FLEET_WRAP };
+
+/* What became of a task. Only SET_UP is tried again, and a worker that was lost. */
+enum fleet_status {
+	FLEET_DONE,
+	FLEET_FAILED,
+	FLEET_DENIED,
+	FLEET_LIMIT,
+	FLEET_TIMED_OUT,
+	FLEET_SET_UP,  /* nothing of it has run: base, workspace, model or cell */
+	FLEET_GAVE_UP, /* all attempts were used */
+	FLEET_CANCELLED,
+	FLEET_STATUSES,
+};
+
+/* The members of a line; texts are borrowed from LINE and NULL where there is none. */
+struct fleet_task {
+	struct value *line; /* the checked object, owned */
+	const char *id;
+	const char *base;
+	struct {
+		enum fleet_source kind;
+		const char *from;   /* the URL, the archive or the folder */
+		const char *ref;    /* of FLEET_GIT */
+		const char *sha256; /* of FLEET_ARCHIVE */
+	} workspace;
+	struct {
+		enum fleet_run kind;
+		const char *prompt, *model, *agent;
+		const char *command; /* FLEET_COMMAND: for bash -c */
+		const char *profile; /* FLEET_WRAP */
+	} run;
+	const struct value *setup;   /* an array of texts for bash -c, or NULL */
+	const char *cwd;             /* where setup, command and check begin */
+	const char *check;           /* for bash -c; its exit code decides, or NULL */
+	const struct value *policy;  /* NULL: the default role's */
+	const struct value *limits;  /* wall_s, money, tokens, cpu_s, …; or NULL */
+	const struct value *collect; /* "patch", "patch:PATH", "journal", names of files */
+	const char *lane;            /* "default" unless given */
+	enum fleet_priority priority;
+	int attempts;
+};
+
+/* Why NAME cannot be an id, a job or a lane ("WHAT" in the sentence). True: it can. */
+bool fleet_name_check(const char *what, const char *name, struct err *err);
+
+/* Read and check one line without its end. ERR names the key, not the line. */
+bool fleet_task_read(struct str line, struct fleet_task *task, struct err *err);
+void fleet_task_fini(struct fleet_task *task);
+
+/* A whole file of tasks, checked: only where its lines are is in memory. */
+struct fleet_tasks;
+
+/*
+ * Open PATH ("-": standard input, which is copied), check each line and that no id is there
+ * twice. ERR begins with PATH:NUMBER. At most FLEET_TASKS_MAX lines; empty lines and those
+ * that begin with # are passed over.
+ */
+bool fleet_tasks_open(const char *path, struct fleet_tasks **tasks, struct err *err);
+size_t fleet_tasks_count(const struct fleet_tasks *tasks);
+/* The Nth task, from 0. False where the file was changed since. */
+bool fleet_tasks_get(const struct fleet_tasks *tasks, size_t nth, struct fleet_task *task,
+		     struct err *err);
+/* The id alone, borrowed from TASKS. */
+const char *fleet_tasks_id(const struct fleet_tasks *tasks, size_t nth);
+/* SHA-256 of the bytes, in hexadecimal: the same job is the same file. */
+const char *fleet_tasks_hash(const struct fleet_tasks *tasks);
+/* The bytes of the file, for a store. */
+int fleet_tasks_fd(const struct fleet_tasks *tasks);
+void fleet_tasks_free(struct fleet_tasks *tasks);
+
+const char *fleet_status_name(enum fleet_status status);
+/* FLEET_STATUSES when NAME is none. */
+enum fleet_status fleet_status_of(struct str name);
+
+/* A result that has its members in front: job, id, attempt, status, worker, host, program. */
+struct value *fleet_result_new(const char *job, const char *id, int attempt,
+			       enum fleet_status status);
+/* The status of a result that was read from a store; FLEET_STATUSES: it is none. */
+enum fleet_status fleet_result_status(const struct value *result);

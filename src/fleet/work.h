@@ -1,0 +1,33 @@
+/*
+ * work: one task, done whole: base and workspace, the setup, the run, the check, and what of
+ * it is kept. All of it runs in cells of an engine (fleet/client.h); the model is asked by the
+ * engine, outside of them. Blocking: one thread for one task.
+ *
+ * The result is complete when fleet_work returns: its blobs are in the store, its record is
+ * not. Who calls writes it (fleet_store_put, FLEET_IF_NEW). A run that failed is a result; a
+ * task of which nothing has run has the status "set_up" and says why.
+ */
+#pragma once
+
+#include "fleet/client.h"
+#include "fleet/store.h"
+#include "fleet/task.h"
+
+#include <stdbool.h>
+
+struct fleet_work {
+	struct fleet_client *client;
+	struct fleet_store *store; /* for blobs, and archives that are blobs */
+	const char *program;       /* our own, for `wrap` */
+	const char *job;
+	const char *worker; /* a name of this process among others */
+	const struct fleet_task *task;
+	int attempt;        /* from 1 */
+	const bool *cancel; /* set, then fleet_client_wake: the run ends in order */
+	/* Lines for somebody who looks on; may be NULL. Called by this thread and the reader. */
+	void (*tell)(void *context, const char *line);
+	void *context;
+};
+
+/* The result, owned by the caller; never NULL: what went wrong is in it. */
+struct value *fleet_work_do(const struct fleet_work *work);
