@@ -413,12 +413,13 @@ def what_was_summarised_stays_so(place, server):
 
 @case([{"calls": [call("w1", "write_file", path="b.txt", content="made\n")]},
        {"calls": [call("b1", "bash", command="echo more > c.txt")]},
-       {"calls": [call("b2", "bash", command="sleep 1000")]}, {"text": "All is done."}])
+       {"calls": [call("b2", "bash", command="echo begun; sleep 1000")]}, {"text": "All is done."}])
 def what_a_killed_process_had_made_is_handed_over(place, _server):
     process = place.begin()
+    # When the second command runs somebody has looked at what the first one left.
     for line in process.stdout:
         event = json.loads(line)
-        if event["event"] == "tool_began" and event["call"] == "b2":
+        if event["event"] == "tool_output" and event["call"] == "b2":
             break
     end(process)
     code, _, err = place.resume()
