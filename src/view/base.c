@@ -63,6 +63,33 @@ static bool folder_check(const struct shape_options *options,
 	       err_while(err, "base %s", base->word);
 }
 
+/*
+ * FOLDER is read-only wherever the cell shows it in a folder that it may write. The folders on the
+ * way to it are pinned, so no program moves it out of its mount.
+ */
+static bool folder_keep(struct cell_spec *spec, const char *folder, struct err *err)
+{
+	bool writable = false;
+
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (entry->kind != VIEW_TREE || !entry->writable)
+			continue;
+		if (path_within(entry->source, folder))
+			return err_set(err, EPERM,
+				       "%s, which the cell may write to, lies in the base, "
+				       "which no cell changes; name a folder outside of it",
+				       entry->source);
+		writable = writable || path_within(folder, entry->source);
+	}
+	if (!writable || spec_is_blocked(spec, folder))
+		return true;
+	shape_pin_above(spec, folder);
+	spec_add_entry(spec, VIEW_PIN, folder, NULL)->why = "the base";
+	return true;
+}
+
 /* Show FOLDER as the layer NUMBER of the base, counted from the top. */
 static bool folder_show(const struct shape_options *options, struct cell_spec *spec,
 			const char *folder, unsigned number, struct err *err)
@@ -75,6 +102,8 @@ static bool folder_show(const struct shape_options *options, struct cell_spec *s
 			       strerror(errno));
 	if (!folder_check(options, spec, folder, err))
 		return false;
+	if (!folder_keep(spec, folder, err))
+		return err_while(err, "base %s", base->word);
 	if (!shape_show_tree(spec, folder, &fd, false, true, err))
 		return err_while(err, "base %s: %s", base->word, folder);
 	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];

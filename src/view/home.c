@@ -746,10 +746,130 @@ static bool hide_logins(const struct shape_options *options, struct cell_spec *s
 	return logins == NULL || hide_own(spec, logins, "XDG_CONFIG_HOME", err);
 }
 
+/*
+ * Keeps the stores from which cells begin as they are: the caches of images and of snapshots. A
+ * cell that could write there would choose what later cells find. A cell over a snapshot has
+ * its files in that store, and may be shown it to be read.
+ */
+
+static const struct own_store {
+	const char *variable, *fallback, *name;
+} own_stores[] = {
+	{"XDG_CACHE_HOME", ".cache", "glovebox/images"},
+	{"XDG_DATA_HOME", ".local/share", "glovebox/snapshots"},
+};
+
+/* What SPEC shows of the folder of a store. */
+struct store_shown {
+	bool writable; /* in a folder that may be written, or in the layer over one */
+	bool apart;    /* it, or a folder in it, is shown by an entry of its own */
+};
+
+/* Look at the real path STORE. False: an entry of SPEC writes into the store. */
+static bool store_look(const struct cell_spec *spec, const char *store,
+		       struct store_shown *shown, struct err *err)
+{
+	*shown = (struct store_shown){0};
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		const bool writes = entry->kind == VIEW_TREE && entry->writable;
+
+		if (!is_tree(entry))
+			continue;
+		if (writes && path_within(entry->source, store))
+			return err_set(err, EPERM,
+				       "%s lies in %s, which is glovebox's own and which no "
+				       "cell writes to; name another folder",
+				       entry->source, store);
+		shown->apart = shown->apart || path_within(entry->path, store);
+		shown->writable = shown->writable ||
+				  (is_writable(entry) && path_within(store, entry->path));
+	}
+	return true;
+}
+
+/*
+ * Make the folder STORE, which is missing, where the cell could make it: then it is not the
+ * cell's. The folder that is there above it, a real path, decides.
+ */
+static void store_make(const struct cell_spec *spec, const char *store)
+{
+	auto_free char *above = memory_copy(store);
+	auto_free char *real = NULL;
+	bool may_make = false;
+	struct buf path;
+
+	for (char *slash = strrchr(above, '/');
+	     real == NULL && slash != NULL && slash != above; slash = strrchr(above, '/')) {
+		*slash = '\0';
+		real = realpath(above, NULL);
+	}
+	for (size_t i = 0; real != NULL && i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		may_make = may_make || (entry->kind == VIEW_TREE && entry->writable &&
+					path_within(real, entry->source));
+	}
+	if (!may_make)
+		return;
+	buf_init(&path, PATH_MAX);
+	if (buf_addf(&path, "%s/", store))
+		(void)fd_make_folders(path.data, NULL);
+	buf_fini(&path);
+}
+
+/* Keep the store at PATH, below the folder of VARIABLE. */
+static bool keep_store(struct cell_spec *spec, const char *path, const char *variable,
+		       struct err *err)
+{
+	struct store_shown shown;
+
+	store_make(spec, path);
+	auto_free char *store = realpath(path, NULL);
+	if (leads_through_link(spec, path))
+		return err_set(err, EPERM,
+			       "glovebox's own folder, %s, is reached through a link in a folder "
+			       "that this agent may write to, and could be exchanged there; set "
+			       "%s to the folder that the link leads to",
+			       path, variable);
+	/* A store that could not be made can be made by no program in the cell either. */
+	if (store == NULL)
+		return true;
+	if (!store_look(spec, store, &shown, err))
+		return false;
+	if (!shown.writable)
+		return true;
+	if (!shown.apart || !spec_is_sealed(spec))
+		return hide_own(spec, store, variable, err);
+	shape_pin_above(spec, store);
+	spec_add_entry(spec, VIEW_PIN, store, NULL)->why = "glovebox's own";
+	return true;
+}
+
+static bool keep_stores(const struct shape_options *options, struct cell_spec *spec,
+			struct err *err)
+{
+	bool kept = true;
+	struct buf path;
+
+	for (size_t i = 0; kept && i < sizeof(own_stores) / sizeof(own_stores[0]); i++) {
+		const struct own_store *store = &own_stores[i];
+
+		buf_init(&path, PATH_MAX);
+		if (path_xdg(shape_environment(options, store->variable),
+			     shape_environment(options, "HOME"), store->fallback,
+			     store->name, &path))
+			kept = keep_store(spec, path.data, store->variable, err);
+		buf_fini(&path);
+	}
+	return kept;
+}
+
 bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
 		      struct err *err)
 {
-	return hide_state(options, spec, err) && hide_logins(options, spec, err);
+	return hide_state(options, spec, err) && hide_logins(options, spec, err) &&
+	       (options->unguarded || keep_stores(options, spec, err));
 }
 
 static bool home_make(const char *path)

@@ -1055,6 +1055,7 @@ static void shape_note_closed(const struct shape_options *options, struct cell_s
 	const char *const *at = options->protected_files;
 
 	note_secrets(options, spec);
+	close_xdg(options, spec, "XDG_CACHE_HOME", ".cache");
 	for (; at != NULL && *at != NULL; at++)
 		close_path(spec, *at);
 }
@@ -1217,6 +1218,13 @@ static bool holds_socket(int fd)
 	return found;
 }
 
+/* Is ENTRY a folder of the cell's base that the folder PATH holds, or lies in? */
+static bool is_base_at(const struct view_entry *entry, const char *path)
+{
+	return entry->kind == VIEW_LOWER && entry->path[1] == '\0' &&
+	       (path_within(entry->source, path) || path_within(path, entry->source));
+}
+
 static bool judge_place(const struct cell_spec *cell, const struct shape_extra *extra,
 			struct err *err)
 {
@@ -1224,6 +1232,10 @@ static bool judge_place(const struct cell_spec *cell, const struct shape_extra *
 		const struct view_entry *entry = &cell->view.entries[i];
 		const bool is_below = path_within(extra->path, entry->path);
 
+		if (extra->writable && is_base_at(entry, extra->path))
+			return err_set(err, EPERM,
+				       "%s meets the base of the cell, which no cell changes",
+				       extra->path);
 		if (path_within(entry->path, extra->path) && !is_lesser_grant(entry))
 			return err_set(err, EEXIST,
 				       "%s holds %s, which the cell has of its own; name a "

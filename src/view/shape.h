@@ -277,7 +277,10 @@ void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path
 /*
  * Our own folder in the user's state (undo, sessions, homes of other projects), and the
  * file with the keys of `glovebox login`: hide them where the view would show them, e.g.
- * when the workspace is a home. Fails when they cannot be hidden.
+ * when the workspace is a home. Keep the caches of images and of snapshots from being
+ * written to or, where they are missing, from being made by the cell: they are hidden in a
+ * folder that the cell may write, and read-only where a part of them is shown by itself.
+ * Fails when that cannot be done.
  */
 bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
 		      struct err *err);

@@ -139,6 +139,36 @@ def a_plain_user_is_told_the_truth():
 
 
 @tap.case
+def a_base_in_a_folder_that_may_be_written_is_read_only_there():
+    """A base in the workspace, or in another folder to write, never changes, whatever is moved above it."""
+    with place() as p:
+        base = p.small()[len("rootfs:"):]
+        inside = os.path.join(p.work, "a/b/base")
+        os.makedirs(os.path.dirname(inside))
+        shutil.move(base, inside)
+        script = (f"echo x > {inside}/top; echo x > {inside}/bin/sh; rm {inside}/bin/ls; mv {inside} {p.work}/a/b/gone;"
+                  f"busybox chmod 700 {inside}; mv {p.work}/a/b {p.work}/a/gone; mv {p.work}/a {p.work}/gone;"
+                  f"mv {inside}/bin {inside}/gone; echo x > /top; echo x > a/new; cat /top")
+        assert p.shell("rootfs:" + inside, script) == "x\n"
+        assert p.shell("rootfs:a/b/base", "echo x > a/b/base/bin/new; ls a/b/base") == "bin\n"
+        policy = p.put("policy.json", json.dumps({"write": [".", p.root], "cell_base": "rootfs:" + inside}))
+        done = p.run("exec", "--policy", policy, "--", "sh", "-c", script + f"; mv {p.work} {p.root}/gone; echo x > {inside}/bin/new")
+        assert done.returncode != 0 and done.stdout == "x\n", done
+        assert sorted(os.listdir(inside)) == ["bin"] and sorted(os.listdir(inside + "/bin")) == sorted([*APPLETS, "busybox"])
+        assert sorted(os.listdir(p.work)) == ["a"] and sorted(os.listdir(p.work + "/a")) == ["b", "new"], os.listdir(p.work)
+
+
+@tap.case
+def a_folder_to_write_in_a_base_is_refused():
+    """A folder that lies in the base cannot be written, so it is no workspace of a cell on that base."""
+    with place() as p:
+        base = p.small()[len("rootfs:"):]
+        os.mkdir(os.path.join(base, "src"))
+        done = p.run("exec", "--base", "rootfs:" + base, "-C", base + "/src", "--", "true")
+        assert done.returncode == 125 and "lies in the base, which no cell changes" in done.stderr, done
+
+
+@tap.case
 def a_base_that_lies_in_wait_leads_nowhere():
     """A base that lies in wait leads nowhere, and the cell is built."""
     with place() as p:
