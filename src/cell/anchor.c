@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "broker/broker.h"
 #include "cell/worker.h"
+#include "guard/guard.h"
 #include "process/follow.h"
 #include "process/program.h"
 #include "proxy/proxy.h"
@@ -196,6 +197,38 @@ struct anchor {
 	int temp_lock;      /* below L3 */
 };
 
+/* Is there a layer at PATH? The kernel promises its folder no number that lasts. */
+static bool is_layer(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		if (view->entries[i].kind == VIEW_OVERLAY &&
+		    strcmp(view->entries[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The view stands, so nothing else can come to the paths of the roots of GUARD any more: note
+ * what lies there. EARLIER (or NULL) has roots that were noted before.
+ */
+static void roots_hold(const struct view *view, struct guard *guard,
+		       const struct guard *earlier)
+{
+	for (size_t i = 0; guard != NULL && i < guard->root_count; i++) {
+		struct guard_root *root = &guard->roots[i];
+
+		for (size_t j = 0; earlier != NULL && j < earlier->root_count; j++) {
+			if (strcmp(earlier->roots[j].path, root->path) != 0)
+				continue;
+			root->device = earlier->roots[j].device;
+			root->inode = earlier->roots[j].inode;
+		}
+		if (root->inode == 0 && !is_layer(view, root->path))
+			guard_hold_root(root);
+	}
+}
+
 /*
  * Widen the view by the folders that came with a request: in the anchor for all later
  * workers, or in one worker for itself.
@@ -210,8 +243,10 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 	bool ok = fd_read_all(fds[0], &text, "the cell's addition", err) &&
 		  spec_parse(buf_str(&text), fds + 1, ANCHOR_EXTRAS_MAX, &addition, err);
 	ok = ok && view_widen(&spec->view, &addition.view, err);
-	if (ok)
+	if (ok) {
+		roots_hold(&spec->view, addition.guard, spec->guard);
 		spec_widen(spec, &addition);
+	}
 	/*
 	 * When one part fails, remove all: a tree must not stay without its read-only
 	 * parts.
@@ -496,6 +531,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	     !plain_door_make(anchor, err) || !sockets_give(anchor, err) ||
 	     !questions_keep(anchor, err) || !inlet_make(anchor, err)))
 		return false;
+	if (spec_is_sealed(anchor->spec))
+		roots_hold(view, anchor->spec->guard, NULL);
 	if (!anchor->spec->one_call && !fresh_open(&anchor->fresh, view, err))
 		return false;
 	keep[count++] = anchor->control;

@@ -576,6 +576,9 @@ static bool lock_in(struct worker *worker, struct err *err)
 		return false;
 	if (!roots_open(worker->spec, &worker->files, err))
 		return false;
+	/* The anchor has noted what its roots are: files and audits are found by their paths. */
+	if (!guard_holds(worker->spec->guard, err))
+		return err_while(err, "the folders of the cell");
 	worker->audit = audit_open(worker->spec->guard);
 	worker->layers = layers_open(worker->spec);
 	worker->base_log = base_log_open(worker->spec);

@@ -139,6 +139,41 @@ void guard_join(struct guard *guard, const struct guard *cell)
 	guard->earlier = cell->earlier;
 }
 
+void guard_hold_root(struct guard_root *root)
+{
+	struct stat st;
+
+	if (stat(root->path, &st) < 0)
+		return;
+	root->device = st.st_dev;
+	root->inode = st.st_ino;
+}
+
+/* Is ST, of what lies at the path of ROOT, that root itself, as far as anybody has looked? */
+static bool root_is(const struct guard_root *root, const struct stat *st, struct err *err)
+{
+	return root->inode == 0 ||
+	       (root->device == st->st_dev && root->inode == st->st_ino) ||
+	       err_set(err, ESTALE, "%s: something else was put in its place", root->path);
+}
+
+bool guard_holds(const struct guard *guard, struct err *err)
+{
+	struct stat st;
+
+	for (size_t i = 0; guard != NULL && i < guard->root_count; i++) {
+		const struct guard_root *root = &guard->roots[i];
+
+		if (root->inode == 0)
+			continue;
+		if (stat(root->path, &st) < 0)
+			return err_set(err, errno, "%s: %s", root->path, strerror(errno));
+		if (!root_is(root, &st, err))
+			return false;
+	}
+	return true;
+}
+
 static bool is_same(const struct marks *marks, const struct mark *mark)
 {
 	const struct mark *known = marks_find(marks, mark->kind, mark->path);
@@ -699,6 +734,8 @@ static bool root_open(struct audit *audit, const struct guard_root *of, struct e
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	if (!root_is(of, &st, err))
+		return false;
 	*root = (struct audit_root){.path = memory_copy(path),
 				    .is_folder = S_ISDIR(st.st_mode),
 				    .device = st.st_dev,

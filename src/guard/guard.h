@@ -45,6 +45,7 @@
 #include "tool/tool.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 #include <time.h>
 
 /* Which look walks through a root. One that reaches a line reaches those above it. */
@@ -63,6 +64,9 @@ struct guard {
 	struct guard_root {
 		char *path;
 		enum guard_walk walk;
+		/* what lay there for guard_hold_root; inode 0: nobody has looked */
+		dev_t device;
+		ino_t inode;
 	} * roots;
 	size_t root_count;
 	int64_t began_ns; /* wall clock: older files were there before */
@@ -99,6 +103,13 @@ struct guard *guard_parse(const struct value *object, struct err *err);
 void guard_take_earlier(struct guard *guard, const struct guard *earlier, int64_t made_ns);
 /* Add to GUARD, of folders that a person has granted, all that CELL's own guard has. */
 void guard_join(struct guard *guard, const struct guard *cell);
+/*
+ * In the anchor of a cell whose view stands: note which file or folder ROOT, of a guard, is. From
+ * then on guard_holds and every audit fail where something else lies at its path.
+ */
+void guard_hold_root(struct guard_root *root);
+/* Is each root of GUARD (NULL is fine) still what was noted? False: ERR names the root. */
+bool guard_holds(const struct guard *guard, struct err *err);
 
 struct audit;
 

@@ -395,6 +395,23 @@ static void read_pin(const struct opening *opening)
 }
 
 /*
+ * The workspace and the writable entries are found by their paths as long as the cell lives. In a
+ * wider folder that may be written, a program could move a folder above one of them away with the
+ * mount in it, and build another one in its place: the audit would look at that.
+ */
+static void places_pin(const struct opening *opening)
+{
+	const struct policy_paths *write = &opening->policy->write;
+	char inside[PATH_MAX];
+
+	for (size_t i = 0; i < write->count; i++)
+		shape_pin_above(opening->spec, write->items[i].path);
+	if (snprintf(inside, sizeof(inside), "%s/.", opening->spec->workspace) <
+	    (int)sizeof(inside))
+		shape_pin_above(opening->spec, inside);
+}
+
+/*
  * When the view shows nothing of the workspace, give programs an empty folder to start
  * in.
  */
@@ -469,6 +486,7 @@ static bool shape_add_entries(const struct shape_options *options, struct policy
 
 	if (ok) {
 		workspace_stand(&opening);
+		places_pin(&opening);
 		read_pin(&opening);
 		blocked_hide(&opening);
 	}

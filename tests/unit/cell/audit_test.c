@@ -320,6 +320,35 @@ static void a_root_that_is_gone_is_a_failure(void **state)
 	assert_true(audit_failed(&place->result));
 }
 
+static void a_root_with_a_decoy_in_its_place_fails_each_audit(void **state)
+{
+	struct place *place = *state;
+	char away[PATH_MAX];
+	struct err err = {0};
+
+	begin(place);
+	guard_hold_root(&place->guard->roots[0]);
+	struct audit *ready = audit_open(place->guard);
+	audit_run(ready, &(struct audit_call){0}, &place->result);
+	assert_false(audit_failed(&place->result));
+	assert_true(guard_holds(place->guard, &err));
+	(void)snprintf(away, sizeof(away), "%s.away", place->folder);
+	assert_int_equal(rename(place->folder, away), 0);
+	assert_int_equal(mkdir(place->folder, 0755), 0);
+	/* A worker that looked before, and one that begins now. */
+	audit_run(ready, &(struct audit_call){0}, &place->result);
+	assert_true(audit_failed(&place->result));
+	audit_close(ready);
+	audit(place);
+	assert_true(audit_failed(&place->result));
+	assert_non_null(strstr(place->result.text.data, "was put in its place"));
+	assert_false(guard_holds(place->guard, &err));
+	assert_int_equal(err.code, ESTALE);
+	assert_int_equal(rmdir(place->folder), 0);
+	assert_int_equal(rename(away, place->folder), 0);
+	assert_true(guard_holds(place->guard, &err));
+}
+
 static void files_that_run_by_themselves_are_listed(void **state)
 {
 	struct place *place = *state;
@@ -1220,6 +1249,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_root_that_is_gone_is_a_failure, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_root_that_was_exchanged_is_looked_at_anew,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_root_with_a_decoy_in_its_place_fails_each_audit,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_folder_of_many_names_is_read_whole,
 						set_up, tear_down),
