@@ -625,6 +625,9 @@ struct value *orchestrate_request(const struct setup *setup, const char *model)
 		value_set_integer(request, "level", setup->minimum_level);
 	if (model != NULL)
 		value_set_text(request, "model", model);
+	/* An agent without hands bounds nobody, but those that work for it work in its base. */
+	if (setup->policy != NULL && setup->policy->cell_base != NULL)
+		value_set_text(request, "base", setup->policy->cell_base);
 	value_set(request, "environment", orchestrate_environment());
 	return request;
 }

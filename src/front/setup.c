@@ -1483,6 +1483,15 @@ static void note_host(struct setup *setup, const char *host)
 	}
 }
 
+void setup_set_base(struct setup *setup, const char *word)
+{
+	free(setup->policy->cell_base);
+	setup->policy->cell_base = memory_copy(word);
+	for (size_t i = 0; i < value_count(setup->entries); i++)
+		value_set_text(value_member(value_item(setup->entries, i), "entry"),
+			       "cell_base", word);
+}
+
 /* May OPTION say SAID on this machine? KEY of the ceiling forbids it; NULL: nothing does. */
 static bool check_said(const char *option, const char *said, const char *key, struct err *err)
 {
@@ -1721,10 +1730,8 @@ int setup_open(struct setup *setup, const struct options *options,
 
 		return policy_words_complain(setup_code(&err), &words, err.text);
 	}
-	if (has_option(options, "--base") && options_given(options, "base")) {
-		free(setup->policy->cell_base);
-		setup->policy->cell_base = memory_copy(options_text(options, "base"));
-	}
+	if (has_option(options, "--base") && options_given(options, "base"))
+		setup_set_base(setup, options_text(options, "base"));
 	if ((has_option(options, "--write") &&
 	     !check_folders(setup, options, "write", true, &err)) ||
 	    (has_option(options, "--read") &&

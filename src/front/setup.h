@@ -194,6 +194,12 @@ bool setup_serve(struct setup *setup, struct err *err);
 bool setup_set_mode(struct setup *setup, enum policy_mode mode, struct err *err);
 
 /*
+ * The base of SETUP's cells, and of the agents that work for its agent, is WORD (cell_base). In
+ * setup_open, where the verb has the option --base and it was given.
+ */
+void setup_set_base(struct setup *setup, const char *word);
+
+/*
  * The model of SETUP is to think as LEVEL says, in place of the budget of the role. A verb
  * that has the option --thinking does so in setup_open. Holds for models that are opened
  * afterwards.

@@ -159,6 +159,28 @@ def a_base_in_a_folder_that_may_be_written_is_read_only_there():
 
 
 @tap.case
+def agents_that_work_for_another_work_in_its_base():
+    """An agent that works for the agent of `run --base` works in that base, whether its caller has hands or none."""
+    with place() as p:
+        base = p.small()
+        p.put("small/marker", "of the base\n")
+        delegates = [{"calls": [{"tool": "delegate_agent", "arguments": {"agent": "worker", "task": "Look."}}]}, {"text": "Seen."}]
+        looks = [{"calls": [{"tool": "read_file", "arguments": {"path": "/marker"}}]}, {"text": "Looked."}]
+        replays = {name: "replay:" + p.put(name + ".json", json.dumps({"name": name, "turns": turns}))
+                   for name, turns in (("delegates", delegates), ("looks", looks))}
+        agents = {"worker": {"model": replays["looks"], "tools": ["read_file"]}}
+        for name, tools in (("boss", ["delegate_agent"]), ("hand", ["delegate_agent", "read_file"])):
+            agents[name] = {"model": replays["delegates"], "tools": tools, "may_delegate_to": ["worker"]}
+        config = p.put("config.json", json.dumps({"agents": agents}), 0o600)
+        for name, bases in (("boss", ["--base", base]), ("hand", ["--base", base]), ("hand", []), ("boss", [])):
+            done = p.run("run", "--config", config, "--agent", name, "--json", *bases, "Have it looked at.")
+            events = [json.loads(line) for line in done.stdout.splitlines()]
+            inner = [event["event_of"] for event in events if event["event"] == "child"]
+            texts = [event["text"] for event in inner if event["event"] == "tool_ended" and event["tool"] == "read_file"]
+            assert len(texts) == 1 and ("of the base" in texts[0]) == bool(bases), (name, bases, texts, done.stderr)
+
+
+@tap.case
 def a_folder_to_write_in_a_base_is_refused():
     """A folder that lies in the base cannot be written, so it is no workspace of a cell on that base."""
     with place() as p:

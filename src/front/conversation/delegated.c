@@ -199,6 +199,8 @@ static bool delegate_set_up(const struct value *request, struct options *options
 	if (!options_parse(options, delegate_rows, words, false, err) ||
 	    !setup_init(setup, options, NULL, err))
 		return false;
+	if (value_text(value_member(request, "base")) != NULL)
+		setup_set_base(setup, value_text(value_member(request, "base")));
 	/* Pages of the web that agents above it have read are not known here. */
 	if (setup->notes == NOTES_WRITTEN)
 		setup->notes = NOTES_READ;
