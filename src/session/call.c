@@ -494,6 +494,7 @@ static struct running *running_new(struct session *session, const struct request
 	if (request->id == NULL)
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
 	running->kind = request->by_front ? RUNNING_FOR_FRONT : RUNNING_FOR_CALLER;
+	running->beside = request->beside;
 	running->told.quiet = request->quiet;
 	running->told.unheard = request->unheard;
 	running->told.terse = request->terse;

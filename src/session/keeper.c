@@ -122,6 +122,7 @@ static void patch_forget(struct keeper *keeper)
 		undo_plan_fini(&keeper->patch.plan);
 	descriptors_close(keeper->patch.fds);
 	keeper->patch.state = PATCH_NONE;
+	keeper->patch.looked = false;
 	keeper->patch.trouble.text[0] = '\0';
 }
 
@@ -562,20 +563,36 @@ static bool writes_now(const struct running *running)
 	       running_is_writer(running);
 }
 
+/* The first call other than EXCEPT (or NULL) that writes right now; NULL: none. */
+static const struct running *first_writer(const struct keeper *keeper,
+					  const struct running *except, bool beside)
+{
+	const struct session *session = keeper->session;
+
+	for (const struct running *at = session->busy_writers > 0 ? session->first : NULL;
+	     at != NULL; at = at->next) {
+		if (at != except && writes_now(at) && (!at->beside || beside))
+			return at;
+	}
+	return NULL;
+}
+
 /*
  * Does a call other than EXCEPT (or NULL) write right now? Then nobody can say which call
  * made a change.
  */
 static bool somebody_writes(const struct keeper *keeper, const struct running *except)
 {
-	const struct session *session = keeper->session;
+	return first_writer(keeper, except, true) != NULL;
+}
 
-	for (const struct running *at = session->busy_writers > 0 ? session->first : NULL;
-	     at != NULL; at = at->next) {
-		if (at != except && writes_now(at))
-			return true;
-	}
-	return false;
+/*
+ * Has a patch to wait for a call that writes right now? What a program has written so far that
+ * may run for as long as the session belongs to the patch, as what a job has written does.
+ */
+static bool holds_patch(const struct keeper *keeper)
+{
+	return first_writer(keeper, NULL, false) != NULL;
 }
 
 /* The first call in the queue that runs a command; NULL: there is none. */
@@ -652,10 +669,11 @@ void keeper_begin(struct keeper *keeper)
 	    (is_broken(keeper) || is_lost(keeper)))
 		keeper_release_owner(keeper);
 	if (keeper == NULL || is_under_way(&keeper->look.call) ||
-	    is_under_way(&keeper->patch.fetch) || somebody_writes(keeper, NULL) ||
-	    is_lost(keeper))
+	    is_under_way(&keeper->patch.fetch) || is_lost(keeper))
 		return;
 	const bool asked = patch_is_asked(keeper);
+	if (asked ? holds_patch(keeper) : somebody_writes(keeper, NULL))
+		return;
 	/* The call that asked was cancelled: the next one wants what has changed since, too. */
 	if (keeper->patch.state == PATCH_READY && !asked)
 		patch_forget(keeper);
@@ -819,13 +837,15 @@ static void owner_take(struct keeper_owner *owner, const struct running *running
 }
 
 /*
- * The changes that a job has made so far belong to the command that is owed a look, or
- * they are a step of the job's own.
+ * The changes that a job, or a program beside the calls, has made so far belong to the command
+ * that is owed a look, or they are a step of its own.
  */
 static void owe_job(struct keeper *keeper)
 {
 	const struct running *work = job_writer(keeper->session, NULL);
 
+	if (work == NULL)
+		work = first_writer(keeper, NULL, true);
 	if (work == NULL || keeper->owes.owed)
 		return;
 	owner_take(&keeper->owes, work);

@@ -340,6 +340,7 @@ void piped_start(struct piped *piped, struct session *session, const struct requ
 	request.tool = piped->tool.name;
 	request.made = &piped->tool;
 	request.by_front = true;
+	request.beside = true;
 	request.fd_count =
 		piped->given[PIPED_SIGNALS] >= 0 ? PIPED_GIVEN : (size_t)PIPED_SIGNALS;
 	memcpy(request.fds, piped->given, sizeof(piped->given));

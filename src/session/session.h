@@ -369,6 +369,11 @@ struct request {
 	const struct tool *made;
 	bool quiet; /* the session's own: no event tells of it, no cancel_fd ends it */
 	bool unheard; /* no event tells of it, because somebody else tells; cancel_fd ends it */
+	/*
+	 * a program that may run for as long as the session: who asks for the changes of the
+	 * session does not wait for its end, as with a job
+	 */
+	bool beside;
 	/* folders that this call alone sees; ended by {0} (view/shape.h). NULL: none */
 	const struct shape_shown *lent;
 	/* nobody looks at its details: a tool that only reads may leave them out */
@@ -945,6 +950,7 @@ struct running {
 	enum running_changes changes;
 	const char *limit; /* the key of the limit of its whole cell that ended it; or NULL */
 	bool cancelled;
+	bool beside; /* of the request */
 	struct running_told told;
 	struct running_files files;
 	struct running_times times;

@@ -748,6 +748,36 @@ def the_end_of_the_input_ends_everything():
 
 
 @tap.case
+def changes_are_told_while_programs_run():
+    """What a program or a shell has changed so far is told without its end, in a layer as well, and undone afterwards."""
+    with served() as engine:
+        for workspace in (None, {"from": engine.work}):
+            cell = engine.open(**({"workspace": workspace} if workspace else {}))
+            assert engine.result("cell/changes", cell=cell)["files"] == []
+            process = engine.result("exec/start", cell=cell, input=True, command="while read x; do echo $x >$x; echo $x; done")["process"]
+            for name in ("one", "two"):
+                engine.result("exec/write", cell=cell, process=process, bytes=wire.encode(name.encode() + b"\n"))
+                assert engine.output(process, name.encode() + b"\n").endswith(name.encode() + b"\n")
+                rows = [row["path"] for row in engine.result("cell/changes", cell=cell)["files"]]
+                assert rows == ["one", "two"][:len(rows)] and rows[-1] == name, (workspace, rows)
+                assert "+" + name in engine.result("cell/patch", cell=cell)["patch"]
+            engine.run(cell, "echo three >three")
+            rows = [row["path"] for row in engine.result("cell/changes", cell=cell)["files"]]
+            assert rows == ["one", "three", "two"], (workspace, rows)
+            engine.result("exec/write", cell=cell, process=process, bytes=wire.encode(b"four\n"), end=True)
+            assert engine.notice("exec/exited")["params"]["exit"] == 0
+            rows = [row["path"] for row in engine.result("cell/changes", cell=cell)["files"]]
+            assert rows == ["four", "one", "three", "two"], (workspace, rows)
+            if workspace is None:
+                while rows:
+                    engine.result("cell/undo", cell=cell)
+                    left = [row["path"] for row in engine.result("cell/changes", cell=cell)["files"]]
+                    assert len(left) < len(rows), (left, rows)
+                    rows = left
+            engine.result("cell/close", cell=cell)
+
+
+@tap.case
 def a_folder_above_the_workspace_stays_where_it_is():
     with served() as engine:
         opened = engine.result("cell/open", policy={"write": ["."]})
