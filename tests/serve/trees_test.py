@@ -281,6 +281,22 @@ def bombs_end_at_a_limit():
 
 
 @tap.case
+def times_of_folders_are_no_work_without_end():
+    deep = ["/".join(name * 120) for name in "de"]
+    with served() as engine:
+        cell = engine.open()
+        tar = tar_of(("first", tarfile.DIRTYPE), *[(name, tarfile.DIRTYPE) for name in deep] * 4500, ("last", tarfile.DIRTYPE))
+        assert put(engine, cell, tar)["result"]["entries"] == 9002
+        # The times of folders are set from the last one on, as far as a second or so lets them.
+        first, last = engine.run(cell, "stat -c %Y first last")["stdout"].split()
+        assert last == b"1000000000" and first != last, (first, last)
+        # A tree as people have them has all of them.
+        names = [(f"top/d{number // 100}/e{number % 100}", tarfile.DIRTYPE) for number in range(5000)]
+        assert put(engine, cell, tar_of(*names))["result"]["entries"] == 5000
+        assert engine.run(cell, "find top -mindepth 2 -newermt @1000000001 | wc -l")["stdout"] == b"0\n"
+
+
+@tap.case
 def a_call_that_is_ended_leaves_nothing():
     tar = tar_of(*((f"d{number % 100}/f{number}", b"x" * 300) for number in range(30000)))
     with served() as engine:
