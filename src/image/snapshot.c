@@ -38,6 +38,7 @@ enum {
 	NAME_ROOM = 32, /* of one that is being made or removed */
 	FOLDER_MODE = 0700,
 	FILE_MODE = 0600,
+	MAKING_TRIES = 64, /* others tidy only now and then */
 };
 
 /* meta.json */
@@ -170,6 +171,33 @@ static bool say_taken(const char *name, struct err *err)
 		       name);
 }
 
+/*
+ * Make the folder MAKING in AT and lock it: *MADE and *LOCK. Another process that tidies AT may
+ * take a new folder, before it is locked, for one that a killed process has left: then there
+ * is another one to be made.
+ */
+static bool make_locked(int at, char making[NAME_ROOM], int *made, int *lock)
+{
+	struct stat held, named;
+
+	for (int i = 0; i < MAKING_TRIES; i++) {
+		if (!make_name(MAKING, making) || mkdirat(at, making, FOLDER_MODE) < 0)
+			return false;
+		*made = open_folder(at, making);
+		*lock = *made >= 0 ? lock_at(*made, LOCK_EX) : -1;
+		if (*lock >= 0 && fstat(*made, &held) == 0 &&
+		    fstatat(at, making, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+			return true;
+		if (*lock < 0 && errno != ENOENT && errno != EWOULDBLOCK)
+			return false;
+		fd_close(lock);
+		fd_close(made);
+	}
+	errno = EBUSY;
+	return false;
+}
+
 bool snapshot_begin(const char *folder, const char *name, struct snapshot *snapshot,
 		    struct err *err)
 {
@@ -188,20 +216,18 @@ bool snapshot_begin(const char *folder, const char *name, struct snapshot *snaps
 	if (!ok)
 		return false;
 	at = open_folder(AT_FDCWD, folder);
-	if (at < 0 || !make_name(MAKING, making))
+	if (at < 0)
 		return err_set(err, errno, "%s: %s", folder, strerror(errno));
 	tidy(at);
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return say_taken(name, err);
-	if (mkdirat(at, making, FOLDER_MODE) < 0)
+	if (!make_locked(at, making, &made, &snapshot->lock))
 		return err_set(err, errno, "%s/%s: %s", folder, making, strerror(errno));
-	made = open_folder(at, making);
-	snapshot->lock = made >= 0 ? lock_at(made, LOCK_EX) : -1;
 	snapshot->is_new = true;
 	snapshot->name = memory_copy(name);
 	snapshot->created_ms = clock_wall_ms();
 	set_paths(snapshot, folder, making);
-	if (snapshot->lock < 0 || mkdirat(made, TREE, FOLDER_MODE) < 0)
+	if (mkdirat(made, TREE, FOLDER_MODE) < 0)
 		return err_set(err, errno, "%s: %s", snapshot->path, strerror(errno));
 	return true;
 }

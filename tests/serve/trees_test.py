@@ -343,6 +343,18 @@ def what_may_not_be_written_is_refused_and_what_is_blocked_is_not_packed():
 
 
 @tap.case
+def many_trees_go_into_one_folder_at_once():
+    with served() as engine:
+        cell = engine.open()
+        for turn in range(12):
+            numbers = [engine.send("tree/put", cell=cell, path=f"new{turn}", bytes=wire.encode(tar_of((f"d/f{number}", b"x"))))
+                       for number in range(10)]
+            answers = [engine.answer(number) for number in numbers]
+            assert all("result" in answer for answer in answers), answers
+            assert len(names(engine, cell, f"new{turn}")) == 11, names(engine, cell)
+
+
+@tap.case
 def a_tree_that_was_put_aside_in_part_is_no_success():
     with served() as engine:
         cell = engine.open()

@@ -47,6 +47,8 @@
 enum {
 	BESIDE_ROOM = sizeof(BESIDE) + 16,
 	FOLDER_MODE = 0777,
+	FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+	BESIDE_TRIES = 64,   /* a sweep takes one at most now and then */
 	NAMES_MAX = 2 << 20, /* of one folder; an archive has no more */
 	NAMES_SWEPT = 4096, /* names that are looked at for the folders of killed calls */
 	SHOWN_MAX = 20,     /* names in a sentence */
@@ -159,21 +161,50 @@ static void sweep(const struct put *put)
 	fd_names_fini(&names);
 }
 
+/*
+ * Open and lock the new folder beside. False with errno 0: another call has swept it before
+ * it was locked.
+ */
+static bool lock_beside(struct put *put)
+{
+	struct stat held, named;
+
+	put->made = openat(put->above, put->beside, FOLDER_FLAGS);
+	if (put->made >= 0 && flock(put->made, LOCK_EX | LOCK_NB) == 0 &&
+	    fstat(put->made, &held) == 0 &&
+	    fstatat(put->above, put->beside, &named, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+			return true;
+		errno = 0;
+	}
+	if (errno == ENOENT || errno == EWOULDBLOCK)
+		errno = 0;
+	const int code = errno;
+
+	fd_close(&put->made);
+	errno = code;
+	return false;
+}
+
 static bool make_beside(struct put *put, struct err *err)
 {
 	uint64_t number;
 
-	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-		return err_set(err, EIO, "no random number: %s", strerror(errno));
-	(void)snprintf(put->beside, sizeof(put->beside), BESIDE "%016" PRIx64, number);
-	if (mkdirat(put->above, put->beside, FOLDER_MODE) < 0)
-		return err_set(err, errno, "%s: nothing can be made there: %s",
-			       call_text(put->call, "path"), strerror(errno));
-	put->made = openat(put->above, put->beside,
-			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (put->made >= 0 && flock(put->made, LOCK_EX | LOCK_NB) == 0)
-		return true;
-	return err_set(err, errno, "%s: %s", put->beside, strerror(errno));
+	for (int i = 0; i < BESIDE_TRIES; i++) {
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return err_set(err, EIO, "no random number: %s", strerror(errno));
+		(void)snprintf(put->beside, sizeof(put->beside), BESIDE "%016" PRIx64,
+			       number);
+		if (mkdirat(put->above, put->beside, FOLDER_MODE) < 0)
+			return err_set(err, errno, "%s: nothing can be made there: %s",
+				       call_text(put->call, "path"), strerror(errno));
+		if (lock_beside(put))
+			return true;
+		if (errno != 0)
+			return err_set(err, errno, "%s: %s", put->beside, strerror(errno));
+	}
+	return err_set(err, EBUSY, "%s: other calls have swept each new folder",
+		       call_text(put->call, "path"));
 }
 
 /* Moves. */
@@ -287,13 +318,24 @@ static bool join_all(struct put *put, bool moves, struct err *err)
 	return ok;
 }
 
-/* Give the folder beside the name of the destination, which nobody may have taken. */
+/*
+ * Give the folder beside the name of the destination. When another call has made that
+ * meanwhile, join it as one that was there.
+ */
 static bool name_it(struct put *put, struct err *err)
 {
+	const char *path = call_text(put->call, "path");
+
 	if (renameat2(put->above, put->beside, put->above, put->name, RENAME_NOREPLACE) == 0)
 		return true;
-	return err_set(err, errno, "%s: %s; nothing was changed",
-		       call_text(put->call, "path"), strerror(errno));
+	if (errno == EEXIST) {
+		put->existing = openat(put->above, put->name, FOLDER_FLAGS);
+		if (put->existing >= 0)
+			return place_may_write(put->call->files, put->target.data, path,
+					       err) &&
+			       join_all(put, false, err) && join_all(put, true, err);
+	}
+	return err_set(err, errno, "%s: %s; nothing was changed", path, strerror(errno));
 }
 
 /* Some names are in place, and others are not: say so. */

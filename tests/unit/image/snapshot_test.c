@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -216,6 +219,31 @@ static void damaged_and_cut_ones_are_told(void **state)
 	assert_true(snapshot_remove(store->folder, "two", &store->err));
 }
 
+/* The folder of a snapshot that has just been made is no one that a killed process has left. */
+static void nobody_tidies_a_snapshot_away_that_begins(void **state)
+{
+	enum { BEGUN = 400 };
+	struct store *store = *state;
+	const pid_t tidier = fork();
+
+	if (tidier == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (tidier == 0)
+		snapshot_tidy(store->folder);
+	assert_true(tidier > 0);
+	for (int i = 0; i < BEGUN; i++) {
+		struct snapshot snapshot;
+
+		if (!begin(store, "one", &snapshot)) {
+			(void)kill(tidier, SIGKILL);
+			fail_msg("the snapshot %d: %s", i, store->err.text);
+		}
+		snapshot_close(&snapshot);
+	}
+	assert_int_equal(kill(tidier, SIGKILL), 0);
+	assert_int_equal(waitpid(tidier, NULL, 0), tidier);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +254,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			one_that_is_given_up_goes_and_a_killed_one_with_the_next, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(nobody_tidies_a_snapshot_away_that_begins,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_used_one_is_not_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_and_cut_ones_are_told, setup,
 						teardown),
