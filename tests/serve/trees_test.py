@@ -550,6 +550,17 @@ def a_snapshot_has_the_files_that_a_guard_puts_aside():
 
 
 @tap.case
+def names_that_are_no_utf8_are_frozen_as_they_are():
+    with served() as engine:
+        cell = engine.open()
+        made = engine.run(cell, "n=$(printf '%120s\\377\\344' | tr ' ' n); echo x >$n; ln -s $n l; truncate -s 64M s$n; echo y >>s$n; ls -lR | md5sum")
+        taken = engine.result("cell/snapshot", cell=cell, name="bytes")
+        assert taken["entries"] == 3, taken
+        other = engine.open(workspace={"snapshot": "bytes"})
+        assert engine.run(other, "cat n*; cat l; tail -c 2 s*; ls | wc -l")["stdout"] == b"x\nx\ny\n3\n", made
+
+
+@tap.case
 def a_fresh_workspace_is_frozen_as_well():
     with served() as engine:
         cell = engine.open()

@@ -166,6 +166,14 @@ static void add_record(struct buf *pax, const char *name, struct str value)
 	(void)buf_addc(pax, '\n');
 }
 
+/* A record with a path, whose bytes need not be UTF-8: readers have to know. */
+static void add_path(struct buf *pax, const char *name, struct str path)
+{
+	if (!text_is_utf8(path))
+		add_record(pax, "hdrcharset", STR("BINARY"));
+	add_record(pax, name, path);
+}
+
 static void add_number(struct buf *pax, const char *name, uint64_t number)
 {
 	char text[KEY_ROOM];
@@ -217,10 +225,10 @@ static bool add_header(struct get *get, const struct told *told, struct buf *pax
 	struct told before = extended;
 
 	if (strlen(told->name) > sizeof(((struct header *)0)->name))
-		add_record(pax, "path", str_of(told->name));
+		add_path(pax, "path", str_of(told->name));
 	if (told->target != NULL &&
 	    strlen(told->target) > sizeof(((struct header *)0)->target))
-		add_record(pax, "linkpath", str_of(told->target));
+		add_path(pax, "linkpath", str_of(told->target));
 	if (told->size >= OCTAL_MAX)
 		add_number(pax, "size", told->size);
 	before.size = pax->size;
@@ -314,7 +322,7 @@ static bool add_sparse(struct get *get, int fd, const struct stat *st, struct er
 		told.size += (uint64_t)get->parts[i].size;
 	add_number(&pax, "GNU.sparse.major", 1);
 	add_number(&pax, "GNU.sparse.minor", 0);
-	add_record(&pax, "GNU.sparse.name", buf_str(&get->path));
+	add_path(&pax, "GNU.sparse.name", buf_str(&get->path));
 	add_number(&pax, "GNU.sparse.realsize", (uint64_t)st->st_size);
 	ok = add_header(get, &told, &pax, err) && add(get, map.data, map.size, err);
 	for (size_t i = 0; i < get->part_count && ok; i++)
