@@ -608,10 +608,12 @@ static void freezing_call(struct freezing *freezing, struct session *session,
 				  .by_front = true};
 
 	value_set_text(arguments, "path", session_workspace(session));
-	if (freezing->state == FREEZING_PACKS)
+	if (freezing->state == FREEZING_PACKS) {
 		value_set_integer(arguments, "most", TAR_MAX);
-	else
+		value_set_boolean(arguments, "exact", true);
+	} else {
 		value_set_boolean(arguments, "any_links", true);
+	}
 	(void)lseek(freezing->fd, 0, SEEK_SET);
 	/* Borrowed: the call is over before the file goes. */
 	request.fds[0] = freezing->fd;

@@ -550,6 +550,18 @@ def a_snapshot_has_the_files_that_a_guard_puts_aside():
 
 
 @tap.case
+def a_snapshot_has_the_times_of_files_to_the_nanosecond():
+    with served() as engine:
+        cell = engine.open(workspace=engine.work)
+        looks = "stat -c '%n %y' d d/f l"
+        made = engine.run(cell, "mkdir d; touch -d @1234567890.123456789 d/f; ln -s f l; touch -h -d @2.5 l; touch -d @3.000000004 d; " + looks)["stdout"]
+        assert b".123456789" in made and b".000000004" in made, made
+        engine.result("cell/snapshot", cell=cell, name="times")
+        other = engine.open(workspace={"snapshot": "times"})
+        assert engine.run(other, looks)["stdout"] == made
+
+
+@tap.case
 def names_that_are_no_utf8_are_frozen_as_they_are():
     with served() as engine:
         cell = engine.open()

@@ -63,6 +63,7 @@ struct get {
 	struct call *call;
 	int out;
 	uint64_t most;   /* bytes of the tar */
+	bool exact;      /* times to the nanosecond, each in a header of its own */
 	struct buf held; /* that are not written yet */
 	uint64_t size;   /* of the tar so far */
 	uint64_t entries, bytes, skipped, shortened;
@@ -75,6 +76,8 @@ struct get {
 static const struct row tree_get_params[] = {
 	{"path", ROW_BYTES, true, "Folder that is packed", .min = 1, .max = PATH_MAX - 1},
 	{"most", ROW_COUNT, true, "Most bytes of the tar", .max = (double)INT64_MAX / 2},
+	{"exact", ROW_FLAG, false, "Times to the nanosecond, as a snapshot keeps them",
+	 .initial = "false"},
 	{0},
 };
 
@@ -182,6 +185,18 @@ static void add_number(struct buf *pax, const char *name, uint64_t number)
 	add_record(pax, name, str_of(text));
 }
 
+/* The time of a file. One before 1970 is told in whole seconds only. */
+static void add_time(struct buf *pax, const struct timespec *time)
+{
+	char text[KEY_ROOM];
+
+	if (time->tv_sec < 0)
+		return;
+	(void)snprintf(text, sizeof(text), "%jd.%09ld", (intmax_t)time->tv_sec,
+		       time->tv_nsec);
+	add_record(pax, "mtime", str_of(text));
+}
+
 /* An entry as its header tells it. */
 struct told {
 	char type;
@@ -231,6 +246,8 @@ static bool add_header(struct get *get, const struct told *told, struct buf *pax
 		add_path(pax, "linkpath", str_of(told->target));
 	if (told->size >= OCTAL_MAX)
 		add_number(pax, "size", told->size);
+	if (get->exact && told->st != NULL && told->st->st_mtim.tv_nsec != 0)
+		add_time(pax, &told->st->st_mtim);
 	before.size = pax->size;
 	return (pax->size == 0 || (add_block(get, &before, err) &&
 				   add(get, pax->data, pax->size, err) && pad(get, err))) &&
@@ -503,6 +520,7 @@ static enum result_status tree_get_execute(struct call *call, struct tool_result
 	struct get get = {.call = call,
 			  .out = call->fds[0],
 			  .most = (uint64_t)call_count(call, "most", 0),
+			  .exact = call_flag(call, "exact"),
 			  .links = value_new_object(),
 			  .parts = memory_array(PARTS_MAX, sizeof(*get.parts))};
 	struct err err = {0};
