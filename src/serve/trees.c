@@ -731,7 +731,9 @@ static void take_snapshot(const struct engine_request *request)
 		return;
 	fd = open_nameless();
 	if (fd < 0) {
-		(void)err_set(&err, ENOSPC, "a temporary file: %s", strerror(errno));
+		(void)err_set(&err, ENOSPC,
+			      "a temporary file: %s; name another folder in TMPDIR",
+			      strerror(errno));
 		refuse_name(engine, request->id, &err);
 		return;
 	}

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -559,6 +560,18 @@ def a_snapshot_has_the_times_of_files_to_the_nanosecond():
         engine.result("cell/snapshot", cell=cell, name="times")
         other = engine.open(workspace={"snapshot": "times"})
         assert engine.run(other, looks)["stdout"] == made
+
+
+@tap.case
+def a_snapshot_without_a_temporary_file_says_what_to_do():
+    with served() as engine:
+        cell = engine.open(workspace=engine.work)
+        for name in os.listdir(engine.temp):
+            shutil.rmtree(os.path.join(engine.temp, name))
+        os.rmdir(engine.temp)
+        assert "name another folder in TMPDIR" in engine.error("cell/snapshot", "limit", cell=cell, name="one")["message"]
+        os.mkdir(engine.temp)
+        engine.result("cell/snapshot", cell=cell, name="one")
 
 
 @tap.case

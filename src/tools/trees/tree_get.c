@@ -88,6 +88,10 @@ static bool flush(struct get *get, struct err *err)
 	const bool ok = fd_write_all(get->out, get->held.data, get->held.size, err);
 
 	buf_clear(&get->held);
+	if (!ok && err->code == ENOSPC)
+		return err_set(err, ENOSPC,
+			       "the disk of the temporary file that keeps the tar is full; name "
+			       "another folder in TMPDIR, or take its folders one by one");
 	if (!ok && err->code == EFBIG)
 		return err_set(err, EFBIG,
 			       "the tar is larger than limits.file_size of the policy lets a file "
