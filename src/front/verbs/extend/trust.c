@@ -190,6 +190,12 @@ static int list_run(const struct options *options, FILE *out)
 	return code;
 }
 
+/* The exit code of a failed choose, of which ERR tells: a word of a wrong form is one of usage. */
+static int code_of(const struct err *err)
+{
+	return err->code == EINVAL ? CODE_USAGE : CODE_FAILED;
+}
+
 /*
  * The items that WORDS name; without words, those that are not let in now. *COUNT is 0 when there
  * are none. ERR: a word names nothing that can be let in. The caller frees the list.
@@ -290,7 +296,7 @@ static int show_run(const struct options *options, FILE *out)
 			choose(&looked, options->words, &count, &err);
 
 		if (err.text[0] != '\0') {
-			code = verb_complain(CODE_FAILED, "%s", err.text);
+			code = verb_complain(code_of(&err), "trust show: %s", err.text);
 		} else if (options_given(options, "json")) {
 			auto_value struct value *rows = shown_value(&looked, items, count);
 
@@ -341,7 +347,7 @@ static int add(const struct looked *looked, const struct options *options, FILE 
 	struct err err = {0};
 	size_t count = 0;
 	const struct brought **items = choose(looked, options->words, &count, &err);
-	int code = err.text[0] != '\0' ? CODE_FAILED : CODE_DONE;
+	int code = err.text[0] != '\0' ? code_of(&err) : CODE_DONE;
 
 	if (code == CODE_DONE && count == 0) {
 		(void)fprintf(out, "There is nothing that you have not let in.\n");
