@@ -453,16 +453,19 @@ bool keys_parse(struct keys *keys, struct str text, struct err *err)
 
 bool keys_load(struct keys *keys, const char *path, struct err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct err why = {0};
 	struct buf text;
 	bool sound;
 
-	if (fd < 0 && errno == ENOENT)
-		return true;
-	if (fd < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
 	buf_init(&text, KEYS_FILE_MAX);
-	sound = fd_read_all(fd, &text, path, err);
+	/* A link to a terminal or a pipe is told of, and nobody waits for its bytes. */
+	sound = fd_read_file(path, KEYS_FILE_MAX, &text, &why);
+	if (!sound && why.code == ENOENT) {
+		buf_fini(&text);
+		return true;
+	}
+	if (!sound)
+		(void)err_set(err, why.code, "%s", why.text);
 	if (sound && !keys_parse(keys, buf_str(&text), err))
 		sound = err_while(err, "%s", path);
 	buf_fini(&text);

@@ -1,6 +1,8 @@
 /* keys: the table of actions and their keys, and the person's file. */
 #include "tui/keys.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -205,6 +207,12 @@ static void no_file_is_no_mistake_and_a_folder_is_one(void **state)
 	keys_init(&keys);
 	assert_true(keys_load(&keys, "/nonexistent/keys.json", &err));
 	assert_false(keys_load(&keys, "/", &err));
+	/* A link to a terminal: nothing is read from it, and nobody waits. */
+	const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+	assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+	assert_false(keys_load(&keys, ptsname(terminal), &err));
+	assert_int_equal(err.code, EINVAL);
+	assert_int_equal(close(terminal), 0);
 	assert_true(strstr(err.text, "/") != NULL);
 }
 
