@@ -110,6 +110,7 @@ static struct call worker_call(struct worker *worker)
 		.terms = &worker->terms,
 		.space = worker->space,
 		.listener = worker->listener,
+		.as_root = worker->spec->identity.root,
 		.layer = worker->layer,
 		.review_memory = review_memory_of(worker->spec),
 		.has_view = spec_is_sealed(worker->spec),

@@ -255,7 +255,7 @@ static bool take_next(int listener, union asked *asked)
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked->told) == 0;
 }
 
-bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal)
+bool sandbox_refuse_next(int listener, bool root, struct sandbox_refusal *refusal)
 {
 	struct seccomp_notif_resp answer;
 	union asked asked;
@@ -267,7 +267,7 @@ bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal)
 	for (int i = 0;; i++) {
 		if (i == MODES_AT_ONCE || !take_next(listener, &asked))
 			return false;
-		if (geteuid() != 0 || !landlock_change_mode(listener, &asked.told))
+		if (!root || !landlock_change_mode(listener, &asked.told))
 			break;
 	}
 	answer = (struct seccomp_notif_resp){.id = asked.told.id, .error = -EPERM};

@@ -274,9 +274,10 @@ struct sandbox_refusal {
 
 /*
  * Refuse the next call that waits at LISTENER (always EPERM, never continued) and fill
- * in REFUSAL. False when none waits.
+ * in REFUSAL. False when none waits. ROOT: as in sandbox_program_filter; a mode with set-id
+ * bits is then set without them.
  */
-bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
+bool sandbox_refuse_next(int listener, bool root, struct sandbox_refusal *refusal);
 
 /*
  * A second filter, loaded between the start of a program in a worker and its exec; NULL

@@ -86,6 +86,7 @@ struct call {
 	const char *agent; /* the agent whose policy holds, for remedies */
 	struct call_limits limits;
 	int listener;      /* for refused system calls (sandbox.h); -1: none */
+	bool as_root;      /* its programs take themselves for root (sandbox.h) */
 	const char *space; /* the writable part of the workspace, or NULL */
 	const char *layer; /* the part under a layer in memory (`scratch`), or NULL */
 	/* where the layer of a review lies in memory, whose size nothing else bounds; -1: none */

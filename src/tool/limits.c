@@ -330,7 +330,8 @@ static void calls_refused(void *context)
 	for (int i = 0; i < REFUSALS_AT_ONCE; i++) {
 		bool told = false;
 
-		if (!sandbox_refuse_next(watch->call->listener, &refusal))
+		if (!sandbox_refuse_next(watch->call->listener, watch->call->as_root,
+					 &refusal))
 			return;
 		for (size_t j = 0; j < watch->refusal_count && !told; j++)
 			told = strcmp(watch->refusals[j].call, refusal.call) == 0;
