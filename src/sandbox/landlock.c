@@ -681,14 +681,16 @@ static int held_of(pid_t pid, int number)
 }
 
 /*
- * The number in a path such as "/dev/fd/7", which means a descriptor of the program,
- * not ours; -1: PATH is no such path.
+ * The number in a path such as "/dev/fd/7" or "/proc/self/fd/7/name", which means a descriptor of
+ * the program, not ours; *REST is the part below it, "" where there is none. -1: PATH is no
+ * such path.
  */
-static int named_descriptor(const char *path)
+static int named_descriptor(const char *path, const char **rest)
 {
-	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/",
+					      "/proc/thread-self/fd/"};
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		size_t size = strlen(folders[i]);
 		char *end;
 
@@ -696,8 +698,10 @@ static int named_descriptor(const char *path)
 		    path[size] > '9')
 			continue;
 		long number = strtol(path + size, &end, 10);
-		if (*end == '\0' && number <= INT_MAX)
-			return (int)number;
+		if ((*end != '\0' && *end != '/') || number > INT_MAX)
+			continue;
+		*rest = end + strspn(end, "/");
+		return (int)number;
 	}
 	return -1;
 }
@@ -722,13 +726,19 @@ static int target_open(const struct change *change)
 		errno = ENOENT;
 		return -1;
 	}
-	int number = nofollow ? -1 : named_descriptor(path);
-	if (number >= 0)
+	const char *rest = path;
+	const int number = named_descriptor(path, &rest);
+	if (number >= 0 && rest[0] == '\0' && !nofollow)
 		return held_of(change->pid, number);
-	auto_close int folder = path[0] == '/' ? -1 : held_of(change->pid, change->folder);
-	if (path[0] != '/' && folder < 0)
+	if (number < 0 || rest[0] == '\0')
+		rest = path;
+	auto_close int folder =
+		rest[0] == '/'
+			? -1
+			: held_of(change->pid, rest != path ? number : change->folder);
+	if (rest[0] != '/' && folder < 0)
 		return -1;
-	return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	return (int)syscall(SYS_openat2, folder, rest, &how, sizeof(how));
 }
 
 static bool lies_below(int fd, const char *const *writable)

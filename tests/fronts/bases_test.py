@@ -122,6 +122,10 @@ def root_changes_owners_and_modes_as_far_as_installers_look():
         said = p.shell(base, "cp /bin/busybox /root/x; busybox chmod 4755 /root/x; busybox stat -c %a /root/x;"
                              "chown 5:6 /root/x && busybox stat -c %u:%g /root/x; busybox mknod /root/d c 1 3 && ls /root")
         assert said == "755\n0:0\nx\n", said
+        # A path by a descriptor is one of the program's.
+        said = p.shell(base, "mkdir d; touch d/x y; exec 3<d 4<y; for at in /proc/self/fd/4 /dev/fd/3/x /proc/thread-self/fd/4 /proc/self/fd/3/x; do"
+                             " busybox chmod 4711 $at; done; busybox stat -c %a d/x y; rm -r d y")
+        assert said == "711\n711\n", said
         # In the workspace as well: no file of this machine gets such a bit, or another owner.
         p.shell(base, "cp /bin/busybox y; busybox chmod 6755 y; chown 1:1 y")
         state = os.stat(os.path.join(p.work, "y"))
