@@ -278,9 +278,13 @@ static bool find_image(struct base *base, const struct base_word *parsed,
 		if (layout_find(store->folder, "the cache of images", parsed->name, image,
 				&found))
 			return true;
-		return found.code == ENOENT ? say_missing(base, err)
-					    : err_set(err, found.code, "base %s: %s",
-						      base->word, found.text);
+		if (found.code == ENOENT)
+			return say_missing(base, err);
+		/* A crash of the machine may have cut a document that its name was given to. */
+		return err_set(err, found.code, "base %s: %s%s%s", base->word, found.text,
+			       found.code == EBADMSG ? "; fetch it again: glovebox base pull "
+						     : "",
+			       found.code == EBADMSG ? base->word : "");
 	}
 	layout = open(parsed->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (layout < 0)

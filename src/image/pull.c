@@ -294,6 +294,23 @@ static bool unpack_layers(struct work *work, struct err *err)
 	return true;
 }
 
+/*
+ * Let the disk have the documents of the image before the index names it: skopeo does not wait
+ * for that.
+ */
+static void sync_documents(const struct work *work)
+{
+	const char *const digests[] = {work->image.found.digest,
+				       work->image.manifest.config.digest};
+
+	for (size_t i = 0; i < sizeof(digests) / sizeof(digests[0]); i++) {
+		auto_close int fd = layout_open_blob(work->store.folder, digests[i], NULL);
+
+		if (fd >= 0)
+			(void)fsync(fd);
+	}
+}
+
 /* From now on base_open finds the image. */
 static bool record(struct work *work, struct err *err)
 {
@@ -313,6 +330,7 @@ static bool record(struct work *work, struct err *err)
 
 	/* The blobs of a layout elsewhere are not ours. */
 	if (!work->word.is_layout) {
+		sync_documents(work);
 		blobs[record.blob_count++] = image->found.digest;
 		blobs[record.blob_count++] = image->manifest.config.digest;
 		for (size_t i = 0; i < count; i++)

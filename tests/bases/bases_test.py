@@ -446,6 +446,22 @@ def a_damaged_blob_of_the_cache_is_fetched_again():
             assert place.run(*pull).returncode == 0 and place.kept("layers") == [layer], damage
 
 
+@tap.case
+def a_damaged_document_of_the_cache_says_how_to_mend_it():
+    needs("skopeo")
+    with Place() as place:
+        place.layout.image("v1", [tar([("a", "file", os.urandom(20000))])])
+        pull = ("pull", "image:a", "--from", "oci:layout:v1")
+        assert place.run(*pull).returncode == 0
+        blobs = sorted((os.path.join(place.store, "blobs", "sha256", name) for name in place.kept("blobs/sha256")),
+                       key=os.path.getsize)
+        for blob in blobs[:2]:  # the configuration and the manifest
+            os.truncate(blob, 10)
+            done = place.run("show", "image:a")
+            assert done.returncode == 1 and done.stderr.endswith("; fetch it again: glovebox base pull image:a\n"), done
+            assert place.run(*pull).returncode == 0 and place.run("show", "image:a").returncode == 0, blob
+
+
 def fake(place, name, script):
     """A program NAME in front of PATH."""
     folder = os.path.join(place.path, "bin")
