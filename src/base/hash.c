@@ -134,6 +134,17 @@ void hash_hmac_sha1(struct str key, struct str text, uint8_t digest[HASH_SHA1_BY
 	hmac_sha1_digest(&context, HASH_SHA1_BYTES, digest);
 }
 
+void hash_hmac_text(struct str key, struct str text, char hex[HASH_HEX + 1])
+{
+	struct hmac_sha256_ctx context;
+	uint8_t digest[HASH_BYTES];
+
+	hmac_sha256_set_key(&context, key.size, (const uint8_t *)key.data);
+	hmac_sha256_update(&context, text.size, (const uint8_t *)text.data);
+	hmac_sha256_digest(&context, sizeof(digest), digest);
+	print_hex(digest, sizeof(digest), hex);
+}
+
 bool hash_matches(const char *given, const char *hex)
 {
 	return hash_is_valid(given) && strncmp(given, hex, strlen(given)) == 0;

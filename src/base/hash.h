@@ -49,6 +49,9 @@ void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES]);
 enum { HASH_SHA1_BYTES = 20 };
 void hash_hmac_sha1(struct str key, struct str text, uint8_t digest[HASH_SHA1_BYTES]);
 
+/* The HMAC of TEXT with KEY by SHA-256 (RFC 2104). */
+void hash_hmac_text(struct str key, struct str text, char hex[HASH_HEX + 1]);
+
 /* Does GIVEN (12 to 64 lower-case hex digits) name HEX, of a hash or mark, as a prefix? */
 bool hash_matches(const char *given, const char *hex);
 bool hash_is_valid(const char *given);

@@ -1,0 +1,631 @@
+/* ledger: the files of a chain, their lock, and the thread that waits for the disk. */
+
+#include "audit/ledger.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOCK_NAME "lock"
+
+enum {
+	SYNC_S = 1, /* the longest that a line is in memory only */
+	FILE_MODE = 0600,
+	FOLDER_MODE = 0700,
+	NUMBER_MAX = 999999, /* of a file; with LEDGER_FILE_MAX these are 256 TB */
+};
+
+struct ledger {
+	char *folder_name;
+	char *key; /* its bytes; NULL: none */
+	size_t key_size;
+	bool each;
+	uint64_t file_max;
+
+	int folder, lock, file; /* file: the one that grows */
+	unsigned number;        /* of that file */
+	off_t size;             /* of it, when we looked last */
+	struct chain_check last;
+
+	struct buf waiting; /* bodies of lines, each with a line end */
+	uint64_t lost;      /* records beyond the ceiling of `waiting` */
+	size_t torn;        /* bytes that were cut off, and no line says so yet */
+	struct buf line, body;
+
+	/* Everything above is used under this lock, by callers and by the thread. */
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	pthread_t thread;
+	bool has_thread, ends;
+	bool dirty;     /* the disk may lack lines */
+	int sync_error; /* errno of a sync that failed; 0: none did since */
+
+	void (*head)(void *context, const char *sentence);
+	void *context;
+	int64_t head_ms, told_ms; /* between two heads; when the last one was told */
+	uint64_t told;            /* its seq */
+};
+
+/* The files of the folder. */
+
+static void place_of(unsigned number, char place[LEDGER_PLACE_MAX])
+{
+	(void)snprintf(place, LEDGER_PLACE_MAX, "audit-%06u.jsonl", number);
+}
+
+static int open_file(const struct ledger *ledger, unsigned number, int flags)
+{
+	char place[LEDGER_PLACE_MAX];
+
+	place_of(number, place);
+	return openat(ledger->folder, place,
+		      O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags,
+		      FILE_MODE);
+}
+
+static bool folder_open(struct ledger *ledger, struct err *err)
+{
+	const char *name = ledger->folder_name;
+	struct stat st;
+
+	if (mkdir(name, FOLDER_MODE) < 0 && errno != EEXIST)
+		return err_set(err, errno, "%s: %s", name, strerror(errno));
+	ledger->folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (ledger->folder < 0 || fstat(ledger->folder, &st) < 0)
+		return err_set(err, errno, "%s: %s", name, strerror(errno));
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return err_set(err, EPERM,
+			       "%s: %s; an audit needs a folder of its own: chmod go-w, or name "
+			       "another one",
+			       name,
+			       st.st_uid != geteuid() ? "belongs to another user"
+						      : "others may write to it");
+	ledger->lock = openat(ledger->folder, LOCK_NAME,
+			      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	return ledger->lock >= 0 ||
+	       err_set(err, errno, "%s/" LOCK_NAME ": %s", name, strerror(errno));
+}
+
+/* Become the one writer. */
+static bool lock_take(const struct ledger *ledger, struct err *err)
+{
+	const struct timespec moment = {.tv_nsec = 500000};
+	const int64_t until_ms = clock_now_ms() + LEDGER_LOCK_MS;
+
+	while (flock(ledger->lock, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_set(err, errno, "%s", strerror(errno));
+		if (clock_now_ms() >= until_ms)
+			return err_set(err, EWOULDBLOCK,
+				       "another process has held %s/" LOCK_NAME " for %d s",
+				       ledger->folder_name, LEDGER_LOCK_MS / 1000);
+		(void)nanosleep(&moment, NULL);
+	}
+	return true;
+}
+
+static void lock_drop(const struct ledger *ledger)
+{
+	(void)flock(ledger->lock, LOCK_UN);
+}
+
+/* Finding the end of the chain. */
+
+/*
+ * Read the last CHAIN_LINE_MAX bytes of FD, a file of SIZE bytes, into TAIL; a line and what
+ * is torn behind it may take twice as much.
+ */
+static bool read_tail(int fd, off_t size, struct buf *tail)
+{
+	const off_t from = size > (off_t)tail->max ? size - (off_t)tail->max : 0;
+	size_t left = (size_t)(size - from);
+
+	while (left > 0) {
+		char *room = buf_reserve(tail, left);
+		const ssize_t got =
+			room != NULL ? pread(fd, room, left, from + (off_t)tail->size) : -1;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		buf_commit(tail, (size_t)got);
+		left -= (size_t)got;
+	}
+	return true;
+}
+
+/*
+ * Put the last line of the file FD, of SIZE bytes, into LAST, whose seq stays 0 when there is
+ * none. *TORN: the bytes behind it that are no whole line.
+ */
+static bool find_last(const struct ledger *ledger, int fd, off_t size,
+		      struct chain_check *last, size_t *torn, struct err *err)
+{
+	struct str text;
+	struct buf tail;
+	size_t end, begin;
+	bool ok = true;
+
+	buf_init(&tail, 2 * (size_t)CHAIN_LINE_MAX);
+	*last = (struct chain_check){.key = {ledger->key, ledger->key_size}};
+	*torn = 0;
+	if (!read_tail(fd, size, &tail)) {
+		buf_fini(&tail);
+		return err_set(err, EIO, "its end cannot be read");
+	}
+	text = buf_str(&tail);
+	for (end = text.size; end > 0 && text.data[end - 1] != '\n'; end--)
+		(*torn)++;
+	if (end > 0) {
+		for (begin = end - 1; begin > 0 && text.data[begin - 1] != '\n'; begin--)
+			;
+		ok = chain_check_last(last, str_part(text, begin, end - 1 - begin), err) ||
+		     err_while(err, "its last line");
+	} else if ((off_t)text.size < size) {
+		ok = err_set(err, EPROTO, "its last line is too long");
+	}
+	buf_fini(&tail);
+	if (ok && ledger->key == NULL && last->has_hmac)
+		ok = err_set(err, EPROTO,
+			     "it was written with a key, and there is none (key_file)");
+	return ok;
+}
+
+static bool complain_of(const struct ledger *ledger, unsigned number, struct err *err)
+{
+	char place[LEDGER_PLACE_MAX];
+
+	place_of(number, place);
+	return err_while(err, "%s/%s", ledger->folder_name, place);
+}
+
+/* The number of the last file; 0: there is none. */
+static unsigned last_number(const struct ledger *ledger)
+{
+	DIR *names = fd_open_names(ledger->folder);
+	unsigned last = 0;
+
+	if (names == NULL)
+		return 0;
+	for (struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		char place[LEDGER_PLACE_MAX];
+		unsigned number = 0;
+
+		if (sscanf(at->d_name, "audit-%6u.jsonl", &number) != 1)
+			continue;
+		place_of(number, place);
+		if (strcmp(place, at->d_name) == 0 && number > last)
+			last = number;
+	}
+	(void)closedir(names);
+	return last;
+}
+
+/* Write LEDGER.line, a whole line, behind the last one. False: nothing of it is there. */
+static bool write_line(struct ledger *ledger, struct err *err)
+{
+	const struct str line = buf_str(&ledger->line);
+	ssize_t wrote;
+	int code;
+
+	do
+		wrote = write(ledger->file, line.data, line.size);
+	while (wrote < 0 && errno == EINTR);
+	code = wrote < 0 ? errno : ENOSPC;
+	if (wrote == (ssize_t)line.size) {
+		ledger->size += wrote;
+		ledger->dirty = true;
+		return true;
+	}
+	/* A torn line that stays is cut off by the next writer. */
+	if (wrote > 0 && ftruncate(ledger->file, ledger->size) < 0)
+		ledger->size = -1;
+	return err_set(err, code, "%s", strerror(code));
+}
+
+/* Write the line with BODY; a BODY that stays in LEDGER.body is fine. */
+static bool add_line(struct ledger *ledger, struct str body, struct err *err)
+{
+	struct chain_check *last = &ledger->last;
+
+	buf_clear(&ledger->line);
+	if (!chain_seal(body, last->seq + 1, last->prev,
+			(struct str){ledger->key, ledger->key_size}, &ledger->line))
+		return err_set(err, EFBIG, "a line is longer than %d bytes", CHAIN_LINE_MAX);
+	if (!write_line(ledger, err))
+		return false;
+	last->seq++;
+	last->has_hmac = ledger->key != NULL;
+	hash_text(str_part(buf_str(&ledger->line), 0, ledger->line.size - 1), last->prev);
+	return true;
+}
+
+/* Write a record of the ledger itself, with the one further member NAME, a number. */
+static bool add_own(struct ledger *ledger, enum chain_event event, const char *name,
+		    uint64_t number, struct err *err)
+{
+	struct chain_record record = chain_record_of(event);
+	auto_value struct value *more = value_new_object();
+	struct buf body;
+	bool ok;
+
+	value_set_integer(more, name, (int64_t)number);
+	record.more = more;
+	buf_init(&body, CHAIN_LINE_MAX);
+	ok = chain_print(&record, &body) && add_line(ledger, buf_str(&body), err);
+	buf_fini(&body);
+	return ok;
+}
+
+/* Go on in the file NUMBER, which is new with CREATE. LEDGER.last stays as it is. */
+static bool use_file(struct ledger *ledger, unsigned number, int flags, struct err *err)
+{
+	auto_close int fd = -1;
+
+	if (number > NUMBER_MAX)
+		return err_set(err, EFBIG, "there are %d files: move the folder away",
+			       NUMBER_MAX);
+	fd = open_file(ledger, number, flags);
+	if (fd < 0)
+		return err_set(err, errno, "%s", strerror(errno));
+	if ((flags & O_CREAT) != 0 && fsync(ledger->folder) < 0 && errno != EINVAL)
+		return err_set(err, errno, "%s", strerror(errno));
+	fd_close(&ledger->file);
+	ledger->file = fd_take(&fd);
+	ledger->number = number;
+	ledger->size = 0;
+	return true;
+}
+
+/* The file that grows has all the lines that it may have: the next one carries on. */
+static bool next_file(struct ledger *ledger, struct err *err)
+{
+	const unsigned before = ledger->number;
+
+	if (fdatasync(ledger->file) < 0)
+		return err_set(err, errno, "%s", strerror(errno));
+	return use_file(ledger, before + 1, O_CREAT | O_EXCL, err) &&
+	       add_own(ledger, CHAIN_NEXT, "behind_file", before, err);
+}
+
+/*
+ * Stand behind the last line of all, which another process may have written, and cut off what
+ * is torn. A file without a whole line goes on from the one before.
+ */
+static bool find_end(struct ledger *ledger, struct err *err)
+{
+	unsigned number = last_number(ledger);
+	struct chain_check last = {0};
+	struct stat st = {0};
+	size_t torn = 0, above = 0;
+
+	if (number == 0) {
+		ledger->last = (struct chain_check){0};
+		return use_file(ledger, 1, O_CREAT, err);
+	}
+	if (!use_file(ledger, number, 0, err))
+		return complain_of(ledger, number, err);
+	if (fstat(ledger->file, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(err, EINVAL, "is no regular file") ||
+		       complain_of(ledger, number, err);
+	if (!find_last(ledger, ledger->file, st.st_size, &last, &torn, err))
+		return complain_of(ledger, number, err);
+	if (torn > 0 && ftruncate(ledger->file, st.st_size - (off_t)torn) < 0)
+		return err_set(err, errno, "%s", strerror(errno));
+	ledger->torn += torn;
+	ledger->size = st.st_size - (off_t)torn;
+	ledger->last = last;
+	if (last.seq == 0 && number > 1) {
+		auto_close int before = open_file(ledger, number - 1, 0);
+
+		if (before < 0 || fstat(before, &st) < 0)
+			return err_set(err, errno, "%s", strerror(errno)) ||
+			       complain_of(ledger, number - 1, err);
+		if (!find_last(ledger, before, st.st_size, &ledger->last, &above, err))
+			return complain_of(ledger, number - 1, err);
+		if (!add_own(ledger, CHAIN_NEXT, "behind_file", number - 1, err))
+			return false;
+	}
+	return true;
+}
+
+/* Say that a torn line was cut off. */
+static bool tell_torn(struct ledger *ledger, struct err *err)
+{
+	if (ledger->torn == 0)
+		return true;
+	if (!add_own(ledger, CHAIN_CUT, "bytes", ledger->torn, err))
+		return false;
+	ledger->torn = 0;
+	return true;
+}
+
+/* Is the end of the chain where we left it? */
+static bool end_is_known(const struct ledger *ledger)
+{
+	char next[LEDGER_PLACE_MAX];
+	struct stat st;
+
+	if (ledger->file < 0 || fstat(ledger->file, &st) < 0 ||
+	    st.st_size != ledger->size || st.st_nlink == 0)
+		return false;
+	place_of(ledger->number + 1, next);
+	return faccessat(ledger->folder, next, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
+/* Adding records. */
+
+/* Write the records that wait. */
+static bool add_waiting(struct ledger *ledger, struct err *err)
+{
+	struct str rest = buf_str(&ledger->waiting), line;
+	size_t done = 0;
+	bool ok = true;
+
+	while (ok && str_next_line(&rest, &line)) {
+		ok = add_line(ledger, line, err);
+		if (ok)
+			done += line.size + 1;
+	}
+	buf_remove(&ledger->waiting, 0, done);
+	if (ok && ledger->lost > 0) {
+		ok = add_own(ledger, CHAIN_DROP, "records", ledger->lost, err);
+		if (ok)
+			ledger->lost = 0;
+	}
+	return ok;
+}
+
+/* Have the disk take all lines. */
+static bool sync_now(struct ledger *ledger, struct err *err)
+{
+	if (fdatasync(ledger->file) < 0) {
+		ledger->sync_error = errno;
+		return err_set(err, errno, "%s", strerror(errno));
+	}
+	ledger->dirty = false;
+	ledger->sync_error = 0;
+	return true;
+}
+
+/* Does a line with BODY still belong into the file that grows? */
+static bool has_room(const struct ledger *ledger, struct str body)
+{
+	return ledger->size == 0 ||
+	       (uint64_t)ledger->size + body.size + CHAIN_WORD_MAX <= ledger->file_max;
+}
+
+/*
+ * Write what waits, then BODY (empty: nothing more), as the one writer. *WRITTEN: BODY is in the
+ * file, though perhaps not on the disk.
+ */
+static bool write_all(struct ledger *ledger, struct str body, bool *written, struct err *err)
+{
+	bool ok;
+
+	*written = false;
+	if (!lock_take(ledger, err))
+		return false;
+	ok = (end_is_known(ledger) || find_end(ledger, err)) &&
+	     (has_room(ledger, body) || next_file(ledger, err)) &&
+	     tell_torn(ledger, err) && add_waiting(ledger, err);
+	*written = ok && (body.size == 0 || add_line(ledger, body, err));
+	lock_drop(ledger);
+	return *written &&
+	       ((!ledger->each && ledger->sync_error == 0) || sync_now(ledger, err));
+}
+
+/* BODY could not be written: it waits. */
+static void let_wait(struct ledger *ledger, struct str body)
+{
+	struct buf *waiting = &ledger->waiting;
+
+	if (waiting->size + body.size + 1 > waiting->max) {
+		ledger->lost++;
+		return;
+	}
+	(void)buf_addstr(waiting, body);
+	(void)buf_addc(waiting, '\n');
+}
+
+bool ledger_add(struct ledger *ledger, const struct chain_record *record, bool before,
+		struct err *err)
+{
+	struct err why = {0};
+	bool written = false, ok;
+
+	(void)pthread_mutex_lock(&ledger->mutex);
+	buf_clear(&ledger->body);
+	ok = chain_print(record, &ledger->body) ||
+	     err_set(&why, EFBIG, "a record is longer than %d bytes", CHAIN_LINE_MAX);
+	ok = ok && write_all(ledger, buf_str(&ledger->body), &written, &why);
+	if (!written && !before && !ledger->body.overflowed)
+		let_wait(ledger, buf_str(&ledger->body));
+	(void)pthread_cond_signal(&ledger->changed);
+	(void)pthread_mutex_unlock(&ledger->mutex);
+	return ok || !before ||
+	       err_set(err, why.code,
+		       "audit: cannot write (%s); calls are refused until it can",
+		       why.text);
+}
+
+void ledger_trim_key(struct buf *key)
+{
+	while (key->size > 0 &&
+	       (key->data[key->size - 1] == '\n' || key->data[key->size - 1] == '\r'))
+		buf_truncate(key, key->size - 1);
+}
+
+/* The thread that waits for the disk. */
+
+static void tell_head(struct ledger *ledger)
+{
+	char sentence[256];
+
+	if (ledger->head == NULL || ledger->last.seq == 0 || ledger->last.seq == ledger->told)
+		return;
+	ledger->told = ledger->last.seq;
+	ledger->told_ms = clock_now_ms();
+	(void)snprintf(sentence, sizeof(sentence), "audit head %" PRIu64 ":%s",
+		       ledger->last.seq, ledger->last.prev);
+	ledger->head(ledger->context, sentence);
+}
+
+/* Wait, without the mutex, until MS are over, or something has changed when MS is 0. */
+static void rest(struct ledger *ledger, int64_t ms)
+{
+	const int64_t until_ms = clock_now_ms() + ms;
+	const struct timespec until = {.tv_sec = until_ms / 1000,
+				       .tv_nsec = until_ms % 1000 * 1000000};
+
+	if (ms == 0) {
+		(void)pthread_cond_wait(&ledger->changed, &ledger->mutex);
+		return;
+	}
+	while (!ledger->ends && clock_now_ms() < until_ms)
+		(void)pthread_cond_timedwait(&ledger->changed, &ledger->mutex, &until);
+}
+
+static void *thread_main(void *context)
+{
+	struct ledger *ledger = context;
+	bool written;
+
+	(void)pthread_mutex_lock(&ledger->mutex);
+	while (!ledger->ends) {
+		if (!ledger->dirty && ledger->waiting.size == 0 && ledger->lost == 0 &&
+		    (ledger->head == NULL || ledger->told == ledger->last.seq)) {
+			rest(ledger, 0);
+			continue;
+		}
+		rest(ledger, SYNC_S * INT64_C(1000));
+		if (ledger->dirty) {
+			auto_close int file = fcntl(ledger->file, F_DUPFD_CLOEXEC, 0);
+
+			/* A line that comes from now on may miss this sync. */
+			ledger->dirty = false;
+			(void)pthread_mutex_unlock(&ledger->mutex);
+			const int code = file < 0 || fdatasync(file) < 0 ? errno : 0;
+			(void)pthread_mutex_lock(&ledger->mutex);
+			if (code != 0)
+				ledger->sync_error = code;
+		}
+		if (ledger->waiting.size > 0 || ledger->lost > 0)
+			(void)write_all(ledger, (struct str){0}, &written, NULL);
+		if (clock_now_ms() - ledger->told_ms >= ledger->head_ms)
+			tell_head(ledger);
+	}
+	(void)pthread_mutex_unlock(&ledger->mutex);
+	return NULL;
+}
+
+/* The thread gets no signals: they are for the loop of the program. */
+static bool thread_start(struct ledger *ledger, struct err *err)
+{
+	sigset_t all, before;
+	int code;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	code = pthread_create(&ledger->thread, NULL, thread_main, ledger);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	ledger->has_thread = code == 0;
+	return code == 0 || err_set(err, code, "starting a thread: %s", strerror(code));
+}
+
+static void init_mutex(struct ledger *ledger)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_mutex_init(&ledger->mutex, NULL);
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&ledger->changed, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+}
+
+bool ledger_open(const struct ledger_options *options, struct ledger **made, struct err *err)
+{
+	struct ledger *ledger = memory_alloc(sizeof(*ledger));
+	bool ok;
+
+	ledger->folder_name = memory_copy(options->folder);
+	ledger->folder = ledger->lock = ledger->file = -1;
+	if (options->key.size > 0) {
+		ledger->key = memory_alloc(options->key.size);
+		memcpy(ledger->key, options->key.data, options->key.size);
+		ledger->key_size = options->key.size;
+	}
+	ledger->each = options->each;
+	ledger->file_max = options->file_max > 0 ? options->file_max : LEDGER_FILE_MAX;
+	ledger->head = options->head;
+	ledger->context = options->context;
+	ledger->head_ms = (int64_t)(options->head_s * 1000);
+	ledger->told_ms = clock_now_ms();
+	buf_init(&ledger->waiting, LEDGER_WAITING_MAX);
+	buf_init(&ledger->line, CHAIN_LINE_MAX);
+	/* A body that fits here fits into a line with its sums. */
+	buf_init(&ledger->body, CHAIN_LINE_MAX - CHAIN_WORD_MAX);
+	init_mutex(ledger);
+	ok = folder_open(ledger, err);
+	if (ok) {
+		ok = lock_take(ledger, err) && find_end(ledger, err);
+		lock_drop(ledger);
+	}
+	ledger->told = ledger->last.seq;
+	if (!(ok && thread_start(ledger, err))) {
+		ledger_close(ledger);
+		return err_while(err, "audit");
+	}
+	*made = ledger;
+	return true;
+}
+
+void ledger_close(struct ledger *ledger)
+{
+	bool written;
+
+	if (ledger == NULL)
+		return;
+	if (ledger->has_thread) {
+		(void)pthread_mutex_lock(&ledger->mutex);
+		ledger->ends = true;
+		(void)pthread_cond_signal(&ledger->changed);
+		(void)pthread_mutex_unlock(&ledger->mutex);
+		(void)pthread_join(ledger->thread, NULL);
+		if (ledger->waiting.size > 0 || ledger->lost > 0)
+			(void)write_all(ledger, (struct str){0}, &written, NULL);
+		if (ledger->dirty)
+			(void)fdatasync(ledger->file);
+		tell_head(ledger);
+	}
+	fd_close(&ledger->file);
+	fd_close(&ledger->lock);
+	fd_close(&ledger->folder);
+	buf_fini(&ledger->waiting);
+	buf_fini(&ledger->line);
+	buf_fini(&ledger->body);
+	(void)pthread_cond_destroy(&ledger->changed);
+	(void)pthread_mutex_destroy(&ledger->mutex);
+	if (ledger->key != NULL)
+		explicit_bzero(ledger->key, ledger->key_size);
+	free(ledger->key);
+	free(ledger->folder_name);
+	free(ledger);
+}

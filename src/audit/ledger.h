@@ -1,0 +1,71 @@
+/*
+ * ledger: the files of an audit's chain (audit/chain.h), in one folder: audit-000001.jsonl,
+ * audit-000002.jsonl, …, of which only the last one grows. Any number of processes may have
+ * the ledger open; a lock gives each line one writer, and each writer goes on from the line
+ * that is the last one then. So a chain has no two lines with one number.
+ *
+ * A line is in its file, though not yet on the disk, when ledger_add returns. Each second, or
+ * before ledger_add returns (`each`), the disk has it. When nothing can be written, records of
+ * effects to come are refused, so that nothing happens without its record. Records of what
+ * has happened already wait in memory, and are written as soon as possible.
+ *
+ * The end of the last file may be a torn line, of a process that was killed or of a full disk.
+ * The next writer cuts it off and says so in the line that follows (CHAIN_CUT).
+ */
+#pragma once
+
+#include "audit/chain.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ledger;
+
+enum {
+	/* of one file; the next one carries the chain on */
+	LEDGER_FILE_MAX = 256 << 20,
+	/* of the records that wait for a disk with room; the rest is lost, and counted */
+	LEDGER_WAITING_MAX = 4 << 20,
+	/* the time after which a process that holds the lock is taken for stopped */
+	LEDGER_LOCK_MS = 2000,
+	LEDGER_KEY_MIN = 16,
+	LEDGER_KEY_MAX = 4096,
+	LEDGER_PLACE_MAX = 32, /* of a file's name */
+};
+
+struct ledger_options {
+	const char *folder; /* made, for its owner only, when it is missing */
+	struct str key;     /* copied; empty: lines get no hmac */
+	bool each;          /* the disk has each line before ledger_add returns */
+	uint64_t file_max;  /* 0: LEDGER_FILE_MAX */
+	/*
+	 * Called each HEAD_S seconds when there are new lines, and at the end, with SENTENCE,
+	 * which names the head of the chain: somebody keeps it where a program that can write to
+	 * the folder cannot. Called in another thread. NULL: nobody wants to know.
+	 */
+	void (*head)(void *context, const char *sentence);
+	double head_s;
+	void *context;
+};
+
+/*
+ * Open the ledger. False: the folder is unsafe or cannot be written, or its last line is not
+ * one that a chain with this key can go on from.
+ */
+bool ledger_open(const struct ledger_options *options, struct ledger **ledger,
+		 struct err *err);
+/* Writes what waits, as far as that is possible, and waits for the disk. NULL is fine. */
+void ledger_close(struct ledger *ledger);
+
+/* Remove the line ends behind KEY, the content of a file with a key. */
+void ledger_trim_key(struct buf *key);
+
+/*
+ * Write RECORD. BEFORE: its effect has not happened yet, and must not happen when this
+ * returns false; the record is forgotten then. Otherwise RECORD waits when it cannot be
+ * written, and the result is true.
+ */
+bool ledger_add(struct ledger *ledger, const struct chain_record *record, bool before,
+		struct err *err);

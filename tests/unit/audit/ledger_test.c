@@ -1,0 +1,482 @@
+/* Tests of audit/ledger: whatever happens to its writers, the files hold one sound chain. */
+#include "../base/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../store/folder.h"
+#include "audit/ledger.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+enum { FILES_MAX = 64, TEXT_MAX = 32 << 20, KILLS = 200, KILL_US = 1500 };
+
+static const char key_text[] = "a key of more than sixteen bytes";
+
+static struct ledger *open_with(const struct folder *folder, struct str key,
+				uint64_t file_max)
+{
+	const struct ledger_options options = {.folder = folder->file,
+					       .key = key,
+					       .file_max = file_max};
+	struct ledger *ledger = NULL;
+	struct err err = {0};
+
+	if (!ledger_open(&options, &ledger, &err))
+		fail_msg("%s", err.text);
+	return ledger;
+}
+
+static bool add(struct ledger *ledger, const char *call, bool before, struct err *err)
+{
+	struct chain_record record = chain_record_of(before ? CHAIN_BEGIN : CHAIN_END);
+
+	record.call = call;
+	return ledger_add(ledger, &record, before, err);
+}
+
+static void path_of(const struct folder *folder, unsigned number, char path[PATH_MAX])
+{
+	(void)snprintf(path, PATH_MAX, "%s/audit-%06u.jsonl", folder->file, number);
+}
+
+/* Check all files of FOLDER; their lines go to TEXT, which is cleared. Returns their number. */
+static size_t check_all(const struct folder *folder, struct str key, struct buf *text)
+{
+	struct chain_check check = {.key = key};
+	char path[PATH_MAX];
+	size_t lines = 0;
+
+	buf_clear(text);
+	for (unsigned number = 1; number < FILES_MAX; number++) {
+		struct str rest, line;
+		struct err err = {0};
+		struct buf file;
+
+		path_of(folder, number, path);
+		if (access(path, F_OK) < 0)
+			break;
+		buf_init(&file, TEXT_MAX);
+		assert_true(fd_read_file(path, TEXT_MAX, &file, NULL));
+		assert_true(file.size == 0 || file.data[file.size - 1] == '\n');
+		for (rest = buf_str(&file); str_next_line(&rest, &line); lines++)
+			if (!chain_check_line(&check, line, &err))
+				fail_msg("%s, line %zu: %s", path, lines + 1, err.text);
+		assert_true(buf_addstr(text, buf_str(&file)));
+		buf_fini(&file);
+	}
+	return lines;
+}
+
+static size_t count_of(const struct buf *text, const char *word)
+{
+	size_t count = 0, at = 0;
+
+	while ((at = str_find(buf_str(text), str_of(word), at)) != (size_t)-1) {
+		count++;
+		at++;
+	}
+	return count;
+}
+
+static void a_chain_goes_on_when_it_is_opened_again(void **state)
+{
+	struct folder folder;
+	struct buf text;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	for (int i = 0; i < 3; i++) {
+		struct ledger *ledger = open_with(&folder, STR(key_text), 0);
+
+		assert_true(add(ledger, "a", true, NULL));
+		assert_true(add(ledger, "a", false, NULL));
+		ledger_close(ledger);
+	}
+	assert_int_equal(check_all(&folder, STR(key_text), &text), 6);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+static void a_further_file_carries_the_chain_on(void **state)
+{
+	struct ledger *ledger;
+	struct folder folder;
+	struct buf text;
+	char path[PATH_MAX];
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	ledger = open_with(&folder, (struct str){0}, 8 << 10);
+	for (int i = 0; i < 100; i++)
+		assert_true(add(ledger, "a", true, NULL));
+	ledger_close(ledger);
+	ledger = open_with(&folder, (struct str){0}, 8 << 10);
+	assert_true(add(ledger, "b", true, NULL));
+	ledger_close(ledger);
+	const size_t lines = check_all(&folder, (struct str){0}, &text);
+	const size_t files = count_of(&text, "\"event\":\"next\"") + 1;
+
+	assert_true(files >= 3 && files < FILES_MAX);
+	assert_int_equal(lines, 101 + files - 1);
+	path_of(&folder, (unsigned)files, path);
+	assert_int_equal(access(path, F_OK), 0);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+static void a_file_without_a_line_goes_on_from_the_one_before(void **state)
+{
+	struct ledger *ledger;
+	struct folder folder;
+	struct buf text;
+	char path[PATH_MAX];
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	ledger = open_with(&folder, (struct str){0}, 0);
+	assert_true(add(ledger, "a", true, NULL));
+	ledger_close(ledger);
+	path_of(&folder, 2, path);
+	assert_true(fd_replace_file(path, STR("{\"seq\":2,\"at"), NULL));
+	ledger = open_with(&folder, (struct str){0}, 0);
+	assert_true(add(ledger, "b", true, NULL));
+	ledger_close(ledger);
+	assert_int_equal(check_all(&folder, (struct str){0}, &text), 4);
+	assert_int_equal(count_of(&text, "\"event\":\"next\",\"behind_file\":1"), 1);
+	assert_int_equal(count_of(&text, "\"event\":\"cut\",\"bytes\":12"), 1);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+static void a_torn_line_is_cut_off_and_told(void **state)
+{
+	struct folder folder;
+	struct buf text, whole;
+	char path[PATH_MAX];
+	struct ledger *ledger;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	buf_init(&whole, TEXT_MAX);
+	ledger = open_with(&folder, (struct str){0}, 0);
+	assert_true(add(ledger, "a", true, NULL));
+	assert_true(add(ledger, "b", true, NULL));
+	ledger_close(ledger);
+	path_of(&folder, 1, path);
+	assert_true(fd_read_file(path, TEXT_MAX, &whole, NULL));
+	const size_t first = str_find(buf_str(&whole), STR("\n"), 0) + 1;
+
+	for (size_t size = 0; size < whole.size; size += 7) {
+		const size_t torn = size < first ? size : size - first;
+
+		assert_true(fd_replace_file(path, str_part(buf_str(&whole), 0, size), NULL));
+		ledger = open_with(&folder, (struct str){0}, 0);
+		assert_true(add(ledger, "c", true, NULL));
+		ledger_close(ledger);
+		assert_int_equal(check_all(&folder, (struct str){0}, &text),
+				 (size < first ? 0 : 1) + (torn > 0) + 1);
+		assert_int_equal(count_of(&text, "\"event\":\"cut\""), torn > 0);
+	}
+	buf_fini(&whole);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+static void several_writers_make_one_chain(void **state)
+{
+	enum { WRITERS = 4, RECORDS = 100 };
+	struct folder folder;
+	struct buf text;
+	pid_t writers[WRITERS];
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	for (int i = 0; i < WRITERS; i++) {
+		writers[i] = fork();
+		if (writers[i] == 0) {
+			struct ledger *ledger =
+				open_with(&folder, (struct str){0}, 32 << 10);
+			bool ok = true;
+
+			for (int k = 0; ok && k < RECORDS; k++)
+				ok = add(ledger, "a", true, NULL);
+			ledger_close(ledger);
+			_exit(!ok);
+		}
+	}
+	for (int i = 0; i < WRITERS; i++) {
+		int status = 1;
+
+		assert_int_equal(waitpid(writers[i], &status, 0), writers[i]);
+		assert_int_equal(status, 0);
+	}
+	(void)check_all(&folder, (struct str){0}, &text);
+	assert_int_equal(count_of(&text, "\"event\":\"begin\""), WRITERS * RECORDS);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+/* A writer that writes for ever, and says by a pipe when it has begun. */
+static pid_t start_writer(const struct folder *folder, int told)
+{
+	const pid_t writer = fork();
+
+	if (writer == 0) {
+		struct ledger *ledger = open_with(folder, STR(key_text), 64 << 10);
+
+		(void)!write(told, "!", 1);
+		for (;;)
+			(void)add(ledger, "a", true, NULL);
+	}
+	return writer;
+}
+
+static void a_killed_writer_leaves_a_sound_chain(void **state)
+{
+	struct folder folder;
+	struct buf text;
+	int ends[2];
+	char byte;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	assert_true(fd_pipe(ends, NULL));
+	for (int i = 0; i < KILLS; i++) {
+		const struct timespec moment = {.tv_nsec = 1000L * (i * KILL_US / KILLS)};
+		const pid_t writer = start_writer(&folder, ends[1]);
+		struct ledger *ledger;
+
+		assert_int_equal(read(ends[0], &byte, 1), 1);
+		(void)nanosleep(&moment, NULL);
+		(void)kill(writer, SIGKILL);
+		assert_int_equal(waitpid(writer, NULL, 0), writer);
+		ledger = open_with(&folder, STR(key_text), 64 << 10);
+		assert_true(add(ledger, "after", true, NULL));
+		ledger_close(ledger);
+		if (i % 20 == 19) {
+			(void)check_all(&folder, STR(key_text), &text);
+			assert_int_equal(count_of(&text, "\"call\":\"after\""), 20);
+			tree_remove(folder.file);
+		}
+	}
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+/* In a child, because the limit of files is one of the process. */
+static int write_into_a_full_disk(const struct folder *folder)
+{
+	struct ledger *ledger = open_with(folder, (struct str){0}, 0);
+	struct rlimit limit = {.rlim_max = RLIM_INFINITY};
+	struct err err = {0};
+	char path[PATH_MAX];
+	struct stat st;
+	bool ok = add(ledger, "one", true, &err);
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)getrlimit(RLIMIT_FSIZE, &limit);
+	path_of(folder, 1, path);
+	ok = ok && stat(path, &st) == 0;
+	/* The next line does not fit, but for a part of it. */
+	limit.rlim_cur = (rlim_t)st.st_size + 40;
+	ok = ok && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+	ok = ok && !add(ledger, "two", true, &err) &&
+	     strstr(err.text, "audit: cannot write (") != NULL &&
+	     strstr(err.text, "; calls are refused until it can") != NULL;
+	/* The end of a call waits. */
+	ok = ok && add(ledger, "one", false, &err);
+	ok = ok && !add(ledger, "three", true, &err);
+	limit.rlim_cur = limit.rlim_max;
+	ok = ok && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+	ok = ok && add(ledger, "four", true, &err);
+	ledger_close(ledger);
+	return !ok;
+}
+
+static void a_full_disk_refuses_what_has_not_happened(void **state)
+{
+	struct folder folder;
+	struct buf text;
+	int status = 1;
+	pid_t child;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	child = fork();
+	if (child == 0)
+		_exit(write_into_a_full_disk(&folder));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(check_all(&folder, (struct str){0}, &text), 3);
+	assert_non_null(strstr(text.data, "\"event\":\"end\",\"call\":\"one\""));
+	assert_non_null(strstr(text.data, "\"event\":\"begin\",\"call\":\"four\""));
+	assert_null(strstr(text.data, "\"two\""));
+	assert_null(strstr(text.data, "\"three\""));
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+static int lose_records(const struct folder *folder)
+{
+	enum { MANY = 6 };
+	struct ledger *ledger = open_with(folder, (struct str){0}, 0);
+	struct rlimit limit = {.rlim_max = RLIM_INFINITY};
+	auto_value struct value *arguments = value_new_object();
+	auto_free char *word = memory_alloc(CHAIN_ARGUMENTS_MAX);
+	struct chain_record record = chain_record_of(CHAIN_END);
+	bool ok = true;
+
+	/* Each record takes nearly a mebibyte, and four wait at most. */
+	memset(word, 'x', CHAIN_ARGUMENTS_MAX - 64);
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "w%d", i);
+		value_set_text(arguments, name, word);
+	}
+	record.more = arguments;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = 0;
+	ok = ok && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+	for (int i = 0; i < MANY; i++)
+		ok = ok && ledger_add(ledger, &record, false, NULL);
+	limit.rlim_cur = limit.rlim_max;
+	ok = ok && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+	ledger_close(ledger);
+	return !ok;
+}
+
+static void records_beyond_the_ceiling_are_counted(void **state)
+{
+	struct folder folder;
+	struct buf text;
+	int status = 1;
+	pid_t child;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	child = fork();
+	if (child == 0)
+		_exit(lose_records(&folder));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(check_all(&folder, (struct str){0}, &text), 6);
+	assert_non_null(strstr(text.data, "\"event\":\"drop\",\"records\":1"));
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+/* ledger_open fails for the folder, and says WHY. */
+static void assert_refused(const struct folder *folder, struct str key, const char *why)
+{
+	const struct ledger_options options = {.folder = folder->file, .key = key};
+	struct ledger *ledger = NULL;
+	struct err err = {0};
+
+	assert_false(ledger_open(&options, &ledger, &err));
+	if (strstr(err.text, why) == NULL)
+		fail_msg("\"%s\" does not say: %s", err.text, why);
+}
+
+static void an_unsafe_folder_and_a_broken_end_are_refused(void **state)
+{
+	struct folder folder;
+	struct ledger *ledger;
+	char path[PATH_MAX];
+	struct buf text;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	ledger = open_with(&folder, STR(key_text), 0);
+	assert_true(add(ledger, "a", true, NULL));
+	ledger_close(ledger);
+	assert_refused(&folder, (struct str){0}, "written with a key");
+	assert_refused(&folder, STR("another key of enough bytes"), "does not fit the key");
+	assert_int_equal(chmod(folder.file, 0777), 0);
+	assert_refused(&folder, STR(key_text), "others may write to it");
+	assert_int_equal(chmod(folder.file, 0700), 0);
+	path_of(&folder, 1, path);
+	assert_true(fd_read_file(path, TEXT_MAX, &text, NULL));
+	text.data[20] ^= 1;
+	assert_true(fd_replace_file(path, buf_str(&text), NULL));
+	assert_refused(&folder, STR(key_text),
+		       "audit-000001.jsonl: its last line: was changed");
+	assert_true(fd_replace_file(path, STR("no line\n"), NULL));
+	assert_refused(&folder, STR(key_text), "its last line");
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+static void note_head(void *context, const char *sentence)
+{
+	(void)snprintf(context, 128, "%s", sentence);
+}
+
+static void the_head_is_told_at_the_end(void **state)
+{
+	char said[128] = "";
+	struct ledger_options options = {.head = note_head, .head_s = 3600, .context = said};
+	struct chain_check check = {0};
+	struct ledger *ledger = NULL;
+	struct folder folder;
+	struct buf text;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	options.folder = folder.file;
+	assert_true(ledger_open(&options, &ledger, NULL));
+	assert_true(add(ledger, "a", true, NULL));
+	assert_true(add(ledger, "b", true, NULL));
+	ledger_close(ledger);
+	assert_true(check_all(&folder, (struct str){0}, &text) == 2);
+	assert_true(str_starts(str_of(said), STR("audit head 2:")));
+	assert_true(chain_check_head(&check, said + strlen("audit head "), NULL));
+	for (struct str rest = buf_str(&text), line; str_next_line(&rest, &line);)
+		assert_true(chain_check_line(&check, line, NULL));
+	assert_true(chain_check_end(&check, NULL));
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_chain_goes_on_when_it_is_opened_again),
+		cmocka_unit_test(a_further_file_carries_the_chain_on),
+		cmocka_unit_test(a_file_without_a_line_goes_on_from_the_one_before),
+		cmocka_unit_test(a_torn_line_is_cut_off_and_told),
+		cmocka_unit_test(several_writers_make_one_chain),
+		cmocka_unit_test(a_killed_writer_leaves_a_sound_chain),
+		cmocka_unit_test(a_full_disk_refuses_what_has_not_happened),
+		cmocka_unit_test(records_beyond_the_ceiling_are_counted),
+		cmocka_unit_test(an_unsafe_folder_and_a_broken_end_are_refused),
+		cmocka_unit_test(the_head_is_told_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
