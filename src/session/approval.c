@@ -1028,15 +1028,16 @@ static void approval_free(struct approval *approval)
 		relays_show(session);
 }
 
-static void tell_given(const struct running *running, int64_t id,
+/* False: the answer could not be recorded. */
+static bool tell_given(const struct running *running, int64_t id,
 		       enum approval_answer answer, enum approval_by by)
 {
 	auto_value struct value *data =
 		fields_print(given_fields, &(struct given){id, answer, by});
 	struct err err;
 
-	(void)session_emit(running->session, EVENT_APPROVAL_GIVEN, running,
-			   (struct str){0}, data, &err);
+	return session_emit(running->session, EVENT_APPROVAL_GIVEN, running,
+			    (struct str){0}, data, &err);
 }
 
 /* Decide the connections that wait for APPROVAL. */
@@ -1055,8 +1056,9 @@ static void refuse_call(struct running *running, const struct approval *approval
 	const char *said = by == APPROVAL_BY_TIME
 				   ? "(The person was asked and did not answer in time.)"
 			   : by == APPROVAL_BY_NOBODY ? "(Nobody could be asked.)"
-			   : by == APPROVAL_BY_HOOK
-				   ? "(A hook said no.)"
+			   : by == APPROVAL_BY_HOOK   ? "(A hook said no.)"
+			   : by == APPROVAL_BY_CANCEL
+				   ? "(The question or its answer could not be recorded.)"
 				   : "(The person was asked and said no.)";
 	struct buf because;
 
@@ -1154,8 +1156,12 @@ static void decide(struct approval *approval, enum approval_answer answer,
 
 	if (answer == APPROVAL_ALWAYS)
 		answer = keep_rules(approval);
-	if (approval->shown)
-		tell_given(running, approval->id, answer, by);
+	/* A right that nobody could record is not given. */
+	if (approval->shown && !tell_given(running, approval->id, answer, by) &&
+	    answer != APPROVAL_NO) {
+		answer = APPROVAL_NO;
+		by = APPROVAL_BY_CANCEL;
+	}
 	if (answer == APPROVAL_ALWAYS)
 		answer = APPROVAL_SESSION;
 	if (answer == APPROVAL_SESSION && approval->grant != NULL &&
@@ -1281,8 +1287,8 @@ static struct approval *approval_put(struct running *running, enum approval_kind
 	struct approval *made;
 
 	if (grant_find(&running->session->granted, grant) != NULL) {
-		tell_given(running, --running->session->last_approval, APPROVAL_SESSION,
-			   APPROVAL_BY_SESSION);
+		(void)tell_given(running, --running->session->last_approval,
+				 APPROVAL_SESSION, APPROVAL_BY_SESSION);
 		return NULL;
 	}
 	made = approval_new(running, kind, approval_data(running, *question));
@@ -1630,7 +1636,7 @@ void approval_relay_over(struct running *running, const char *call, int64_t id)
 	if (at == NULL)
 		return;
 	if (at->shown)
-		tell_given(running, at->id, APPROVAL_NO, APPROVAL_BY_CANCEL);
+		(void)tell_given(running, at->id, APPROVAL_NO, APPROVAL_BY_CANCEL);
 	approval_free(at);
 	approval_show(running);
 }
@@ -1641,7 +1647,8 @@ void approval_drop_all(struct running *running)
 		struct approval *approval = running->asking.first;
 
 		if (approval->shown)
-			tell_given(running, approval->id, APPROVAL_NO, APPROVAL_BY_CANCEL);
+			(void)tell_given(running, approval->id, APPROVAL_NO,
+					 APPROVAL_BY_CANCEL);
 		let_go(approval, false);
 		approval_free(approval);
 	}

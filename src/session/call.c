@@ -433,33 +433,65 @@ static bool judge(struct running *running, const struct request *request)
 	       session_quota_allows(running) && job_may_begin(running);
 }
 
-bool session_emit(struct session *session, enum event_kind kind,
-		  const struct running *running, struct str text,
-		  const struct value *data, struct err *err)
+/* Send EVENT, whose members of RUNNING (or NULL) are filled in, to the sink. */
+static bool emit(struct session *session, struct event event,
+		 const struct running *running, struct err *err)
 {
-	const struct event event = {
-		.kind = kind,
-		.wall_ms = clock_wall_ms(),
-		.call = running != NULL ? running->id : NULL,
-		.tool = running != NULL && running->tool != NULL ? running->tool->name : NULL,
-		.text = text,
-		.data = data,
-	};
-
 	/*
 	 * Somebody may be waiting for a long call of the session's own, so its progress
 	 * is reported.
 	 */
 	const bool is_silent = running != NULL &&
 			       (running->told.quiet || running->told.unheard) &&
-			       kind != EVENT_PROGRESS;
+			       event.kind != EVENT_PROGRESS;
 
+	event.wall_ms = clock_wall_ms();
+	event.call = running != NULL ? running->id : NULL;
+	event.tool = running != NULL && running->tool != NULL ? running->tool->name : NULL;
 	return session->sink.event == NULL || is_silent ||
 	       session->sink.event(session->sink.context, &event, err);
 }
 
-static bool announce(struct running *running, const struct request *request)
+bool session_emit(struct session *session, enum event_kind kind,
+		  const struct running *running, struct str text,
+		  const struct value *data, struct err *err)
 {
+	return emit(session, (struct event){.kind = kind, .text = text, .data = data},
+		    running, err);
+}
+
+bool session_emit_end(const struct running *running, const struct value *data,
+		      struct err *err)
+{
+	const bool answered = running->job != NULL || running->caller.state != CALLER_WAITS;
+	const struct event event = {.kind = EVENT_TOOL_ENDED,
+				    .data = data,
+				    .result = answered ? &running->caller.answer
+						       : &running->result};
+
+	return emit(running->session, event, running, err);
+}
+
+bool session_hears_all(const struct session *session)
+{
+	return session->sink.hears_all;
+}
+
+/* What was decided about RUNNING, in a word of struct event. FITS: it may run. */
+static const char *verdict_of(const struct running *running, bool fits)
+{
+	if (!fits)
+		return running->result.status == RESULT_DENIED ? "deny" : "unfit";
+	return running->asking.wanted != NULL || running->asking.extras != NULL ? "ask"
+										: "allow";
+}
+
+/* FITS: RUNNING was judged, and may run. */
+static bool announce(struct running *running, const struct request *request, bool fits)
+{
+	struct event event = {.kind = EVENT_TOOL_BEGAN,
+			      .verdict = verdict_of(running, fits),
+			      .trace = running->trace};
 	auto_value struct value *data = NULL;
 	struct err err;
 
@@ -475,8 +507,8 @@ static bool announce(struct running *running, const struct request *request)
 		value_set_text(data, "tool_asked", request->tool);
 	if (running->tool != NULL && (running->tool->effects & EFFECT_RUNS) != 0)
 		value_set_text(data, "folder", running->session->folder);
-	if (session_emit(running->session, EVENT_TOOL_BEGAN, running, (struct str){0},
-			 data, &err))
+	event.data = data;
+	if (emit(running->session, event, running, &err))
 		return true;
 	buf_clear(&running->result.text);
 	(void)tool_fail(&running->result, "Not run, because it could not be recorded: %s",
@@ -613,7 +645,7 @@ struct running *session_start(struct session *session, const struct request *req
 	running->caller.ending = request->ending;
 	running->caller.context = context;
 	const bool fits = judge(running, request);
-	const bool told = announce(running, request);
+	const bool told = announce(running, request, fits);
 	/* A receiver of the event may have cancelled the call already. */
 	if (running->state != RUNNING_NEW)
 		return running;

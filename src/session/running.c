@@ -704,7 +704,7 @@ static void caller_answer(struct running *running, struct tool_result *result)
 						: NULL;
 	if (value_count(result->seen) > 0 && data != NULL)
 		value_set(data, "seen", value_copy(result->seen));
-	if (!session_emit(session, EVENT_TOOL_ENDED, running, (struct str){0}, data, &err))
+	if (!session_emit_end(running, data, &err))
 		(void)buf_addf(&result->text, "\nThis result could not be recorded: %s",
 			       err.text);
 	if (running->caller.done != NULL)

@@ -602,6 +602,8 @@ bool session_answer(struct session *session, const char *call, int64_t question,
 
 void session_close(struct session *session)
 {
+	struct accounts used = {0};
+
 	if (session == NULL)
 		return;
 	/* Cancel all at the same time: each may take its grace time. */
@@ -619,9 +621,12 @@ void session_close(struct session *session)
 	extra_session_end(session);
 	loop_remove(&session->cancel_watch);
 	loop_remove_timer(&session->quota);
+	session_accounts(session, &used, NULL);
 	cell_close(session->cell);
 	if (session->review != NULL)
 		(void)review_end(session->review, &session->layered, NULL);
+	if (session->sink.over != NULL)
+		session->sink.over(session->sink.context, &used);
 	if (session->own_loop)
 		loop_free(session->loop);
 	masking_free(session->masking);

@@ -308,6 +308,11 @@ void session_accounts(const struct session *session, struct accounts *accounts,
 const char *session_broken(const struct session *session);
 /* False while the cell is being built; it may also break then. */
 bool session_is_built(const struct session *session);
+/*
+ * Does the sink want to hear of all calls (event_sink.hears_all)? A caller then gives no
+ * request.quiet to spare the events of a call that somebody else has asked for.
+ */
+bool session_hears_all(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
 const struct policy *session_policy(const struct session *session);
 /* Calls that begin later are judged in MODE. Neither this mode nor the one before is MODE_PLAN. */
@@ -1039,6 +1044,9 @@ void session_note_web(struct session *session, const struct tool *tool,
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,
 		  const struct value *data, struct err *err);
+/* EVENT_TOOL_ENDED with DATA, of RUNNING, whose result its caller gets now. */
+bool session_emit_end(const struct running *running, const struct value *data,
+		      struct err *err);
 /* May RUNNING be started as a job? False: its result says why not (jobs.c). */
 bool job_may_begin(struct running *running);
 /* Does RUNNING ask to be a job from the beginning? */

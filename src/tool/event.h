@@ -17,6 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct accounts;
+struct tool_result;
+
 enum event_kind {
 	/* data: session, run, workspace, agent, model, mode, replay, level, unfiltered */
 	EVENT_SESSION_BEGAN = 1,
@@ -157,6 +160,15 @@ struct event {
 	const char *tool; /* or NULL */
 	struct str text;
 	const struct value *data; /* or NULL */
+	/*
+	 * For receivers in this process; no JSON has them. Of EVENT_TOOL_BEGAN: "allow", "ask"
+	 * (somebody is asked before it runs), "deny", or "unfit" (it does not run: there is no
+	 * such tool, its arguments do not fit, or a limit is reached).
+	 */
+	const char *verdict;
+	/* of EVENT_TOOL_BEGAN: the trace that the call is a part of (event_trace_of); or NULL */
+	const struct value *trace;
+	const struct tool_result *result; /* of EVENT_TOOL_ENDED */
 };
 
 /*
@@ -172,6 +184,16 @@ enum { EVENT_JSON_MAX = 64 << 20 };
 struct event_sink {
 	bool (*event)(void *context, const struct event *event, struct err *err);
 	void *context;
+	/*
+	 * It also hears of calls that only read, of which a front tells nobody because that
+	 * costs more than the call.
+	 */
+	bool hears_all;
+	/*
+	 * The session is over, and has used ACCOUNTS; no event follows. Called for a session that
+	 * could not be opened, too. NULL: nothing.
+	 */
+	void (*over)(void *context, const struct accounts *accounts);
 };
 
 /*

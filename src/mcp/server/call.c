@@ -485,7 +485,8 @@ void mcp_call_cancel(struct mcp_call *call)
 static bool is_quiet(const struct mcp *mcp, const struct tool *tool)
 {
 	return tool != NULL && tool->effects == EFFECT_READS && tool->where == IN_CELL &&
-	       tool->carrier == NULL && !policy_asks(session_policy(mcp->session), "read");
+	       tool->carrier == NULL && !session_hears_all(mcp->session) &&
+	       !policy_asks(session_policy(mcp->session), "read");
 }
 
 static void start(struct mcp_call *call, struct request *request)
