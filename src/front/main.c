@@ -14,6 +14,7 @@
 #include "broker/broker.h"
 #include "extend/hook_run.h"
 #include "front/attack_call.h"
+#include "front/audit/exporter.h"
 #include "front/conversation/delegated.h"
 #include "front/editor.h"
 #include "front/hands/shim.h"
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
 		attack_call_role(argc, argv);
 		hook_run_role(argc, argv);
 		unpacked_role(argc, argv);
+		exporter_role(argc, argv);
 	}
 	open_standard_descriptors();
 	keep_owner_in_modes();

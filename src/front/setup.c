@@ -3,6 +3,7 @@
  */
 
 #include "front/setup.h"
+#include "front/audit/recording.h"
 
 #include "agent/tools/model_search.h"
 #include "agent/tools/orchestra.h"
@@ -550,6 +551,28 @@ static void say_taken(struct str told)
 		(void)fprintf(stderr, "glovebox: %.*s\n", (int)line.size, line.data);
 }
 
+bool setup_record(struct setup *setup, struct err *err)
+{
+	return setup->recording != NULL || !recorded_is_wanted(&setup->recorded) ||
+	       recording_open(&setup->recorded, setup->tells_heads, &setup->recording, err);
+}
+
+/* Have the events of the session of OPTIONS recorded. */
+static bool record_session(struct setup *setup, struct session_options *options,
+			   struct err *err)
+{
+	const struct recording_session about = {.front = setup->verb,
+						.token = setup->token,
+						.cell = setup->cell,
+						.folder = setup->workspace,
+						.agent = setup->agent};
+
+	return setup_record(setup, err) &&
+	       (setup->recording == NULL ||
+		recording_begin(setup->recording, &about, setup->policy, &options->sink,
+				err));
+}
+
 static bool open_session(struct setup *setup, struct session_options *options,
 			 struct session **session, struct err *err)
 {
@@ -565,7 +588,7 @@ static bool open_session(struct setup *setup, struct session_options *options,
 			       "give a --config without them");
 	plugin_cell_end(&setup->plugins.cell);
 	setup_fill_options(setup, files, options);
-	if (!take_base(setup, options, err))
+	if (!take_base(setup, options, err) || !record_session(setup, options, err))
 		return false;
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
@@ -662,7 +685,8 @@ int setup_session_once(struct setup *setup, struct session **session)
 	 * Keys come into this process, or stay in its environment, so nothing of it may be
 	 * copied into a cell.
 	 */
-	if (setup->credential_count > 0 || starts_browsers(setup))
+	if (setup->credential_count > 0 || starts_browsers(setup) ||
+	    recorded_is_wanted(&setup->recorded))
 		return session_of_one_call(setup, &with_keys, session);
 	struct session_options options = {
 		.direct = true,
@@ -1282,6 +1306,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	if (config_value(config, "models") != NULL)
 		setup->models = value_copy(config_value(config, "models"));
 	setup->hooks = value_ref(config_value(config, "hooks"));
+	recorded_read(config_value(config, "service"), &setup->recorded);
 	setup->notes = value_is_true(config_value(config, "memory")) ? NOTES_WRITTEN
 								     : NOTES_NONE;
 	if (!flags->shipped_only)
@@ -1453,6 +1478,9 @@ bool setup_init(struct setup *setup, const struct options *options,
 	setup->shown = flags->shown;
 	setup->wrapped = flags->wrapped;
 	setup->opens = flags->opens;
+	setup->verb = options->verb;
+	setup->recording = flags->recording;
+	setup->recording_is_lent = flags->recording != NULL;
 	setup->protected_files = flags->protected_files;
 	setup->undo_folder = state_place("undo");
 	setup->marks_key = state_place("marks.key");
@@ -1792,6 +1820,9 @@ void setup_fini(struct setup *setup)
 		web_search_free(setup->search);
 	value_free(setup->models);
 	value_free(setup->hooks);
+	recorded_fini(&setup->recorded);
+	if (!setup->recording_is_lent)
+		recording_close(setup->recording);
 	language_close(setup->language);
 	value_free(setup->agents);
 	config_role_fini(&setup->role);

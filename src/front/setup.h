@@ -16,6 +16,7 @@
 #include "model/catalogue.h"
 #include "model/local.h"
 #include "policy/config.h"
+#include "policy/recorded.h"
 #include "session/session.h"
 #include "store/journal.h"
 #include "tool/tool.h"
@@ -30,6 +31,7 @@ struct extension;
 struct interrupt;
 struct language;
 struct orchestra;
+struct recording;
 struct shape_home;
 struct shape_shown;
 struct ssh_access;
@@ -81,6 +83,11 @@ struct setup_flags {
 	unsigned asks; /* what the caller answers in any case (enum remote_asks) */
 	const struct value *servers; /* more of them (front_servers_read); or NULL */
 	const struct interrupt *interrupt; /* a signal ends the wait for them; or NULL */
+	/*
+	 * What records the sessions (front/audit/recording.h), borrowed; NULL: as the
+	 * configuration says
+	 */
+	struct recording *recording;
 };
 
 struct model_level;
@@ -107,6 +114,14 @@ struct setup {
 	unsigned minimum_level;
 	bool level_is_asked; /* --minimum-level was given, and beats the configuration */
 	char *resolver;      /* of the configuration; NULL: the machine's own */
+	struct recorded recorded; /* of the configuration: what is recorded (docs/audit.md) */
+	const char *verb;         /* the name of the verb, for records; or NULL */
+	/* of the configuration, once a session wants it, or of the flags; or NULL */
+	struct recording *recording;
+	bool recording_is_lent;
+	bool tells_heads; /* its own recording tells standard error the audit's heads */
+	/* the names of the service's token and cell, for records (recording.h); or NULL */
+	const char *token, *cell;
 	/* those of the policy whose key is there, and of the flags (cell/vault.h) */
 	struct credential *credentials;
 	size_t credential_count;
@@ -240,6 +255,12 @@ enum { SETUP_PROTECTED_MAX = 67 };
 /* Fill in OPTIONS what all sessions of SETUP share; FILES gets the protected files, borrowed. */
 void setup_fill_options(const struct setup *setup, const char *files[SETUP_PROTECTED_MAX],
 			struct session_options *options);
+
+/*
+ * Open setup.recording if the configuration wants one and nobody has lent one. Opening a
+ * session does this; a caller that needs it before may call it, too.
+ */
+bool setup_record(struct setup *setup, struct err *err);
 
 /*
  * Open the session that OPTIONS describe; this function fills in workspace, policy and

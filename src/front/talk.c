@@ -1,6 +1,7 @@
 /* talk: sets up the parts of a conversation and takes them down again. */
 
 #include "front/talk.h"
+#include "front/audit/recording.h"
 
 #include "agent/agent.h"
 #include "agent/tools/model_search.h"
@@ -1192,7 +1193,10 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 		talk->behind = *options->hooks;
 	if (!open_hooks(talk, setup, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
-	talk->recorder = recorder_new(NULL, open_view(talk, options));
+	if (!setup_record(setup, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	talk->recorder = recorder_new(NULL, recording_agent(setup->recording,
+							    open_view(talk, options)));
 	code = code_so_far(talk);
 	if (code == CODE_DONE)
 		code = open_session(talk, setup, open_meanwhile, &opening, &talk->session);
@@ -1437,14 +1441,16 @@ int talk_begin_again(struct talk *talk, struct setup *setup,
 	with.journal = NULL;
 	with.model = NULL;
 	with.asked = memory_copy(model->name);
-	if (!open_model(&with, model, &with.model, &err) ||
+	if (!setup_record(setup, &err) || !open_model(&with, model, &with.model, &err) ||
 	    !journal_open_default(&with.journal, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	if (code == CODE_DONE) {
 		with.recorder =
-			recorder_new(with.journal, talk->asking != NULL
-							   ? asking_sink(talk->asking)
-							   : screen_sink(talk->screen));
+			recorder_new(with.journal,
+				     recording_agent(setup->recording,
+						     talk->asking != NULL
+							     ? asking_sink(talk->asking)
+							     : screen_sink(talk->screen)));
 		code = change_hands(&with, setup);
 	}
 	asking_set_session(talk->asking, with.session);

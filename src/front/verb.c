@@ -854,7 +854,10 @@ static int run_verb(const struct verb *verb, const char *const *words)
 
 	add_common(verb->options, rows);
 	buf_init(&config, 2 * PATH_MAX);
-	if (!options_parse(&options, rows, words, verb->words_end_options, &err))
+	const bool parsed =
+		options_parse(&options, rows, words, verb->words_end_options, &err);
+	options.verb = verb->name;
+	if (!parsed)
 		code = verb_complain(CODE_USAGE, "%s: %s", verb->name, err.text);
 	else if (options_given(&options, "help"))
 		code = run_parsed(verb, &options);

@@ -158,6 +158,7 @@ struct options {
 	struct option_value values[OPTIONS_MAX];
 	const char **words; /* without options, NULL-ended; the caller keeps the texts */
 	size_t word_count;
+	const char *verb; /* the name of the verb that runs; NULL: none does yet */
 };
 
 /*

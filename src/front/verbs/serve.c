@@ -12,6 +12,7 @@
 #include "build_config.h"
 #include "cell/starter.h"
 #include "front/agents.h"
+#include "front/audit/recording.h"
 #include "front/hands/based.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
@@ -51,6 +52,7 @@ struct serving {
 	const struct options *options;
 	struct starter starter;
 	int held; /* the locked file of the fresh workspaces; -1: none yet */
+	struct recording *recording; /* of all cells; NULL: the configuration wants none */
 };
 
 /* The parts of a cell that live as long as its session. */
@@ -336,6 +338,7 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		.policy = kept->policy,
 		.policy_file = kept->policy != NULL ? "policy" : NULL,
 		.quiet_plugins = true,
+		.recording = serving->recording,
 	};
 	struct buf work;
 	bool opened;
@@ -631,6 +634,19 @@ static int wait_for_caller(int listener, int stop_fd, struct err *err)
 	return fd;
 }
 
+/* Open what CONFIG wants of records, which all cells share. */
+static bool record(struct serving *serving, const struct config *config, struct err *err)
+{
+	struct recorded recorded;
+	bool ok;
+
+	recorded_read(config_value(config, "service"), &recorded);
+	ok = !recorded_is_wanted(&recorded) ||
+	     recording_open(&recorded, true, &serving->recording, err);
+	recorded_fini(&recorded);
+	return ok;
+}
+
 static int serve(struct engine_options *engine, struct interrupt *interrupt)
 {
 	struct err err = {0};
@@ -692,9 +708,12 @@ static int serve_verb(const struct options *options, FILE *out)
 	/* No cell could be opened with it. */
 	if (!setup_config_load(options_text(options, "config"), &config, &err))
 		return verb_complain(setup_code(&err), "serve: %s", err.text);
+	if (!record(&serving, config, &err))
+		return verb_complain(CODE_FAILED, "serve: %s", err.text);
 	sweep();
 	if (!interrupt_open(&interrupt, &err) || !interrupt_start(interrupt, &err)) {
 		interrupt_close(interrupt);
+		recording_close(serving.recording);
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	}
 	if (path == NULL && isatty(STDIN_FILENO))
@@ -706,6 +725,7 @@ static int serve_verb(const struct options *options, FILE *out)
 			    : serve(&engine, interrupt);
 	starter_fini(&serving.starter);
 	interrupt_close(interrupt);
+	recording_close(serving.recording);
 	fd_close(&serving.held);
 	return code;
 }

@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""Every call of every front is in the audit before it runs, and in a span when it has ended."""
+import contextlib
+import fcntl
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, sys.argv[1])
+import tap  # noqa: E402
+
+GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
+WAIT_S = 120
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = "00f067aa0ba902b7"
+KEY = "a key of more than sixteen bytes"
+REPLAY = {"turns": [
+    {"calls": [{"tool": "bash", "arguments": {"command": "echo hello"}}]},
+    {"text": "Done."}]}
+
+
+class Place:
+    """A workspace, a home, a folder for the audit, and how glovebox is run there."""
+
+    def __init__(self, root):
+        self.root = root
+        self.work, self.home, self.audit = (os.path.join(root, name) for name in ("work", "home", "audit"))
+        os.mkdir(self.work)
+        os.mkdir(self.home)
+        self.config = os.path.join(root, "config.json")
+
+    def put(self, name, text, mode=0o600):
+        path = os.path.join(self.root, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def configure(self, audit=None, otlp=None, **more):
+        service = {}
+        if audit is not None:
+            service["audit"] = {"folder": self.audit, **audit}
+        if otlp is not None:
+            service["otlp"] = otlp
+        self.put("config.json", json.dumps({"service": service, **more}))
+
+    def environment(self, more=None):
+        known = {name: os.environ[name] for name in ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ}
+        known.update(HOME=self.home, LANG="C.UTF-8", **(more or {}))
+        return known
+
+    def run(self, *words, environment=None):
+        return subprocess.run([GLOVEBOX, *words], cwd=self.work, env=self.environment(environment),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=WAIT_S, check=False)
+
+    def with_config(self, verb, *words, **options):
+        return self.run(verb, "--config", self.config, *words, **options)
+
+    def files(self):
+        return sorted(os.path.join(self.audit, name) for name in os.listdir(self.audit) if name.endswith(".jsonl"))
+
+    def lines(self):
+        found = []
+        for path in self.files():
+            with open(path, encoding="utf-8") as file:
+                found += [json.loads(line) for line in file]
+        return found
+
+    def verify(self, *words):
+        return self.run("audit", "verify", *words, *self.files())
+
+
+@contextlib.contextmanager
+def place():
+    root = tempfile.mkdtemp(prefix="glovebox-audit-", dir="/tmp")
+    try:
+        yield Place(root)
+    finally:
+        shutil.rmtree(root)
+
+
+class Server:
+    """A program that takes and gives lines of JSON-RPC: `mcp` or `serve`."""
+
+    def __init__(self, here, *words, environment=None):
+        self.process = subprocess.Popen([GLOVEBOX, *words, "--config", here.config], cwd=here.work,
+                                        env=here.environment(environment), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.number = 0
+
+    def ask(self, method, params):
+        self.number += 1
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}) + "\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            message = json.loads(line)
+            if message.get("id") == self.number and "method" not in message:
+                return message
+        raise AssertionError("the server has ended: " + self.process.stderr.read())
+
+    def call(self, tool, arguments, **meta):
+        params = {"name": tool, "arguments": arguments}
+        if meta:
+            params["_meta"] = meta
+        return self.ask("tools/call", params)["result"]
+
+    def shake_hands(self):
+        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                "clientInfo": {"name": "test", "version": "1"}})
+        self.process.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        return self
+
+    def end(self):
+        """End the server; its standard error."""
+        self.process.stdin.close()
+        said = self.process.stderr.read()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        assert self.process.wait(WAIT_S) == 0, said
+        return said
+
+
+class Collector(http.server.ThreadingHTTPServer):
+    """Takes spans, as a collector does."""
+    daemon_threads = True
+
+    def __init__(self, status=200):
+        outer = self
+        self.requests, self.status, self.came = [], status, threading.Condition()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with outer.came:
+                    outer.requests.append((self.path, dict(self.headers), body))
+                    outer.came.notify_all()
+                self.send_response(outer.status)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def spans(self, count):
+        """Wait for COUNT spans: {name: span with its attributes as a dict}."""
+        until = time.monotonic() + WAIT_S
+        with self.came:
+            while True:
+                found = [span for _, _, body in self.requests for resource in body["resourceSpans"]
+                         for scope in resource["scopeSpans"] for span in scope["spans"]]
+                if len(found) >= count:
+                    break
+                assert self.came.wait(until - time.monotonic()), found
+        for span in found:
+            span["attributes"] = {pair["key"]: next(iter(pair["value"].values())) for pair in span["attributes"]}
+        assert len(found) == count, found
+        return {span["name"]: span for span in found}
+
+
+@tap.case
+def a_command_is_in_the_audit():
+    with place() as here:
+        here.put("key", KEY + "\n")
+        here.configure(audit={"key_file": os.path.join(here.root, "key")})
+        assert here.with_config("exec", "--", "sh", "-c", "exit 3").returncode == 3
+        lines = here.lines()
+        assert [line["event"] for line in lines] == ["open", "begin", "end", "close"], lines
+        opened, begun, ended, _ = lines
+        assert opened["workspace"] == here.work and opened["front"] == "exec", opened
+        assert begun["verdict"] == "allow" and len(begun["arguments_sha256"]) == 64 and "arguments" not in begun, begun
+        assert ended["status"] == "done" and ended["exit"] == 3 and ended["seconds"] > 0, ended
+        assert len({line["cell"] for line in lines}) == 1, lines
+        done = here.verify("--key-file", os.path.join(here.root, "key"))
+        assert done.returncode == 0 and "4 lines are sound, number 1 to 4, with the key" in done.stdout, done
+        assert "not checked" in here.verify().stdout
+
+
+@tap.case
+def a_file_that_is_only_read_is_in_the_audit_too():
+    with place() as here:
+        here.configure(audit={"arguments": True}, agents={"default": {"tools": ["read_file", "write_file"], "write": []}})
+        with open(os.path.join(here.work, "a.txt"), "w", encoding="utf-8") as file:
+            file.write("hello\n")
+        server = Server(here, "mcp").shake_hands()
+        assert not server.call("read_file", {"path": "a.txt"}).get("isError")
+        assert server.call("write_file", {"path": "b.txt", "content": "x"})["isError"]
+        assert server.call("read_file", {"path": 7})["isError"]
+        server.end()
+        lines = here.lines()
+        begun = [(line["tool"], line["verdict"]) for line in lines if line["event"] == "begin"]
+        assert begun == [("read_file", "allow"), ("write_file", "deny"), ("read_file", "unfit")], lines
+        assert lines[1]["arguments"]["path"] == "a.txt", lines
+        ended = [line for line in lines if line["event"] == "end"]
+        assert [line["status"] for line in ended] == ["done", "denied", "failed"], ended
+        assert ended[1]["verdict"] == "deny" and ended[1]["rule"], ended
+        assert lines[0]["event"] == "open" and lines[-1]["event"] == "close" and here.verify().returncode == 0, lines
+
+
+@tap.case
+def no_call_runs_while_nothing_can_be_written():
+    with place() as here:
+        here.configure(audit={})
+        server = Server(here, "mcp").shake_hands()
+        assert not server.call("bash", {"command": "touch one"}).get("isError")
+        with open(os.path.join(here.audit, "lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            refused = server.call("bash", {"command": "touch two"})
+            assert refused["isError"], refused
+            text = refused["content"][0]["text"]
+            assert "audit: cannot write (another process has held" in text, text
+            assert "calls are refused until it can" in text, text
+        assert not server.call("bash", {"command": "touch three"}).get("isError")
+        server.end()
+        assert sorted(os.listdir(here.work)) == ["one", "three"], os.listdir(here.work)
+        assert [line["event"] for line in here.lines()].count("begin") == 2, here.lines()
+        assert here.verify().returncode == 0
+
+
+@tap.case
+def all_cells_of_an_engine_are_in_one_audit_and_its_head_is_told():
+    with place() as here:
+        here.configure(audit={})
+        server = Server(here, "serve")
+        server.ask("hello", {"version": 1, "client": "test"})
+        for _ in range(2):
+            opened = server.ask("cell/open", {})["result"]
+            done = server.ask("exec/run", {"cell": opened["cell"], "argv": ["true"]})
+            assert done["result"]["exit"] == 0, done
+            server.ask("cell/close", {"cell": opened["cell"]})
+        said = server.end()
+        lines = here.lines()
+        events = [line["event"] for line in lines]
+        assert events == ["open", "begin", "end", "close"] * 2, events
+        assert len({line["cell"] for line in lines}) == 2, lines
+        head = next(line for line in said.splitlines() if "audit head" in line).split()[-1]
+        assert here.verify("--head", head).returncode == 0, head
+        path = here.files()[0]
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in text.splitlines()[:-1])
+        assert here.verify().returncode == 0
+        cut = here.verify("--head", head)
+        assert cut.returncode == 1 and "its end was cut off" in cut.stderr, cut
+
+
+@tap.case
+def a_changed_line_is_named():
+    with place() as here:
+        here.configure(audit={})
+        for _ in range(2):
+            assert here.with_config("exec", "--", "true").returncode == 0
+        path = here.files()[0]
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace('"exit":0', '"exit":1', 1))
+        done = here.verify()
+        assert done.returncode == 1 and f"{path}:3: the line was changed" in done.stderr, done
+        told = json.loads(here.verify("--json").stdout)
+        assert told["sound"] is False and told["line"] == 3 and told["file"] == path, told
+        lines = text.splitlines(keepends=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(lines[:4] + lines[5:])
+        done = here.verify()
+        assert done.returncode == 1 and f"{path}:5: the line is number 6 and follows number 4" in done.stderr, done
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text[:-1])
+        done = here.verify()
+        assert done.returncode == 1 and f"{path}:8: the line has no line end" in done.stderr, done
+
+
+@tap.case
+def wrong_words_and_unsafe_places_are_refused():
+    with place() as here:
+        tap.refused(GLOVEBOX, ["audit", "verify"], "audit verify")
+        tap.refused(GLOVEBOX, ["audit", "verify", "--head", "x", "f"], "is no head")
+        done = here.run("audit", "verify", os.path.join(here.root, "none"))
+        assert done.returncode == 1 and "No such file" in done.stderr, done
+        here.put("config.json", json.dumps({"service": {"audit": {"folder": os.path.join(here.work, "audit")}}}))
+        done = here.with_config("exec", "--write", ".", "--", "touch", "ran")
+        assert done.returncode != 0 and "where commands may write" in done.stderr, done
+        assert not os.path.exists(os.path.join(here.work, "ran"))
+        here.put("config.json", json.dumps({"service": {"audit": {"folder": "audit"}}}))
+        done = here.with_config("exec", "--", "true")
+        assert done.returncode != 0 and "must be a path that begins with /" in done.stderr, done
+        here.put("key", KEY, mode=0o644)
+        here.configure(audit={"key_file": os.path.join(here.root, "key")})
+        done = here.with_config("exec", "--", "true")
+        assert done.returncode != 0 and "others may read or write" in done.stderr, done
+
+
+@tap.case
+def a_call_by_mcp_has_spans_in_the_trace_of_its_client():
+    with place() as here, Collector() as collector:
+        here.configure(otlp={"endpoint": collector.endpoint})
+        server = Server(here, "mcp", environment={
+            "OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b", "OTEL_SERVICE_NAME": "box",
+            "OTEL_RESOURCE_ATTRIBUTES": "team=red"}).shake_hands()
+        server.call("bash", {"command": "echo private"}, traceparent=f"00-{TRACE}-{PARENT}-01")
+        server.call("bash", {"command": "true"}, traceparent=f"00-{TRACE}-{PARENT}-00")
+        server.end()
+        spans = collector.spans(2)
+        served, executed = spans["tools/call bash"], spans["execute_tool bash"]
+        assert served["traceId"] == executed["traceId"] == TRACE, spans
+        assert served["parentSpanId"] == PARENT and served["kind"] == 2, served
+        assert executed["parentSpanId"] == served["spanId"] and executed["kind"] == 1, spans
+        assert served["attributes"]["mcp.method.name"] == "tools/call", served
+        attributes = executed["attributes"]
+        assert attributes["gen_ai.tool.name"] == "bash" and attributes["glovebox.status"] == "done", attributes
+        assert attributes["gen_ai.operation.name"] == "execute_tool", attributes
+        assert int(executed["endTimeUnixNano"]) >= int(executed["startTimeUnixNano"]), executed
+        path, headers, body = collector.requests[0]
+        assert path == "/v1/traces" and headers["x-key"] == "a b", (path, headers)
+        assert headers["Content-Type"] == "application/json", headers
+        resource = {pair["key"]: pair["value"]["stringValue"] for pair in body["resourceSpans"][0]["resource"]["attributes"]}
+        assert resource == {"service.name": "box", "team": "red"}, resource
+        assert "private" not in json.dumps(collector.requests), collector.requests
+
+
+@tap.case
+def an_agent_has_spans_of_turns_answers_and_calls():
+    with place() as here, Collector() as collector:
+        here.configure(otlp={"content": True})
+        replay = here.put("replay.json", json.dumps(REPLAY))
+        done = here.with_config("run", "--model", "replay:" + replay, "go",
+                                environment={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint})
+        assert done.returncode == 0, done
+        spans = collector.spans(4)
+        turn = spans["invoke_agent default"]
+        chat, call = spans["chat replay:" + replay], spans["execute_tool bash"]
+        assert chat["parentSpanId"] == call["parentSpanId"] == turn["spanId"], spans
+        assert "parentSpanId" not in turn and chat["kind"] == 3, spans
+        assert "echo hello" in call["attributes"]["gen_ai.tool.call.arguments"], call
+        assert "hello" in call["attributes"]["gen_ai.tool.call.result"], call
+        assert turn["attributes"]["gen_ai.agent.name"] == "default", turn
+
+
+@tap.case
+def nothing_waits_for_a_collector_that_is_not_there():
+    with place() as here, Collector() as collector:
+        gone = collector.endpoint
+        collector.__exit__()
+        here.configure(otlp={"endpoint": gone})
+        start = time.monotonic()
+        done = here.with_config("exec", "--", "echo", "hello")
+        assert done.returncode == 0 and done.stdout == "hello\n", done
+        # It has five seconds by itself, which nobody waits for.
+        assert not tap.is_late(time.monotonic() - start, 3), time.monotonic() - start
+
+
+@tap.case
+def spans_that_no_collector_takes_are_counted():
+    with place() as here, Collector(status=400) as collector:
+        here.configure(otlp={"endpoint": collector.endpoint})
+        server = Server(here, "mcp").shake_hands()
+        for _ in range(256):
+            server.call("read_file", {"path": "none"})
+        # 512 spans are a batch, which is sent without a pause, and refused for good.
+        line = server.process.stderr.readline()
+        assert re.search(r"otlp: \d+ spans were dropped so far: 127.* answers with status 400", line), line
+        server.end()
+
+
+tap.play()
