@@ -451,6 +451,7 @@ static int mcp_run(const struct options *options, FILE *out)
 		return install(options, out);
 	code = setup_open(&serving.setup, options, NULL);
 	serving.setup.publishes = true;
+	serving.setup.tells_heads = options_given(options, "http");
 	if (code == CODE_DONE)
 		code = layered_take(&serving.setup, options, "glovebox mcp");
 	if (code == CODE_DONE &&
