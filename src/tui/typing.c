@@ -10,6 +10,7 @@
 
 enum {
 	ESCAPE = 0x1b,
+	INTERRUPT = 0x03, /* Ctrl+C */
 	/* No key sends a longer sequence: it is thrown away as it comes. */
 	SEQUENCE_MAX = 32,
 	PARAMETERS_MAX = 4,
@@ -209,15 +210,23 @@ static bool take_paste(struct typing *typing, enum typing_key *key, struct buf *
 		typing->at += whole ? sizeof(paste_end) - 1 : 0;
 		return true;
 	}
+	if (typing->pasted > TYPING_PASTE_MAX && rest.size > 0 && rest.data[0] == INTERRUPT) {
+		*key = TYPING_PASTE_END;
+		typing->pasting = false;
+		typing->at++;
+		return true;
+	}
 	while (taken < rest.size) {
 		struct str at = str_part(rest, taken, rest.size);
 		size_t size = text_utf8_length(at);
 
 		if (is_paste_end(typing, at, &whole) ||
+		    (typing->pasted > TYPING_PASTE_MAX && at.data[0] == INTERRUPT) ||
 		    (size == 0 && !typing->settled && is_torn(at)))
 			break;
 		add_pasted(typing, size > 0 ? str_part(at, 0, size) : STR("\x7f"), text);
 		taken += size > 0 ? size : 1;
+		typing->pasted += size > 0 ? size : 1;
 	}
 	typing->at += taken;
 	return taken > 0;
@@ -402,6 +411,7 @@ static enum typing_key sequence_key(struct typing *typing, const struct sequence
 
 	if (sequence->last == '~' && sequence->parameters[0] == 200) {
 		typing->pasting = typing->marks = true;
+		typing->pasted = 0;
 		typing->burst = typing->after_return = false;
 		return TYPING_NONE;
 	}

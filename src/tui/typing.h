@@ -24,6 +24,11 @@
 
 /* Most bytes that wait to be read; a terminal gives 4 KiB in one read. */
 enum { TYPING_MAX = 64 << 10 };
+/*
+ * A paste of more bytes is too long for any text. When its end never comes, a person gets out of
+ * it by Ctrl+C, which is a character of the paste before.
+ */
+enum { TYPING_PASTE_MAX = 8 << 20 };
 
 enum {
 	TYPING_SOON_MS = 5, /* nobody types two keys within it */
@@ -48,6 +53,7 @@ struct typing {
 	bool after_text; /* the key before was text, and came in one piece with the next */
 	bool burst;      /* in a paste without marks: a line end is a new line */
 	bool pasting;
+	size_t pasted;     /* bytes of the paste so far */
 	bool after_return; /* within a paste: a "\n" now belongs to the "\r" before */
 };
 

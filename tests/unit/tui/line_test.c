@@ -319,6 +319,23 @@ static void paste(struct desk *desk, const char *text)
 	type(desk, "\x1b[201~");
 }
 
+static void a_paste_without_an_end_is_left_by_an_interrupt(void **state)
+{
+	struct desk desk = desk_open();
+	char piece[4 << 10];
+
+	(void)state;
+	memset(piece, 'x', sizeof(piece) - 1);
+	piece[sizeof(piece) - 1] = '\0';
+	type(&desk, "a\x1b[200~x\x03");
+	for (size_t size = 0; size <= TYPING_PASTE_MAX; size += strlen(piece))
+		type(&desk, piece);
+	type(&desk, "y\x03z");
+	has(&desk, "az|");
+	assert_int_equal(desk.result, LINE_GOES_ON);
+	desk_close(&desk);
+}
+
 /* Append COUNT rows "NUMBER" to TEXT. */
 static void add_rows(struct buf *text, int count)
 {
@@ -960,6 +977,7 @@ int main(void)
 		cmocka_unit_test(what_was_typed_early_has_enters),
 		cmocka_unit_test(an_escape_alone_is_known_when_nothing_follows),
 		cmocka_unit_test(what_is_pasted_is_text),
+		cmocka_unit_test(a_paste_without_an_end_is_left_by_an_interrupt),
 		cmocka_unit_test(a_long_paste_is_one_character),
 		cmocka_unit_test(a_paste_is_whole_in_the_history_and_in_what_was_cut),
 		cmocka_unit_test(characters_of_marks_from_outside_are_none),
