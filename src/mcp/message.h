@@ -53,6 +53,8 @@ enum mcp_code {
 	MCP_CODE_HEADER = -32020,      /* a header of HTTP differs from the body */
 	/* the client lacks a capability that the request needs */
 	MCP_CODE_CAPABILITY = -32021,
+	/* a bound of the service is reached; `data` says which (mcp_busy) */
+	MCP_CODE_BUSY = -32011,
 	/* the server does not speak this version of the protocol */
 	MCP_CODE_VERSION = -32022,
 	MCP_CODE_INVALID = -32600,

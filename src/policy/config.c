@@ -19,6 +19,7 @@
 #include "policy/network.h"
 #include "policy/policy.h"
 #include "policy/recorded.h"
+#include "policy/service.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -746,15 +747,6 @@ static const struct row search_keys[] = {
 	{0},
 };
 
-static const struct row service_keys[] = {
-	{"audit", ROW_OBJECT, .initial = "none",
-	 .description = "Lines about all sessions and calls, tied to each other.",
-	 .rows = recorded_audit_rows},
-	{"otlp", ROW_OBJECT, .initial = "none", .description = "Spans for OpenTelemetry.",
-	 .rows = recorded_otlp_rows},
-	{0},
-};
-
 static const struct row plugin_keys[] = {
 	{"bash_tool", ROW_OBJECT, .initial = "nothing",
 	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
@@ -847,9 +839,11 @@ const struct row keys_config[] = {
 	 .initial = "no `web_search`",
 	 .description = "Where `web_search` searches ([tools.md](tools.md#the-web)).",
 	 .rows = search_keys},
-	{"service", ROW_OBJECT, .home = KEY_KEPT, .initial = "nothing",
-	 .description = "What is recorded of all sessions ([audit.md](audit.md)).",
-	 .rows = service_keys},
+	{"service", ROW_OBJECT, .home = KEY_KEPT, .check = service_check,
+	 .initial = "one cell for all clients, no records",
+	 .description = "`mcp --http` as a service for many people ([service.md](service.md)), and what is "
+			"recorded of all sessions ([audit.md](audit.md)).",
+	 .rows = service_rows},
 	{"theme", ROW_BYTES, .home = KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "auto",
 	 .description = "Colours of a conversation: auto, dark, light, plain, or NAME of a file "
 			"`themes/NAME.json` beside the configuration "
@@ -1001,7 +995,7 @@ bool config_keys_describe(struct buf *out)
 		      defaults, out);
 	describe_rows("`refresh`", rows_find(credential_rows, "refresh")->rows, defaults,
 		      out);
-	describe_rows("`service`", service_keys, defaults, out);
+	describe_rows("`service`", service_rows, defaults, out);
 	describe_rows("`audit` of `service`", recorded_audit_rows, defaults, out);
 	describe_rows("`otlp` of `service`", recorded_otlp_rows, defaults, out);
 	describe_rows("`limits`", config_limit_rows, defaults, out);

@@ -1,27 +1,47 @@
 /* glovebox mcp: serves the tools to other agents by the Model Context Protocol. */
 
 #include "mcp/server/mcp.h"
+#include "audit/chain.h"
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
 #include "cell/groups.h"
+#include "cell/starter.h"
 #include "front/agents.h"
+#include "front/audit/recording.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/exec.h"
 #include "front/wrap/mcp_install.h"
 #include "mcp/server/http.h"
+#include "mcp/server/service.h"
 #include "mcp/server/stdio.h"
 #include "plugins/plugin.h"
+#include "policy/config.h"
 #include "policy/policy.h"
+#include "policy/recorded.h"
+#include "policy/service.h"
+#include "process/loop.h"
+#include "store/database.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /*
@@ -105,6 +125,10 @@ static const struct option_row mcp_options[] = {
 	 "with --install: only print the entry, its place and the command"},
 	{"write", 0, OPTION_FLAG, NULL,
 	 "with --install: as without (version 0.1.0 only printed without it)"},
+	{"new-token", 0, OPTION_TEXT, "NAME",
+	 "make a token for service.tokens of the configuration, and print it once"},
+	{"allow-estimates", 0, OPTION_FLAG, NULL,
+	 "with --http: count the quotas of tokens by estimates where there is no control group"},
 	{"scope", 0, OPTION_TEXT, "WHEN",
 	 "with --http, auto or never: begin again in a scope of systemd where there is no "
 	 "control group (default: auto)"},
@@ -121,16 +145,41 @@ static const struct option_row mcp_options[] = {
 	{0},
 };
 
-struct serving {
-	const struct options *options;
+struct serving;
+
+/* What a session of tools is made of: the one that all clients share, or that of a cell. */
+struct hands {
+	struct serving *serving;
 	struct setup setup;
-	struct interrupt *interrupt;
-	struct loop *loop;
-	struct mcp *mcp; /* NULL: not made yet, or ending */
 	struct orchestrate *orchestrate;
 	struct session *session; /* of the served tools; NULL: not opened yet */
 	struct value *packages;  /* resources, templates and prompts of plugin packages */
+	/* of a cell whose state is its own: the variables of this process, with its place */
+	const char **environment;
+	char *state;
+	char *token, *cell; /* its names, for records; or NULL */
 };
+
+struct serving {
+	const struct options *options;
+	struct hands shared; /* of all clients; of a service: its rights bound each cell */
+	struct service settings;     /* of the configuration, for --http */
+	struct recording *recording; /* of all cells; NULL: the configuration wants none */
+	struct starter starter;      /* of the cells of a service */
+	struct interrupt *interrupt;
+	struct loop *loop;
+	struct mcp *mcp; /* that of `shared`; NULL: not made yet, or ending */
+	struct mcp_service *service;
+	struct supervisor *supervisor;
+	struct buf used_file;           /* where the use of tokens is kept */
+	const char *protected_files[2]; /* the tokens file; NULL-ended */
+};
+
+/* Does each client have a cell of its own, or that of its token? */
+static bool has_cells(const struct serving *serving)
+{
+	return serving->settings.given && serving->settings.cells != SERVICE_SHARED;
+}
 
 /* Add the facts that a model needs before its first call, the most important first. */
 static void add_instructions(const struct setup *setup, struct buf *text)
@@ -174,18 +223,24 @@ static void add_layer(const struct setup *setup, struct buf *text)
 static bool open_session(void *context, struct loop *loop, struct event_sink sink,
 			 struct session **session, struct err *err)
 {
-	struct serving *serving = context;
+	struct hands *hands = context;
+	const bool many = hands != &hands->serving->shared;
 	struct session_options options = {
 		.loop = loop,
 		.sink = sink,
-		.ready_workers = READY_WORKERS,
+		.ready_workers = many ? 1 : READY_WORKERS,
 		.answers_questions = true,
 		.answers_approvals = true,
 		.cancel_fd = -1,
+		.starter = many ? &hands->serving->starter : NULL,
+		.dormant = many,
+		.caller_environment = hands->environment,
+		.counting = hands->serving->settings.given ? COUNTING_CELL
+							   : COUNTING_COMMANDS,
 	};
 
-	if (setup_session_err(&serving->setup, &options, session, err)) {
-		serving->session = *session;
+	if (setup_session_err(&hands->setup, &options, session, err)) {
+		hands->session = *session;
 		return true;
 	}
 	/* Tell the person now; the client is told with its first call. */
@@ -199,27 +254,35 @@ static void complain(void *context, const char *sentence)
 	(void)verb_complain(CODE_FAILED, "%s; it is left out", sentence);
 }
 
-static struct mcp *make_server(struct serving *serving)
+static void say_fault(void *context, const char *sentence)
 {
+	(void)context;
+	(void)verb_complain(CODE_FAILED, "%s", sentence);
+}
+
+static struct mcp *make_server(struct hands *hands)
+{
+	const struct serving *serving = hands->serving;
 	struct buf instructions, prompts;
 	struct mcp_options options = {
 		.loop = serving->loop,
 		.open = open_session,
-		.context = serving,
+		.context = hands,
 		.complain = complain,
 		.version = GLOVEBOX_VERSION,
-		.tools_change = serving->setup.servers.remotes != NULL,
+		.tools_change = hands->setup.servers.remotes != NULL,
 		.patience_s = options_seconds(serving->options, "patience", PATIENCE_S),
+		.unwatched = hands != &serving->shared,
 	};
 	struct mcp *mcp;
 
 	buf_init(&instructions, MCP_INSTRUCTIONS_MAX);
 	buf_init(&prompts, PATH_MAX);
-	add_instructions(&serving->setup, &instructions);
-	add_layer(&serving->setup, &instructions);
+	add_instructions(&hands->setup, &instructions);
+	add_layer(&hands->setup, &instructions);
 	options.instructions = instructions.data;
 	options.prompts = setup_config_beside("prompts", &prompts) ? prompts.data : NULL;
-	mcp_packages_add(serving->setup.plugins.loaded, &options, &serving->packages);
+	mcp_packages_add(hands->setup.plugins.loaded, &options, &hands->packages);
 	mcp = mcp_new(&options);
 	buf_fini(&prompts);
 	buf_fini(&instructions);
@@ -253,21 +316,375 @@ static int serve_stdio(struct serving *serving, struct mcp *mcp)
 	return code_of_end(serving);
 }
 
+/*
+ * A service manager (sd_notify(3), sd_listen_fds(3)): it is told when the service is ready and
+ * when it ends, and that the loop turns, and it may have made the socket.
+ */
+
+enum { FIRST_PASSED = 3, TOLD_MAX = 512, MICRO_IN_MILLI = 1000 };
+
+struct supervisor {
+	struct sockaddr_un address;
+	socklen_t size;
+	int socket;
+	struct timer beat;
+	int64_t beat_ms; /* so often it wants to hear of us; 0: never */
+};
+
+static void supervisor_tell(const struct supervisor *supervisor, const char *text)
+{
+	/* A manager that does not read must not stop the service. */
+	if (supervisor != NULL)
+		(void)!sendto(supervisor->socket, text, strlen(text), MSG_NOSIGNAL,
+			      (const struct sockaddr *)&supervisor->address,
+			      supervisor->size);
+}
+
+static void beat_due(struct timer *timer)
+{
+	const struct supervisor *supervisor = timer->context;
+
+	timer->due_ms = clock_now_ms() + supervisor->beat_ms;
+	supervisor_tell(supervisor, "WATCHDOG=1");
+}
+
+/* Is the variable NAME the number of this process, or not there? */
+static bool is_for_us(const char *name)
+{
+	const char *said = setup_variable(name);
+	uint64_t pid;
+
+	return said == NULL ||
+	       (text_parse_count(said, INT_MAX, &pid, NULL) && (pid_t)pid == getpid());
+}
+
+/* NULL: nobody wants to be told. */
+static struct supervisor *supervisor_open(struct loop *loop)
+{
+	const char *path = setup_variable("NOTIFY_SOCKET");
+	const char *often = setup_variable("WATCHDOG_USEC");
+	struct supervisor *supervisor;
+	uint64_t us = 0;
+	size_t length;
+
+	if (path == NULL || (path[0] != '/' && path[0] != '@'))
+		return NULL;
+	length = strlen(path);
+	supervisor = memory_alloc(sizeof(*supervisor));
+	supervisor->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (supervisor->socket < 0 || length >= sizeof(supervisor->address.sun_path)) {
+		fd_close(&supervisor->socket);
+		free(supervisor);
+		return NULL;
+	}
+	supervisor->address.sun_family = AF_UNIX;
+	memcpy(supervisor->address.sun_path, path, length);
+	if (path[0] == '@')
+		supervisor->address.sun_path[0] = '\0';
+	supervisor->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+	if (often != NULL && is_for_us("WATCHDOG_PID") &&
+	    text_parse_count(often, UINT32_MAX, &us, NULL))
+		supervisor->beat_ms = (int64_t)(us / MICRO_IN_MILLI / 2);
+	supervisor->beat = (struct timer){.due_ms = CLOCK_NEVER,
+					  .due = beat_due,
+					  .context = supervisor};
+	loop_add_timer(loop, &supervisor->beat);
+	return supervisor;
+}
+
+static void supervisor_close(struct supervisor *supervisor)
+{
+	if (supervisor == NULL)
+		return;
+	loop_remove_timer(&supervisor->beat);
+	fd_close(&supervisor->socket);
+	free(supervisor);
+}
+
+/* The socket that the manager has made is *FD; -1: it has made none. */
+static bool supervisor_socket(int *fd, struct err *err)
+{
+	const char *count = setup_variable("LISTEN_FDS");
+
+	*fd = -1;
+	if (count == NULL || setup_variable("LISTEN_PID") == NULL ||
+	    !is_for_us("LISTEN_PID"))
+		return true;
+	if (strcmp(count, "1") != 0)
+		return err_set(err, EINVAL,
+			       "LISTEN_FDS=%.20s: one socket is taken, which is that of --http",
+			       count);
+	*fd = FIRST_PASSED;
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDNAMES");
+	return fcntl(*fd, F_SETFD, FD_CLOEXEC) == 0 ||
+	       err_set(err, EINVAL, "LISTEN_FDS: descriptor 3: %s", strerror(errno));
+}
+
 static void say_address(void *context, const char *url, bool has_token)
 {
-	(void)context;
+	const struct serving *serving = context;
+	char told[TOLD_MAX];
+
 	/* The blank ends the address for a program that reads it from here. */
 	(void)fprintf(stderr, "glovebox: serving MCP at %s%s\n", url,
 		      has_token ? ""
 				: " (every program of this machine may call; --token-file: only "
 				  "those that know a token)");
+	(void)snprintf(told, sizeof(told), "READY=1\nSTATUS=serving MCP at %s", url);
+	supervisor_tell(serving->supervisor, told);
+	if (serving->supervisor != NULL && serving->supervisor->beat_ms > 0)
+		serving->supervisor->beat.due_ms =
+			clock_now_ms() + serving->supervisor->beat_ms;
+}
+
+static void say_draining(void *context)
+{
+	const struct serving *serving = context;
+
+	supervisor_tell(serving->supervisor, "STOPPING=1\nSTATUS=waiting for calls to end");
+}
+
+/* The cells of a service. */
+
+static void hands_fini(struct hands *hands)
+{
+	value_free(hands->packages);
+	orchestrate_close(hands->orchestrate);
+	(void)layered_end(&hands->setup, false,
+			  hands == &hands->serving->shared ? stderr : NULL);
+	setup_fini(&hands->setup);
+	free(hands->environment);
+	free(hands->state);
+	free(hands->token);
+	free(hands->cell);
+}
+
+/* The cell of HANDS keeps its steps, its home and its caches in STATE. */
+static void keep_beside(struct hands *hands, const char *state)
+{
+	static const char variable[] = "XDG_STATE_HOME=";
+	size_t count = 0, at = 0;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s%s", variable, state);
+	hands->state = memory_copy(path.data);
+	while (environ[count] != NULL)
+		count++;
+	hands->environment = memory_array(count + 2, sizeof(*hands->environment));
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(environ[i], variable, sizeof(variable) - 1) != 0)
+			hands->environment[at++] = environ[i];
+	}
+	hands->environment[at] = hands->state;
+	if (buf_adds(&path, "/glovebox/undo")) {
+		free(hands->setup.undo_folder);
+		hands->setup.undo_folder = memory_copy(path.data + sizeof(variable) - 1);
+	}
+	buf_fini(&path);
+}
+
+/* Set up HANDS with the rights of the service, in WORKSPACE or that of the options. */
+static int open_setup(struct hands *hands, const char *workspace, const char *agent)
+{
+	const struct serving *serving = hands->serving;
+	const struct service *settings = &serving->settings;
+	const bool by_policy = agent == NULL && settings->policy != NULL;
+	const struct setup_flags flags = {
+		.workspace = workspace,
+		.agent = agent != NULL                              ? agent
+			 : options_given(serving->options, "agent") ? NULL
+								    : settings->agent,
+		.policy = by_policy ? settings->policy : NULL,
+		.policy_file = by_policy ? "service.policy" : NULL,
+		.protected_files = serving->protected_files,
+		.recording = serving->recording,
+		.quiet_plugins = hands != &serving->shared,
+	};
+	const int code = setup_open(&hands->setup, serving->options, &flags);
+
+	if (code == CODE_DONE && settings->cell_base != NULL &&
+	    !options_given(serving->options, "base")) {
+		free(hands->setup.policy->cell_base);
+		hands->setup.policy->cell_base = memory_copy(settings->cell_base);
+	}
+	return code;
+}
+
+/* Narrow the rights of HANDS to those of the service and to the policy of WISH. */
+static bool narrow(struct hands *hands, const struct mcp_wish *wish, struct err *err)
+{
+	auto_value struct value *bounds = value_new_array();
+	const struct value *entries = hands->serving->shared.setup.entries;
+	struct value *row;
+
+	for (size_t i = 0; wish->agent != NULL && i < value_count(entries); i++)
+		value_append(bounds, value_copy(value_item(entries, i)));
+	if (wish->policy != NULL) {
+		row = value_new_object();
+		value_set_text(row, "agent", POLICY_NAME_DEFAULT);
+		value_set(row, "entry", value_copy(wish->policy));
+		value_append(bounds, row);
+	}
+	return value_count(bounds) == 0 || setup_serve_within(&hands->setup, bounds, err);
+}
+
+static bool hands_open(struct hands *hands, const struct mcp_wish *wish, struct err *err)
+{
+	const struct serving *serving = hands->serving;
+	const struct orchestrate_options orchestrate = {.setup = &hands->setup,
+							.alone = true};
+	const char *workspace = wish->workspace != NULL ? wish->workspace
+							: serving->shared.setup.workspace;
+
+	if (open_setup(hands, workspace, wish->agent) != CODE_DONE)
+		return err_set(err, ECANCELED, "the complaint above");
+	hands->setup.token = hands->token = memory_copy(wish->token);
+	hands->setup.cell = hands->cell = memory_copy(wish->cell);
+	if (wish->state != NULL)
+		keep_beside(hands, wish->state);
+	return narrow(hands, wish, err) &&
+	       orchestrate_open(&orchestrate, &hands->orchestrate, err) &&
+	       (!hands->setup.policy->review ||
+		options_given(serving->options, "no-review") ||
+		layered_go_on(&hands->setup, NULL, false, "glovebox mcp", err));
+}
+
+/* The client does not read of folders and files of this machine; the person does. */
+static bool open_cell(void *context, const struct mcp_wish *wish,
+		      struct mcp_observer observer, struct mcp **mcp, void **kept,
+		      struct err *err)
+{
+	struct hands *hands = memory_alloc(sizeof(*hands));
+
+	hands->serving = context;
+	if (!hands_open(hands, wish, err)) {
+		(void)verb_complain(CODE_FAILED, "the cell %s of %s could not be made: %s",
+				    wish->cell, wish->token, err->text);
+		hands_fini(hands);
+		free(hands);
+		return err_set(err, ECHILD,
+			       "The cell could not be made; the log of the service says why.");
+	}
+	*mcp = make_server(hands);
+	(*mcp)->options.observer = observer;
+	*kept = hands;
+	return true;
+}
+
+static void cell_closed(void *context, void *kept)
+{
+	(void)context;
+	hands_fini(kept);
+	free(kept);
+}
+
+static bool read_tokens(void *context, const char *path, struct buf *text, struct err *err)
+{
+	(void)context;
+	return setup_config_read(path, text, err);
+}
+
+static bool check_token(void *context, const struct service_token *token, struct err *err)
+{
+	(void)context;
+	return (token->agent == NULL || config_check_name(token->agent, err)) &&
+	       (token->policy == NULL || config_check_entry(token->policy, "policy", err));
+}
+
+static bool counts_exactly(const struct service_quota *quota, struct err *err)
+{
+	const struct policy_limits limits = {
+		.cpu_s = quota->cpu_s_day > 0 ? 1 : 0,
+		.written = quota->written_day > 0 ? 1 : 0,
+	};
+
+	return groups_cell_check(&limits, err);
+}
+
+/* Make a cell and end it, so that the person who starts the service sees what is wrong. */
+static bool try_cell(struct serving *serving)
+{
+	struct mcp_wish wish = {.token = "nobody", .cell = "trial"};
+	struct mcp *mcp = NULL;
+	void *kept = NULL;
+	struct buf folder;
+	struct err err;
+	bool opens = false;
+
+	buf_init(&folder, PATH_MAX);
+	if (!verb_temp_folder("mcp", &folder, &err)) {
+		(void)verb_complain(CODE_FAILED, "mcp: %s", err.text);
+	} else {
+		wish.workspace = wish.state = folder.data;
+		if (open_cell(serving, &wish, (struct mcp_observer){0}, &mcp, &kept, &err)) {
+			opens = mcp_open(mcp, &err);
+			mcp_free(mcp);
+			cell_closed(serving, kept);
+		}
+		fd_folder_remove(folder.data);
+	}
+	buf_fini(&folder);
+	return opens;
+}
+
+/* What a token has used today is kept in a file of its own for each tokens file. */
+static void find_used_file(const struct serving *serving, struct buf *path)
+{
+	char hash[HASH_HEX + 1], name[NAME_MAX];
+
+	if (serving->settings.tokens == NULL)
+		return;
+	hash_text(str_of(serving->settings.tokens), hash);
+	hash[HASH_SHOWN] = '\0';
+	(void)snprintf(name, sizeof(name), "service-used-%s.json", hash);
+	if (!database_state_path(name, path, NULL))
+		buf_clear(path);
+}
+
+/* Sessions are recorded where their events pass; of tokens only the service knows. */
+static bool record_token(void *context, const struct mcp_record *told, struct err *err)
+{
+	const struct serving *serving = context;
+	struct chain_record record = chain_record_of(CHAIN_TOKEN);
+	auto_value struct value *more = NULL;
+
+	if (told->what != MCP_TOLD_TOKEN)
+		return true;
+	more = value_new_object();
+	value_set_text(more, "what", told->text);
+	record.front = "mcp";
+	record.token = told->token;
+	record.more = more;
+	return recording_add(serving->recording, &record, false, err);
+}
+
+static bool open_service(struct serving *serving, struct mcp *mcp, struct err *err)
+{
+	struct mcp_service_options service = {
+		.loop = serving->loop,
+		.settings = &serving->settings,
+		.shared = has_cells(serving) ? NULL : mcp,
+		.root = serving->shared.setup.workspace,
+		.version = GLOVEBOX_VERSION,
+		.estimates = options_given(serving->options, "allow-estimates"),
+		.counts = counts_exactly,
+		.host = {open_cell, cell_closed, read_tokens, check_token, serving},
+		.observer = {record_token, serving},
+		.complain = say_fault,
+	};
+
+	find_used_file(serving, &serving->used_file);
+	service.used_file = serving->used_file.size > 0 ? serving->used_file.data : NULL;
+	return mcp_service_open(&service, &serving->service, err);
 }
 
 static int serve_http(struct serving *serving, struct mcp *mcp)
 {
 	const struct options *options = serving->options;
-	const struct mcp_http http = {
-		.mcp = mcp,
+	struct mcp_http http = {
 		.loop = serving->loop,
 		.address = options_text(options, "http"),
 		.token_file = options_text(options, "token-file"),
@@ -275,24 +692,33 @@ static int serve_http(struct serving *serving, struct mcp *mcp)
 		.hosts = options_texts(options, "host"),
 		.stop_fd = interrupt_fd(serving->interrupt),
 		.listening = say_address,
+		.draining = say_draining,
+		.context = serving,
 	};
 	struct err err;
+	bool ok;
 
 	/*
 	 * Open the session now: no client waits yet, and the person who starts the server
 	 * should see a fault.
 	 */
-	if (!mcp_open(mcp, &err))
+	if (has_cells(serving) ? !try_cell(serving) : !mcp_open(mcp, &err))
 		return CODE_NO_CELL;
-	if (!mcp_http_run(&http, &err))
+	ok = supervisor_socket(&http.take_socket, &err) && open_service(serving, mcp, &err);
+	http.service = serving->service;
+	ok = ok && mcp_http_run(&http, &err);
+	mcp_service_close(serving->service);
+	if (!ok)
 		return verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED, "%s",
 				     err.text);
-	return code_of_end(serving);
+	/* A service that has ended as it was told has not failed. */
+	return serving->settings.given ? CODE_DONE : code_of_end(serving);
 }
 
 static int serve(struct serving *serving)
 {
-	const bool shared = serving->setup.servers.loop != NULL;
+	struct hands *hands = &serving->shared;
+	const bool shared = hands->setup.servers.loop != NULL;
 	struct mcp *mcp;
 	struct err err;
 	int code;
@@ -300,14 +726,15 @@ static int serve(struct serving *serving)
 	if (!interrupt_start(serving->interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	/* The tools of MCP servers answer in the servers' loop. */
-	serving->loop = shared ? serving->setup.servers.loop : loop_new();
-	mcp = make_server(serving);
+	serving->loop = shared ? hands->setup.servers.loop : loop_new();
+	serving->supervisor = supervisor_open(serving->loop);
+	mcp = make_server(hands);
 	serving->mcp = mcp;
 	code = options_given(serving->options, "http") ? serve_http(serving, mcp)
 						       : serve_stdio(serving, mcp);
 	serving->mcp = NULL;
 	mcp_free(mcp);
-	value_free(serving->packages);
+	supervisor_close(serving->supervisor);
 	if (!shared)
 		loop_free(serving->loop);
 	return code;
@@ -317,11 +744,12 @@ static int serve(struct serving *serving)
 static bool tools_changed(void *context)
 {
 	struct serving *serving = context;
+	struct hands *hands = &serving->shared;
 	struct err err;
 
-	if (serving->session == NULL || serving->mcp == NULL)
-		return serving->session == NULL;
-	if (!session_set_tools(serving->session, setup_tools(&serving->setup), &err)) {
+	if (hands->session == NULL || serving->mcp == NULL)
+		return hands->session == NULL;
+	if (!session_set_tools(hands->session, setup_tools(&hands->setup), &err)) {
 		(void)verb_complain(CODE_FAILED, "%s", err.text);
 		return false;
 	}
@@ -331,15 +759,20 @@ static bool tools_changed(void *context)
 
 static bool start_servers(struct serving *serving, struct err *err)
 {
-	const struct orchestrate_options options = {.setup = &serving->setup, .alone = true};
-	struct front_servers *servers = &serving->setup.servers;
+	struct hands *hands = &serving->shared;
+	const struct orchestrate_options options = {.setup = &hands->setup, .alone = true};
+	struct front_servers *servers = &hands->setup.servers;
 
+	if (has_cells(serving) && servers->settings != NULL)
+		return err_set(err, EINVAL,
+			       "mcpServers: each cell would have servers of its own; give a "
+			       "--config without them, or \"cell\": \"shared\" in `service`");
 	servers->wait_ms = SERVERS_MS;
 	servers->asks = REMOTE_ASKS_FORMS | REMOTE_ASKS_ADDRESSES;
 	servers->changed = tools_changed;
 	servers->context = serving;
-	return setup_serve(&serving->setup, err) &&
-	       orchestrate_open(&options, &serving->orchestrate, err);
+	return setup_serve(&hands->setup, err) &&
+	       orchestrate_open(&options, &hands->orchestrate, err);
 }
 
 /* One word, because opencode makes a number of a word that looks like one. */
@@ -417,16 +850,78 @@ static bool scope_settle(const struct options *options, struct err *err)
 
 	if (!exec_scope(options, &begins_again, err))
 		return false;
+	/* A unit of systemd says itself whether it has a group (Delegate=). */
+	begins_again = begins_again && setup_variable("NOTIFY_SOCKET") == NULL &&
+		       setup_variable("LISTEN_PID") == NULL;
 	if (options_given(options, "http") && begins_again && !groups_cell_check(&any, NULL))
 		exec_begin_in_scope();
 	return true;
 }
 
-static int mcp_run(const struct options *options, FILE *out)
+/* Read `service` of the configuration. */
+static bool read_settings(struct serving *serving, struct err *err)
 {
-	struct serving serving = {.options = options};
-	struct err err = {0};
-	int code;
+	auto_config struct config *config = NULL;
+	struct recorded recorded;
+	const struct value *value;
+	bool ok;
+
+	if (!setup_config_load(options_text(serving->options, "config"), &config, err))
+		return false;
+	value = config_value(config, "service");
+	service_read(value, &serving->settings);
+	if (!serving->settings.given)
+		serving->settings.cells = SERVICE_SHARED;
+	serving->protected_files[0] = serving->settings.tokens;
+	recorded_read(value, &recorded);
+	ok = options_given(serving->options, "new-token") ||
+	     !recorded_is_wanted(&recorded) ||
+	     recording_open(&recorded, true, &serving->recording, err);
+	recorded_fini(&recorded);
+	if (!ok)
+		return false;
+	if (serving->settings.policy == NULL ||
+	    config_check_entry(serving->settings.policy, "service.policy", err))
+		return true;
+	err->code = CONFIG_WRONG;
+	return false;
+}
+
+static int new_token(struct serving *serving, const char *name, FILE *out)
+{
+	const char *path = serving->settings.tokens;
+	struct buf text, token;
+	struct err err;
+	bool made;
+
+	if (path == NULL)
+		return verb_complain(CODE_USAGE,
+				     "mcp: --new-token writes into the file that service.tokens of "
+				     "the configuration names; name one there");
+	buf_init(&text, CONFIG_TEXT_MAX);
+	buf_init(&token, NAME_MAX);
+	made = (setup_config_read(path, &text, &err) || err.code == ENOENT) &&
+	       mcp_service_new_token(path, buf_str(&text), name, &token, &err);
+	if (made) {
+		(void)fprintf(out, "%s\n", token.data);
+		(void)fprintf(stderr,
+			      "glovebox: this is the token %s, which is not shown again; its "
+			      "rights and its quota stand in %s\n",
+			      name, path);
+	}
+	buf_fini(&token);
+	buf_fini(&text);
+	return made ? CODE_DONE
+		    : verb_complain(err.code == EINVAL || err.code == EEXIST ? CODE_USAGE
+									     : CODE_FAILED,
+				    "mcp: %s", err.text);
+}
+
+/* Do the options fit each other? */
+static int check_options(const struct options *options)
+{
+	static const char *const with_http[] = {"token-file", "host", "scope",
+						"allow-estimates"};
 
 	if (!options_given(options, "install") &&
 	    (options_given(options, "print") || options_given(options, "write")))
@@ -435,34 +930,68 @@ static int mcp_run(const struct options *options, FILE *out)
 	if (options_given(options, "print") && options_given(options, "write"))
 		return verb_complain(CODE_USAGE,
 				     "mcp: --print only prints, --write does not");
-	if (!options_given(options, "http") &&
-	    (options_given(options, "token-file") || options_given(options, "host")))
-		return verb_complain(CODE_USAGE,
-				     "mcp: --token-file and --host go with --http");
-	if (options_given(options, "scope") && !options_given(options, "http"))
-		return verb_complain(CODE_USAGE, "mcp: --scope goes with --http");
-	if (!scope_settle(options, &err))
-		return verb_complain(CODE_USAGE, "mcp: %s", err.text);
+	for (size_t i = 0; i < sizeof(with_http) / sizeof(with_http[0]); i++) {
+		if (options_given(options, with_http[i]) && !options_given(options, "http"))
+			return verb_complain(CODE_USAGE, "mcp: --%s goes with --http",
+					     with_http[i]);
+	}
 	if (options_given(options, "install") && options_given(options, "http"))
 		return verb_complain(CODE_USAGE,
 				     "mcp: --install is for clients that start the server "
 				     "themselves; --http serves those that find one");
+	return CODE_DONE;
+}
+
+static int begin_serving(struct serving *serving)
+{
+	const struct options *options = serving->options;
+	struct hands *hands = &serving->shared;
+	struct err err = {0};
+	int code = open_setup(hands, serving->settings.root, NULL);
+
+	hands->setup.publishes = !has_cells(serving);
+	if (code == CODE_DONE && has_cells(serving) && options_given(options, "review"))
+		code = verb_complain(CODE_USAGE,
+				     "mcp: --review is one layer, and each cell would need its own: "
+				     "say \"review\": true in the agent's policy");
+	if (code == CODE_DONE && !has_cells(serving))
+		code = layered_take(&hands->setup, options, "glovebox mcp");
+	if (code == CODE_DONE &&
+	    (!start_servers(serving, &err) || !interrupt_open(&serving->interrupt, &err)))
+		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED, "%s",
+				     err.text);
+	return code == CODE_DONE ? serve(serving) : code;
+}
+
+static int mcp_run(const struct options *options, FILE *out)
+{
+	struct serving serving = {.options = options};
+	struct err err = {0};
+	int code = check_options(options);
+
+	if (code != CODE_DONE)
+		return code;
+	if (!scope_settle(options, &err))
+		return verb_complain(CODE_USAGE, "mcp: %s", err.text);
 	if (options_given(options, "install"))
 		return install(options, out);
-	code = setup_open(&serving.setup, options, NULL);
-	serving.setup.publishes = true;
-	serving.setup.tells_heads = options_given(options, "http");
-	if (code == CODE_DONE)
-		code = layered_take(&serving.setup, options, "glovebox mcp");
-	if (code == CODE_DONE &&
-	    (!start_servers(&serving, &err) || !interrupt_open(&serving.interrupt, &err)))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	if (code == CODE_DONE)
-		code = serve(&serving);
+	serving.shared.serving = &serving;
+	serving.settings.cells = SERVICE_SHARED;
+	buf_init(&serving.used_file, PATH_MAX);
+	starter_init(&serving.starter, NULL);
+	if ((options_given(options, "http") || options_given(options, "new-token")) &&
+	    !read_settings(&serving, &err))
+		code = verb_complain(setup_code(&err), "%s", err.text);
+	else if (options_given(options, "new-token"))
+		code = new_token(&serving, options_text(options, "new-token"), out);
+	else
+		code = begin_serving(&serving);
 	interrupt_close(serving.interrupt);
-	orchestrate_close(serving.orchestrate);
-	(void)layered_end(&serving.setup, false, stderr);
-	setup_fini(&serving.setup);
+	hands_fini(&serving.shared);
+	starter_fini(&serving.starter);
+	recording_close(serving.recording);
+	service_fini(&serving.settings);
+	buf_fini(&serving.used_file);
 	return code;
 }
 
@@ -474,6 +1003,10 @@ static const char mcp_help[] =
 	"Over HTTP only this machine's loopback is served, unless the address says otherwise;\n"
 	"then a token is needed, from --token-file or GLOVEBOX_MCP_TOKEN. Clients send it as\n"
 	"\"Authorization: Bearer TOKEN\". The endpoint is /mcp.\n\n"
+	"With the key `service` in the configuration --http serves many people: a cell for each\n"
+	"session or token, tokens with rights and quotas, /healthz, /readyz and /metrics\n"
+	"(docs/service.md). TERM then lets calls end first; a second one ends the server at once.\n"
+	"--new-token NAME makes a token and prints it once.\n\n"
 	"--install adds this server to a client, with the options given beside it, by running\n"
 	"the client's own command (claude mcp add, ...). Without one it prints what to put into\n"
 	"which file, and ends with 1; it never writes there itself (docs/clients.md).\n"
@@ -488,7 +1021,8 @@ const struct verb verb_mcp = {
 	.arguments = "",
 	.help = mcp_help,
 	.example = "  glovebox mcp --install claude\n"
-		   "  glovebox mcp --http 127.0.0.1:8080 --token-file ~/.glovebox-token",
+		   "  glovebox mcp --http 127.0.0.1:8080 --token-file ~/.glovebox-token\n"
+		   "  glovebox mcp --new-token ann --config service.json",
 	.options = mcp_options,
 	.run = mcp_run,
 };

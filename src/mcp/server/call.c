@@ -15,6 +15,7 @@
 #include "base/value.h"
 #include "session/approval.h"
 #include "tool/call.h"
+#include "tool/denial.h"
 #include "tool/event.h"
 #include "tool/validate.h"
 
@@ -239,11 +240,12 @@ static void add_item(const struct value *item, const struct mcp_client *client,
 }
 
 /*
- * Append RESULT, and LINK (or NULL) to its whole output, as the members of a result of
- * tools/call, for CLIENT.
+ * Append RESULT, LINK (or NULL) to its whole output, and NOTICE (or NULL) of the server, as
+ * the members of a result of tools/call, for CLIENT.
  */
 static void mcp_result_add(const struct tool_result *result, const struct value *link,
-			   const struct mcp_client *client, struct buf *out)
+			   const char *notice, const struct mcp_client *client,
+			   struct buf *out)
 {
 	size_t count = 0;
 
@@ -259,6 +261,11 @@ static void mcp_result_add(const struct tool_result *result, const struct value 
 		add_item(value_item(result->content, i), client, &count, out);
 	if (link != NULL)
 		add_item(link, client, &count, out);
+	if (notice != NULL) {
+		(void)buf_adds(out, ",{\"type\":\"text\",\"text\":");
+		(void)value_quote(str_of(notice), out);
+		(void)buf_addc(out, '}');
+	}
 	(void)buf_addf(out, "],\"isError\":%s",
 		       result->status == RESULT_DONE ? "false" : "true");
 }
@@ -326,15 +333,67 @@ static void send_log(struct mcp_call *call, const struct event *event)
 	mcp_tell(request->mcp, request->way, NULL, "notifications/message", params);
 }
 
+/* Tell the observer of the server RECORD, which is about CALL. */
+static bool observe(struct mcp_call *call, struct mcp_record *record, struct err *err)
+{
+	const struct mcp_observer *observer = &call->request->mcp->options.observer;
+	char id[ID_MAX];
+
+	if (observer->tell == NULL || call->request->method->run != mcp_tools_call)
+		return true;
+	(void)snprintf(id, sizeof(id), "m%" PRIu64, call->number);
+	record->call = id;
+	record->tool = call->unknown ? NULL : tool_of(call->request);
+	return observer->tell(observer->context, record, err);
+}
+
+/* CALL has ended: tell how, and what was refused to it. */
+static void observe_end(struct mcp_call *call)
+{
+	const struct tool_result *result = running_result(call->running);
+	const struct value *denials = denial_list(result);
+	struct mcp_record denied = {.what = MCP_TOLD_VERDICT, .text = "deny"};
+
+	if (result->status == RESULT_DENIED) {
+		denied.denial = value_item(denials, 0);
+		(void)observe(call, &denied, NULL);
+	}
+	for (size_t i = 0; i < value_count(denials); i++)
+		(void)observe(call,
+			      &(struct mcp_record){.what = MCP_TOLD_DENIAL,
+						   .denial = value_item(denials, i)},
+			      NULL);
+	(void)observe(call, &(struct mcp_record){.what = MCP_TOLD_END, .result = result},
+		      NULL);
+}
+
 static void question_open(struct mcp_call *call, const struct value *data);
 static void question_over(struct mcp_call *call, const struct value *data);
+
+/* An approval is asked for or answered. False: a record of it must be there and cannot be. */
+static bool observe_approval(struct mcp_call *call, const struct event *event,
+			     struct err *err)
+{
+	struct mcp_record record = {.what = MCP_TOLD_VERDICT, .text = "ask"};
+
+	if (event->kind == EVENT_APPROVAL_GIVEN) {
+		record.what = MCP_TOLD_GRANT;
+		record.text = value_text(value_member(event->data, "answer"));
+	} else if (event->kind != EVENT_APPROVAL_WANTED) {
+		return true;
+	}
+	return observe(call, &record, err);
+}
 
 static bool event(void *context, const struct event *event, struct err *err)
 {
 	struct mcp_call *call = find_by_id(context, event->call);
 
-	(void)err;
-	if (call == NULL || call->request->state == MCP_OVER)
+	if (call == NULL)
+		return true;
+	if (!observe_approval(call, event, err))
+		return false;
+	if (call->request->state == MCP_OVER)
 		return true;
 	if (event->kind == EVENT_TOOL_OUTPUT)
 		progress_output(call, event->text);
@@ -424,7 +483,10 @@ static void answer(struct mcp_call *call)
 	}
 	/* Make the resource first: its notice must go out before the answer. */
 	auto_value struct value *link = mcp_resource_of(request->mcp, result);
-	mcp_result_add(result, link, &request->client, mcp_answer_begin(request));
+	auto_free char *notice = request->mcp->notice;
+
+	request->mcp->notice = NULL;
+	mcp_result_add(result, link, notice, &request->client, mcp_answer_begin(request));
 	mcp_answer_end(request);
 }
 
@@ -440,6 +502,7 @@ void mcp_calls_settle(struct mcp *mcp)
 		if (call->running == NULL || !running_is_done(call->running) ||
 		    call->request->state == MCP_PARKED)
 			continue;
+		observe_end(call);
 		if (call->request->state == MCP_BEGUN)
 			answer(call);
 		call_free(call);
@@ -481,6 +544,13 @@ void mcp_call_cancel(struct mcp_call *call)
 	is_due(call);
 }
 
+void mcp_call_stop(struct mcp_call *call)
+{
+	if (call->running != NULL)
+		running_cancel(call->running);
+	is_due(call);
+}
+
 /* Is the call one that reports no progress, asks no question and changes nothing? */
 static bool is_quiet(const struct mcp *mcp, const struct tool *tool)
 {
@@ -504,6 +574,31 @@ static void start(struct mcp_call *call, struct request *request)
 		is_due(call);
 }
 
+/*
+ * The call cannot begin: no session could be opened, or no record be written. Both the model
+ * and the person should read the reason.
+ */
+static void refuse_with_text(struct mcp_request *request, const struct err *why)
+{
+	struct buf out;
+
+	buf_init(&out, VALUE_TEXT_MAX);
+	(void)buf_adds(&out, "\"content\":[{\"type\":\"text\",\"text\":");
+	(void)value_quote(str_of(why->text), &out);
+	(void)buf_adds(&out, "}],\"isError\":true");
+	mcp_answer_text(request, buf_str(&out));
+	buf_fini(&out);
+}
+
+/* The call of REQUEST must not begin, because nobody could take its record. */
+static void refuse_unobserved(struct mcp_call *call, const struct err *why)
+{
+	struct mcp_request *request = call->request;
+
+	refuse_with_text(request, why);
+	call_free(call);
+}
+
 static void start_tool(struct mcp_call *call)
 {
 	const struct mcp *mcp = call->request->mcp;
@@ -514,6 +609,7 @@ static void start_tool(struct mcp_call *call)
 	auto_value struct value *none = NULL;
 	auto_value struct value *trace = event_trace_of(value_member(params, "_meta"));
 	struct buf text;
+	struct err err;
 	struct request request = {
 		.arguments = arguments,
 		.quiet = is_quiet(mcp, tool),
@@ -536,7 +632,14 @@ static void start_tool(struct mcp_call *call)
 	call->unknown = tool == NULL;
 	call->progress.counts =
 		tool != NULL && (tool->carrier != NULL || tool->where == ELSEWHERE);
-	start(call, &request);
+	if (observe(call,
+		    &(struct mcp_record){.what = MCP_TOLD_CALL,
+					 .arguments = value_member(params, "arguments"),
+					 .trace = trace},
+		    &err))
+		start(call, &request);
+	else
+		refuse_unobserved(call, &err);
 	buf_fini(&text);
 }
 
@@ -547,21 +650,6 @@ void mcp_call_output(struct mcp_request *request, const char *path)
 	value_set_text(arguments, "name", path_base_name(path));
 	start(call_new(request),
 	      &(struct request){.arguments = arguments, .by_front = true, .quiet = true});
-}
-
-/*
- * The session could not be opened. Both the model and the person should read the reason.
- */
-static void refuse_without_session(struct mcp_request *request, const struct err *why)
-{
-	struct buf out;
-
-	buf_init(&out, VALUE_TEXT_MAX);
-	(void)buf_adds(&out, "\"content\":[{\"type\":\"text\",\"text\":");
-	(void)value_quote(str_of(why->text), &out);
-	(void)buf_adds(&out, "}],\"isError\":true");
-	mcp_answer_text(request, buf_str(&out));
-	buf_fini(&out);
 }
 
 static bool is_modern(const struct mcp_request *request)
@@ -580,7 +668,7 @@ void mcp_tools_call(struct mcp_request *request)
 	if (value_text(name) == NULL || strlen(value_text(name)) != value_str(name).size)
 		mcp_fail(request, MCP_CODE_PARAMS, NULL, "tools/call needs a name.");
 	else if (!mcp_open(request->mcp, &err))
-		refuse_without_session(request, &err);
+		refuse_with_text(request, &err);
 	else if (is_modern(request) && answers != NULL && value_kind(answers) != VALUE_OBJECT)
 		mcp_fail(request, MCP_CODE_PARAMS, NULL,
 			 "inputResponses must be an object.");

@@ -10,9 +10,12 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "base/value.h"
 #include "mcp/message.h"
 #include "mcp/server/http_daemon.h"
 #include "mcp/server/mcp.h"
+#include "mcp/server/service.h"
+#include "policy/service.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -31,7 +34,12 @@
 
 enum { HTTP_TOKEN_MAX = 4096 }; /* bytes of a file with a token */
 
-enum { HTTP_SESSION_ID = 48, HTTP_SESSIONS_MAX = 128 };
+enum {
+	HTTP_SESSION_ID = 48,
+	HTTP_SESSIONS_MAX = 128, /* of one token, where they share cells */
+	/* of all tokens; a session with a cell of its own counts as the cell does */
+	HTTP_SESSIONS_ALL = 1024 + SERVICE_CELLS_MAX,
+};
 
 enum {
 	PORT_MAX = 65535,
@@ -39,6 +47,16 @@ enum {
 	TOKEN_LEAST = 16, /* a shorter token could be guessed by trying */
 	OTHERS = 077,     /* rights that a token's file must not give to others */
 };
+
+static bool is_loopback(const struct http_place *place)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)&place->address;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&place->address;
+
+	if (place->address.ss_family == AF_INET)
+		return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
 
 static bool set_address(const char *name, uint16_t port, struct http_place *place)
 {
@@ -50,7 +68,7 @@ static bool set_address(const char *name, uint16_t port, struct http_place *plac
 		four->sin_family = AF_INET;
 		four->sin_port = htons(port);
 		place->size = sizeof(*four);
-		place->loopback = ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+		place->loopback = is_loopback(place);
 		return true;
 	}
 	if (inet_pton(AF_INET6, name, &six->sin6_addr) != 1)
@@ -58,7 +76,7 @@ static bool set_address(const char *name, uint16_t port, struct http_place *plac
 	six->sin6_family = AF_INET6;
 	six->sin6_port = htons(port);
 	place->size = sizeof(*six);
-	place->loopback = IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+	place->loopback = is_loopback(place);
 	return true;
 }
 
@@ -174,18 +192,28 @@ bool http_origin_is_ours(const struct http_guard *guard, const char *origin)
 	return http_host_is_ours(guard, rest);
 }
 
+/* The token in AUTHORIZATION, a header or NULL; empty: it has none. */
+static struct str http_bearer(const char *authorization)
+{
+	const struct str rest = str_of(authorization);
+
+	if (rest.size < strlen("Bearer ") ||
+	    strncasecmp(rest.data, "Bearer ", strlen("Bearer ")) != 0)
+		return STR("");
+	return str_trim(str_part(rest, strlen("Bearer "), rest.size));
+}
+
 bool http_token_fits(const struct http_guard *guard, const char *authorization)
 {
 	char given[HASH_HEX + 1], wanted[HASH_HEX + 1];
-	struct str rest = str_of(authorization);
+	const struct str bearer = http_bearer(authorization);
 	unsigned differs = 0;
 
 	if (guard->token == NULL)
 		return true;
-	if (rest.size < strlen("Bearer ") ||
-	    strncasecmp(rest.data, "Bearer ", strlen("Bearer ")) != 0)
+	if (bearer.size == 0)
 		return false;
-	hash_text(str_trim(str_part(rest, strlen("Bearer "), rest.size)), given);
+	hash_text(bearer, given);
 	hash_text(str_of(guard->token), wanted);
 	for (size_t i = 0; i < HASH_HEX; i++)
 		differs |= (unsigned char)given[i] ^ (unsigned char)wanted[i];
@@ -265,36 +293,29 @@ bool http_accepts(const char *accept, struct str type)
 
 /*
  * The clients that have shaken hands over HTTP, each known by an id that cannot be
- * guessed. Their number is limited. When it is reached, the client that was silent for
- * longest is removed, if possible one without a request under way.
+ * guessed, and only together with its token. Their number is limited. When a token has as many
+ * as it may, that of its clients is removed that was silent for longest, if possible one
+ * without a request under way. Sessions with cells of their own are limited by these.
  */
 
 struct session_row {
 	struct mcp_peer *peer; /* NULL: the row is free */
+	struct mcp_cell *cell;
+	const struct mcp_token *token;
 	char id[HTTP_SESSION_ID + 1];
 	int64_t used_ms;
 };
 
 struct http_sessions {
-	struct mcp *mcp;
-	struct session_row rows[HTTP_SESSIONS_MAX];
+	struct session_row *rows;
+	size_t count; /* of rows, free or not */
 };
 
-static struct http_sessions *http_sessions_new(struct mcp *mcp)
+static void http_sessions_fini(struct http_sessions *sessions)
 {
-	struct http_sessions *sessions = memory_alloc(sizeof(*sessions));
-
-	sessions->mcp = mcp;
-	return sessions;
-}
-
-static void http_sessions_free(struct http_sessions *sessions)
-{
-	if (sessions == NULL)
-		return;
-	for (size_t i = 0; i < HTTP_SESSIONS_MAX; i++)
+	for (size_t i = 0; i < sessions->count; i++)
 		mcp_peer_free(sessions->rows[i].peer);
-	free(sessions);
+	free(sessions->rows);
 }
 
 static void make_id(char id[HTTP_SESSION_ID + 1])
@@ -304,56 +325,101 @@ static void make_id(char id[HTTP_SESSION_ID + 1])
 }
 
 /*
- * Should ROW be used for a new session before OTHER? It should when it is free, has no
- * work under way, or was silent for longer.
+ * Should the session in ROW end before that in OTHER? It should when it has no work under way,
+ * or was silent for longer.
  */
 static bool goes_before(const struct session_row *row, const struct session_row *other)
 {
-	if (row->peer == NULL)
-		return true;
 	if (mcp_peer_is_busy(row->peer) != mcp_peer_is_busy(other->peer))
 		return mcp_peer_is_busy(other->peer);
 	return row->used_ms < other->used_ms;
 }
 
+/* End a session of TOKEN when it has as many as it may; those in cells of their own stay. */
+static void sessions_make_room(struct http_sessions *sessions, const struct mcp_token *token)
+{
+	struct session_row *first = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < sessions->count; i++) {
+		struct session_row *row = &sessions->rows[i];
+
+		if (row->peer == NULL || row->token != token || row->cell->of_a_session)
+			continue;
+		count++;
+		if (first == NULL || goes_before(row, first))
+			first = row;
+	}
+	if (count < HTTP_SESSIONS_MAX)
+		return;
+	mcp_peer_free(first->peer);
+	first->peer = NULL;
+}
+
+/* A free row; NULL: there are as many as there may be. */
+static struct session_row *session_row_new(struct http_sessions *sessions)
+{
+	size_t at = 0;
+
+	while (at < sessions->count && sessions->rows[at].peer != NULL)
+		at++;
+	if (at == HTTP_SESSIONS_ALL)
+		return NULL;
+	if (at == sessions->count) {
+		sessions->rows =
+			memory_grow(sessions->rows, at + 1, sizeof(sessions->rows[0]));
+		sessions->count++;
+	}
+	sessions->rows[at] = (struct session_row){0};
+	return &sessions->rows[at];
+}
+
+/* NULL: there are as many sessions as there may be. */
 static struct mcp_peer *http_session_begin(struct http_sessions *sessions,
+					   struct mcp_cell *cell,
+					   const struct mcp_token *token,
 					   char id[HTTP_SESSION_ID + 1])
 {
-	struct session_row *row = &sessions->rows[0];
+	struct session_row *row;
 
-	for (size_t i = 1; i < HTTP_SESSIONS_MAX && row->peer != NULL; i++) {
-		if (goes_before(&sessions->rows[i], row))
-			row = &sessions->rows[i];
-	}
-	mcp_peer_free(row->peer);
+	if (!cell->of_a_session)
+		sessions_make_room(sessions, token);
+	row = session_row_new(sessions);
+	if (row == NULL)
+		return NULL;
 	make_id(row->id);
-	row->peer = mcp_peer_new(sessions->mcp, NULL);
+	row->cell = cell;
+	row->token = token;
+	row->peer = mcp_peer_new(cell->mcp, NULL);
 	row->used_ms = clock_now_ms();
 	memcpy(id, row->id, sizeof(row->id));
 	return row->peer;
 }
 
-static struct mcp_peer *http_session_find(struct http_sessions *sessions, const char *id)
+static struct session_row *http_session_find(struct http_sessions *sessions,
+					     const char *id, const struct mcp_token *token)
 {
-	for (size_t i = 0; i < HTTP_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < sessions->count; i++) {
 		struct session_row *row = &sessions->rows[i];
 
-		if (row->peer != NULL && strcmp(row->id, id) == 0) {
+		if (row->peer != NULL && row->token == token &&
+		    row->cell->life == MCP_CELL_OPEN && strcmp(row->id, id) == 0) {
 			row->used_ms = clock_now_ms();
-			return row->peer;
+			return row;
 		}
 	}
 	return NULL;
 }
 
-static void http_session_end(struct http_sessions *sessions, struct mcp_peer *peer)
+static void http_session_end(struct session_row *row)
 {
-	for (size_t i = 0; i < HTTP_SESSIONS_MAX; i++) {
-		if (sessions->rows[i].peer == peer) {
-			sessions->rows[i].peer = NULL;
-			mcp_peer_free(peer);
-		}
-	}
+	struct mcp_cell *cell = row->cell;
+	struct mcp_peer *peer = row->peer;
+
+	row->peer = NULL;
+	mcp_peer_free(peer);
+	if (cell->of_a_session)
+		mcp_cell_end(cell, "its session was ended");
 }
 
 #define ENDPOINT    "/mcp"
@@ -374,8 +440,13 @@ enum {
 	STATUS_ACCEPT = 406,
 	STATUS_CONFLICT = 409,
 	STATUS_MEDIA = 415,
+	STATUS_OK = 200,
 	STATUS_BUSY = 503,
 	BACKLOG = 128,
+	FORWARDED_MAX = 16, /* addresses in X-Forwarded-For that are looked at */
+	METRICS_TEXT_MAX = 4 << 20,
+	READY_TEXT_MAX = 8 << 10,
+	NUMBER_MAX = 24,
 };
 
 static const char crowded[] =
@@ -386,8 +457,9 @@ struct server {
 	const struct mcp_http *options;
 	struct http_guard guard;
 	struct buf token;
-	struct http_daemon *daemon;
-	struct http_sessions *sessions;
+	struct http_daemon *daemon, *metrics;
+	struct http_sessions sessions;
+	struct carried *first; /* the requests under way */
 	struct watch stopping;
 	bool stopped;
 };
@@ -396,8 +468,11 @@ struct server {
 struct carried {
 	struct mcp_way way;
 	struct server *server;
+	struct carried *next, *previous;
 	struct http_exchange *exchange;
-	struct mcp_peer *own; /* the peer of a request without a session; or NULL */
+	struct mcp_token *token; /* NULL: it has none that is good */
+	struct mcp_cell *cell;   /* that it was brought to; NULL: none, or it has ended */
+	struct mcp_peer *own;    /* the peer of a request without a session; or NULL */
 };
 
 static void send_message(struct mcp_way *way, struct buf *message, bool last, int status)
@@ -424,6 +499,12 @@ static void drop(struct mcp_way *way)
 	http_daemon_stream_end(exchange);
 }
 
+/* The server that refuses what reaches no cell. */
+static struct mcp *desk_of(const struct carried *carried)
+{
+	return mcp_service_desk(carried->server->options->service);
+}
+
 /* Refuse a request before any MCP message of it has been read. */
 static void refuse(struct carried *carried, int status, const char *sentence)
 {
@@ -431,7 +512,34 @@ static void refuse(struct carried *carried, int status, const char *sentence)
 	struct err err;
 
 	(void)err_set(&err, MCP_CODE_INVALID, "%s", sentence);
-	mcp_refuse(carried->server->options->mcp, &carried->way, &none, status, &err);
+	mcp_refuse(desk_of(carried), &carried->way, &none, status, &err);
+}
+
+/* Refuse MESSAGE because of a bound, or because no cell could be made. */
+static void refuse_busy(struct carried *carried, const struct mcp_message *message,
+			const struct mcp_busy *busy)
+{
+	auto_value struct value *data = value_new_object();
+	char seconds[NUMBER_MAX];
+
+	(void)snprintf(seconds, sizeof(seconds), "%d", busy->retry_s);
+	if (busy->status != 0)
+		http_daemon_add_header(carried->exchange, "Retry-After", seconds);
+	/* The next server is reached by another connection. */
+	if (busy->limit != NULL && strcmp(busy->limit, "drain_s") == 0)
+		http_daemon_add_header(carried->exchange, "Connection", "close");
+	if (busy->kind != NULL)
+		value_set_text(data, "kind", busy->kind);
+	if (busy->limit != NULL) {
+		value_set_text(data, "limit", busy->limit);
+		if (busy->value == (double)(int64_t)busy->value)
+			value_set_integer(data, "value", (int64_t)busy->value);
+		else
+			value_set_real(data, "value", busy->value);
+	}
+	mcp_refuse_with(desk_of(carried), &carried->way, message,
+			busy->status != 0 ? busy->status : STATUS_BAD, &busy->why,
+			value_count(data) > 0 ? data : NULL);
 }
 
 static bool is_method(const struct carried *carried, const char *method)
@@ -452,7 +560,8 @@ static bool is_unambiguous(struct carried *carried)
 	static const char *const once[] = {
 		"Host",           "Origin",         "Authorization",
 		"Content-Length", "Mcp-Session-Id", "Transfer-Encoding",
-		"Mcp-Method",     "Mcp-Name",       "MCP-Protocol-Version"};
+		"Mcp-Method",     "Mcp-Name",       "MCP-Protocol-Version",
+		"Glovebox-Cell"};
 
 	const char *coding = header(carried, "Transfer-Encoding");
 
@@ -484,14 +593,113 @@ static bool is_unambiguous(struct carried *carried)
 	return true;
 }
 
+/* The last of the comma-separated words of LIST, which loses it. Empty: there is none. */
+static struct str take_last(struct str *list)
+{
+	size_t from = list->size;
+	struct str word;
+
+	while (from > 0 && list->data[from - 1] != ',')
+		from--;
+	word = str_trim(str_part(*list, from, list->size));
+	*list = str_part(*list, 0, from > 0 ? from - 1 : 0);
+	return word;
+}
+
+static bool is_by_proxy(const struct carried *carried)
+{
+	return service_trusts(mcp_service_settings(carried->server->options->service),
+			      http_daemon_peer(carried->exchange));
+}
+
+/* The name by which the client has called this server. A proxy may have sent another one. */
+static struct str host_of(const struct carried *carried)
+{
+	const char *told =
+		is_by_proxy(carried) ? header(carried, "X-Forwarded-Host") : NULL;
+	const char *host = header(carried, "Host");
+	struct str list = str_of(told);
+
+	return told != NULL ? take_last(&list) : str_of(host);
+}
+
+/*
+ * Append the address of the client. Behind proxies that are trusted it is the last one in
+ * X-Forwarded-For that is none of theirs: the ones before it were written by the client.
+ */
+static void add_client(const struct carried *carried, struct buf *out)
+{
+	const struct service *settings =
+		mcp_service_settings(carried->server->options->service);
+	const struct sockaddr *peer = http_daemon_peer(carried->exchange);
+	struct str list = str_of(header(carried, "X-Forwarded-For")), word;
+	struct http_place place = {.size = 0};
+
+	if (peer == NULL)
+		return;
+	for (int i = 0; is_by_proxy(carried) && i < FORWARDED_MAX; i++) {
+		word = take_last(&list);
+		if (word.size == 0 || word.size > ADDRESS_MAX)
+			break;
+		if (!service_trusts_text(settings, word)) {
+			(void)buf_addstr(out, word);
+			return;
+		}
+	}
+	memcpy(&place.address, peer,
+	       peer->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6));
+	http_place_add(&place, out);
+}
+
+/* Answer those who watch the service. True: the request was one of theirs. */
+static bool answer_watcher(struct carried *carried)
+{
+	const char *path = http_daemon_path(carried->exchange);
+	struct buf text;
+	bool ready;
+
+	if (!is_method(carried, "GET") && !is_method(carried, "HEAD"))
+		return false;
+	if (strcmp(path, "/healthz") == 0) {
+		http_daemon_answer(carried->exchange, STATUS_OK, "text/plain", STR("ok\n"));
+		return true;
+	}
+	if (strcmp(path, "/readyz") != 0)
+		return false;
+	buf_init(&text, READY_TEXT_MAX);
+	ready = mcp_service_is_ready(carried->server->options->service, &text);
+	http_daemon_answer(carried->exchange, ready ? STATUS_OK : STATUS_BUSY, JSON,
+			   buf_str(&text));
+	buf_fini(&text);
+	return true;
+}
+
+/* Find the token of the request. False: it has been refused. */
+static bool admit(struct carried *carried)
+{
+	struct mcp_service *service = carried->server->options->service;
+	const char *authorization = header(carried, "Authorization");
+	struct err err;
+
+	if (!mcp_service_has_tokens(service) &&
+	    !http_token_fits(&carried->server->guard, authorization))
+		(void)err_set(&err, EACCES, "A bearer token is needed.");
+	else if ((carried->token = mcp_service_token(service, http_bearer(authorization),
+						     &err)) != NULL)
+		return true;
+	http_daemon_add_header(carried->exchange, "WWW-Authenticate", "Bearer");
+	refuse(carried, STATUS_UNAUTHORIZED, err.text);
+	return false;
+}
+
 static bool may_ask(struct carried *carried)
 {
 	const struct http_guard *guard = &carried->server->guard;
-	const char *host = header(carried, "Host");
 
 	if (!is_unambiguous(carried))
 		return false;
-	if (host == NULL || !http_host_is_ours(guard, str_of(host))) {
+	if (!http_host_is_ours(guard, host_of(carried))) {
 		refuse(carried, STATUS_FORBIDDEN,
 		       "This server is not called that; --host NAME allows a name.");
 		return false;
@@ -500,11 +708,8 @@ static bool may_ask(struct carried *carried)
 		refuse(carried, STATUS_FORBIDDEN, "Pages of this origin may not ask here.");
 		return false;
 	}
-	if (!http_token_fits(guard, header(carried, "Authorization"))) {
-		http_daemon_add_header(carried->exchange, "WWW-Authenticate", "Bearer");
-		refuse(carried, STATUS_UNAUTHORIZED, "A bearer token is needed.");
+	if (answer_watcher(carried) || !admit(carried))
 		return false;
-	}
 	if (strcmp(http_daemon_path(carried->exchange), ENDPOINT) != 0) {
 		refuse(carried, STATUS_NOT_FOUND, "The endpoint is " ENDPOINT ".");
 		return false;
@@ -561,8 +766,15 @@ static void check_head(struct carried *carried)
 static void *head(void *context, struct http_exchange *exchange)
 {
 	struct carried *carried = memory_alloc(sizeof(*carried));
+	struct server *server = context;
 
-	*carried = (struct carried){{send_message, drop}, context, exchange, NULL};
+	*carried = (struct carried){.way = {send_message, drop},
+				    .server = server,
+				    .next = server->first,
+				    .exchange = exchange};
+	if (server->first != NULL)
+		server->first->previous = carried;
+	server->first = carried;
 	check_head(carried);
 	return carried;
 }
@@ -571,24 +783,30 @@ static void *head(void *context, struct http_exchange *exchange)
  * The session that the request names. NULL: the request names none, or it has been
  * answered.
  */
-static struct mcp_peer *session_of(struct carried *carried)
+static struct session_row *session_of(struct carried *carried)
 {
 	const char *id = header(carried, "Mcp-Session-Id");
-	struct mcp_peer *peer =
-		id != NULL ? http_session_find(carried->server->sessions, id) : NULL;
+	struct session_row *row =
+		id != NULL
+			? http_session_find(&carried->server->sessions, id, carried->token)
+			: NULL;
 
-	if (id != NULL && peer == NULL)
+	if (id != NULL && row == NULL)
 		refuse(carried, STATUS_NOT_FOUND,
 		       "There is no such session; initialize anew.");
-	return peer;
+	if (row != NULL) {
+		carried->cell = row->cell;
+		mcp_cell_use(row->cell);
+	}
+	return row;
 }
 
 /* Open the stream for notices that belong to no request. */
 static void open_notices(struct carried *carried)
 {
-	struct mcp_peer *peer = session_of(carried);
+	const struct session_row *row = session_of(carried);
 
-	if (peer == NULL)
+	if (row == NULL)
 		return;
 	if (http_daemon_is_crowded(carried->exchange)) {
 		http_daemon_ask_again(carried->exchange);
@@ -599,7 +817,7 @@ static void open_notices(struct carried *carried)
 		refuse(carried, STATUS_ACCEPT, "Accept must have " EVENTS ".");
 		return;
 	}
-	if (!mcp_peer_set_way(peer, &carried->way)) {
+	if (!mcp_peer_set_way(row->peer, &carried->way)) {
 		refuse(carried, STATUS_CONFLICT, "This session has such a stream already.");
 		return;
 	}
@@ -609,17 +827,35 @@ static void open_notices(struct carried *carried)
 
 static void end_session(struct carried *carried)
 {
-	struct mcp_peer *peer = session_of(carried);
+	struct session_row *row = session_of(carried);
 
-	if (peer == NULL)
+	if (row == NULL)
 		return;
-	http_session_end(carried->server->sessions, peer);
 	http_daemon_answer(carried->exchange, STATUS_NO_CONTENT, NULL, STR(""));
+	http_session_end(row);
 }
 
+/* Bring the request, with MESSAGE, to a cell. False: it has been refused. */
+static bool find_cell(struct carried *carried, const struct mcp_message *message, bool begins)
+{
+	struct mcp_busy busy;
+	struct buf client;
+
+	buf_init(&client, ADDRESS_MAX + NUMBER_MAX);
+	add_client(carried, &client);
+	carried->cell = mcp_service_cell(carried->server->options->service, carried->token,
+					 header(carried, "Glovebox-Cell"), begins,
+					 client.data != NULL ? client.data : "", &busy);
+	buf_fini(&client);
+	if (carried->cell == NULL)
+		refuse_busy(carried, message, &busy);
+	return carried->cell != NULL;
+}
+
+/* A peer for this request only. */
 static struct mcp_peer *own_peer(struct carried *carried)
 {
-	carried->own = mcp_peer_new(carried->server->options->mcp, NULL);
+	carried->own = mcp_peer_new(carried->cell->mcp, NULL);
 	return carried->own;
 }
 
@@ -636,35 +872,61 @@ static bool take_modern(struct carried *carried, const struct mcp_message *messa
 		.method = header(carried, "Mcp-Method"),
 		.name = header(carried, "Mcp-Name"),
 	};
-	struct mcp *mcp = carried->server->options->mcp;
 	struct err err;
 
-	if (!http_repeats(&headers, message, &err) ||
-	    !http_repeats_arguments(mcp_schema_of_call(mcp, message),
+	if (!http_repeats(&headers, message, &err)) {
+		mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BAD, &err);
+		return true;
+	}
+	if (!find_cell(carried, message, false))
+		return true;
+	if (!http_repeats_arguments(mcp_schema_of_call(carried->cell->mcp, message),
 				    value_member(message->params, "arguments"),
 				    find_header, carried->exchange, &err)) {
-		mcp_refuse(mcp, &carried->way, message, STATUS_BAD, &err);
+		mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BAD, &err);
 		return true;
 	}
 	return mcp_take(own_peer(carried), &carried->way, message, MCP_MODERN);
 }
 
-static bool take_legacy(struct carried *carried, const struct mcp_message *message)
+static void refuse_crowded(struct carried *carried, const struct mcp_message *message)
 {
-	struct http_sessions *sessions = carried->server->sessions;
+	struct err err;
+
+	(void)err_set(&err, MCP_CODE_INTERNAL, "%s", crowded);
+	http_daemon_ask_again(carried->exchange);
+	mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BUSY, &err);
+}
+
+/* MESSAGE is an initialize. */
+static bool take_hello(struct carried *carried, const struct mcp_message *message)
+{
+	char id[HTTP_SESSION_ID + 1];
 	struct mcp_peer *peer;
 
-	if (message->kind == MCP_REQUEST && strcmp(message->method, "initialize") == 0) {
-		char id[HTTP_SESSION_ID + 1];
-
-		peer = http_session_begin(sessions, id);
-		http_daemon_add_header(carried->exchange, "Mcp-Session-Id", id);
-		return mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
+	if (!find_cell(carried, message, true))
+		return true;
+	peer = http_session_begin(&carried->server->sessions, carried->cell,
+				  carried->token, id);
+	if (peer == NULL) {
+		refuse_crowded(carried, message);
+		return true;
 	}
-	peer = session_of(carried);
-	if (peer != NULL)
-		return mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
+	http_daemon_add_header(carried->exchange, "Mcp-Session-Id", id);
+	return mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
+}
+
+static bool take_legacy(struct carried *carried, const struct mcp_message *message)
+{
+	const struct session_row *row;
+
+	if (message->kind == MCP_REQUEST && strcmp(message->method, "initialize") == 0)
+		return take_hello(carried, message);
+	row = session_of(carried);
+	if (row != NULL)
+		return mcp_take(row->peer, &carried->way, message, MCP_AS_AGREED);
 	return http_daemon_is_answered(carried->exchange) ||
+	       !find_cell(carried, message, false) ||
 	       mcp_take(own_peer(carried), &carried->way, message, MCP_LENIENT);
 }
 
@@ -674,13 +936,21 @@ static bool is_modern(const struct carried *carried, const struct mcp_message *m
 	       (message->method != NULL && strcmp(message->method, MCP_DISCOVER) == 0);
 }
 
-static void refuse_crowded(struct carried *carried, const struct mcp_message *message)
+/* May MESSAGE, which may last, begin now? False: it has been refused. */
+static bool has_room(struct carried *carried, const struct mcp_message *message)
 {
-	struct err err;
+	struct mcp_busy busy;
 
-	(void)err_set(&err, MCP_CODE_INTERNAL, "%s", crowded);
-	http_daemon_ask_again(carried->exchange);
-	mcp_refuse(carried->server->options->mcp, &carried->way, message, STATUS_BUSY, &err);
+	if (!mcp_may_last(message))
+		return true;
+	if (http_daemon_is_crowded(carried->exchange)) {
+		refuse_crowded(carried, message);
+		return false;
+	}
+	if (mcp_service_may_call(carried->server->options->service, carried->token, &busy))
+		return true;
+	refuse_busy(carried, message, &busy);
+	return false;
 }
 
 static void take_post(struct carried *carried, struct str body)
@@ -690,14 +960,14 @@ static void take_post(struct carried *carried, struct str body)
 	bool answered = true;
 
 	if (!mcp_message_read(body, &message, &err)) {
-		mcp_refuse(carried->server->options->mcp, &carried->way, &message,
-			   STATUS_BAD, &err);
+		mcp_refuse(desk_of(carried), &carried->way, &message, STATUS_BAD, &err);
 		mcp_message_fini(&message);
 		return;
 	}
 	http_daemon_stream_if_late(carried->exchange, EVENTS, HEARTBEAT);
-	if (http_daemon_is_crowded(carried->exchange) && mcp_may_last(&message))
-		refuse_crowded(carried, &message);
+	/* The token may have gone while the request came. */
+	if (!admit(carried) || !has_room(carried, &message))
+		answered = true;
 	else if (message.kind != MCP_RESPONSE && is_modern(carried, &message))
 		answered = take_modern(carried, &message);
 	else
@@ -722,22 +992,92 @@ static void whole(void *context, struct http_exchange *exchange, struct str body
 
 static void dropped(void *context, struct http_exchange *exchange)
 {
-	struct server *server = context;
 	struct carried *carried = http_daemon_owner(exchange);
 
-	mcp_way_gone(server->options->mcp, &carried->way);
+	(void)context;
+	if (carried->cell != NULL)
+		mcp_way_gone(carried->cell->mcp, &carried->way);
 }
 
 static void over(void *context, struct http_exchange *exchange)
 {
+	struct server *server = context;
 	struct carried *carried = http_daemon_owner(exchange);
 
 	dropped(context, exchange);
 	mcp_peer_free(carried->own);
+	if (carried->previous != NULL)
+		carried->previous->next = carried->next;
+	else
+		server->first = carried->next;
+	if (carried->next != NULL)
+		carried->next->previous = carried->previous;
 	free(carried);
 }
 
-static bool listen_at(const struct mcp_http *options, struct http_place *place,
+/* CELL is about to be freed: end its peers, with what is left of their requests. */
+static void cell_leaves(void *context, struct mcp_cell *cell)
+{
+	struct server *server = context;
+
+	for (size_t i = 0; i < server->sessions.count; i++) {
+		struct session_row *row = &server->sessions.rows[i];
+
+		if (row->peer == NULL || row->cell != cell)
+			continue;
+		mcp_peer_free(row->peer);
+		row->peer = NULL;
+	}
+	for (struct carried *at = server->first; at != NULL; at = at->next) {
+		if (at->cell != cell)
+			continue;
+		mcp_peer_free(at->own);
+		at->own = NULL;
+		mcp_way_gone(cell->mcp, &at->way);
+		at->cell = NULL;
+	}
+}
+
+/* The metrics have an address of their own, which is on the loopback: no token is asked for. */
+
+static void *metrics_head(void *context, struct http_exchange *exchange)
+{
+	const struct http_guard guard = {0};
+	const char *host = http_daemon_header(exchange, "Host");
+	const struct mcp_http *options = context;
+	struct buf text;
+
+	buf_init(&text, METRICS_TEXT_MAX);
+	if (host == NULL || !http_host_is_ours(&guard, str_of(host))) {
+		http_daemon_answer(exchange, STATUS_FORBIDDEN, "text/plain",
+				   STR("This server is not called that.\n"));
+	} else if (strcmp(http_daemon_path(exchange), "/metrics") != 0 ||
+		   strcmp(http_daemon_method(exchange), "GET") != 0) {
+		http_daemon_answer(exchange, STATUS_NOT_FOUND, "text/plain",
+				   STR("Here is GET /metrics.\n"));
+	} else {
+		mcp_service_print_metrics(options->service, &text);
+		http_daemon_answer(exchange, STATUS_OK, "text/plain; version=0.0.4",
+				   buf_str(&text));
+	}
+	buf_fini(&text);
+	return NULL;
+}
+
+static void metrics_whole(void *context, struct http_exchange *exchange, struct str body)
+{
+	(void)context;
+	(void)exchange;
+	(void)body;
+}
+
+static void metrics_over(void *context, struct http_exchange *exchange)
+{
+	(void)context;
+	(void)exchange;
+}
+
+static bool listen_at(const char *option, const char *address, struct http_place *place,
 		      int *socket_fd, struct err *err)
 {
 	const int on = 1;
@@ -748,10 +1088,28 @@ static bool listen_at(const struct mcp_http *options, struct http_place *place,
 	    bind(fd, (struct sockaddr *)&place->address, place->size) < 0 ||
 	    listen(fd, BACKLOG) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&place->address, &place->size) < 0)
-		return err_set(err, errno, "--http %s: %s", options->address,
-			       strerror(errno));
+		return err_set(err, errno, "%s %s: %s", option, address, strerror(errno));
 	*socket_fd = fd_take(&fd);
 	return true;
+}
+
+/* Take the socket that systemd has made, whatever address it has. */
+static bool take_socket(int fd, struct http_place *place, int *socket_fd, struct err *err)
+{
+	int listens = 0;
+	socklen_t size = sizeof(listens);
+
+	memset(place, 0, sizeof(*place));
+	place->size = sizeof(place->address);
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 || listens == 0 ||
+	    getsockname(fd, (struct sockaddr *)&place->address, &place->size) < 0 ||
+	    (place->address.ss_family != AF_INET && place->address.ss_family != AF_INET6))
+		return err_set(err, EINVAL,
+			       "the descriptor of LISTEN_FDS is no socket that listens at an "
+			       "address and a port (ListenStream=127.0.0.1:8080)");
+	place->loopback = is_loopback(place);
+	*socket_fd = fd;
+	return fd_set_blocking(fd, false, err);
 }
 
 static void tell_address(const struct server *server, const struct http_place *place)
@@ -767,12 +1125,81 @@ static void tell_address(const struct server *server, const struct http_place *p
 	buf_fini(&url);
 }
 
+/*
+ * The server is told to end. Without the key `service` it does so now. With a socket of
+ * systemd's, further connections wait there for the next server.
+ */
 static void stop_ready(struct watch *watch, short events)
 {
 	struct server *server = watch->context;
+	const struct mcp_http *options = server->options;
 
 	(void)events;
+	loop_remove(watch);
 	server->stopped = true;
+	mcp_service_drain(options->service);
+	if (options->draining != NULL)
+		options->draining(options->context);
+	if (options->take_socket >= 0)
+		http_daemon_stop_listening(server->daemon);
+}
+
+static bool open_metrics(struct server *server, struct err *err)
+{
+	const struct mcp_http *options = server->options;
+	const char *address = mcp_service_settings(options->service)->metrics;
+	struct http_daemon_options daemon = {
+		.loop = options->loop,
+		.head = metrics_head,
+		.whole = metrics_whole,
+		.dropped = metrics_over,
+		.over = metrics_over,
+		.context = (void *)(uintptr_t)options,
+	};
+	struct http_place place;
+
+	if (address == NULL)
+		return true;
+	if (!http_place_read(address, &place, err) || !place.loopback)
+		return err_set(err, EINVAL,
+			       "service.metrics %s: must be an address of the loopback and a port, "
+			       "as 127.0.0.1:9464: no token protects it",
+			       address);
+	if (!listen_at("service.metrics", address, &place, &daemon.take_socket, err))
+		return false;
+	if (!http_daemon_open(&daemon, &server->metrics, err)) {
+		(void)close(daemon.take_socket);
+		return false;
+	}
+	return true;
+}
+
+/* Find the token, the address and the socket. */
+static bool open_place(struct server *server, struct http_place *place, int *socket_fd,
+		       struct err *err)
+{
+	const struct mcp_http *options = server->options;
+
+	if (!http_place_read(options->address, place, err) ||
+	    !http_token_read(options->token, options->token_file, &server->token,
+			     &server->guard, err))
+		return false;
+	if (mcp_service_has_tokens(options->service) && server->guard.token != NULL)
+		return err_set(err, EINVAL,
+			       "tokens are in service.tokens of the configuration: --token-file "
+			       "and GLOVEBOX_MCP_TOKEN are for one token only");
+	if (mcp_service_has_tokens(options->service))
+		server->guard.token = ""; /* one is needed; the service knows them */
+	if (options->take_socket >= 0 &&
+	    !take_socket(options->take_socket, place, socket_fd, err))
+		return false;
+	if (!place->loopback && server->guard.token == NULL)
+		return err_set(err, EINVAL,
+			       "--http %s can be reached from other machines: give it a token "
+			       "(--token-file FILE, or GLOVEBOX_MCP_TOKEN)",
+			       options->address);
+	return options->take_socket >= 0 ||
+	       listen_at("--http", options->address, place, socket_fd, err);
 }
 
 static bool open_server(struct server *server, struct err *err)
@@ -789,21 +1216,14 @@ static bool open_server(struct server *server, struct err *err)
 	};
 	struct http_place place;
 
-	if (!http_place_read(options->address, &place, err) ||
-	    !http_token_read(server->options->token, server->options->token_file,
-			     &server->token, &server->guard, err))
-		return false;
-	if (!place.loopback && server->guard.token == NULL)
-		return err_set(err, EINVAL,
-			       "--http %s can be reached from other machines: give it a token "
-			       "(--token-file FILE, or GLOVEBOX_MCP_TOKEN)",
-			       options->address);
-	if (!listen_at(options, &place, &daemon.take_socket, err))
+	if (!open_place(server, &place, &daemon.take_socket, err))
 		return false;
 	if (!http_daemon_open(&daemon, &server->daemon, err)) {
 		(void)close(daemon.take_socket);
 		return false;
 	}
+	if (!open_metrics(server, err))
+		return false;
 	tell_address(server, &place);
 	return true;
 }
@@ -811,10 +1231,11 @@ static bool open_server(struct server *server, struct err *err)
 bool mcp_http_run(const struct mcp_http *options, struct err *err)
 {
 	struct server server = {.options = options, .guard = {.hosts = options->hosts}};
+	struct mcp_service *service = options->service;
 	bool ok;
 
 	buf_init(&server.token, HTTP_TOKEN_MAX);
-	server.sessions = http_sessions_new(options->mcp);
+	mcp_service_on_leave(service, cell_leaves, &server);
 	server.stopping = (struct watch){.fd = options->stop_fd,
 					 .events = POLLIN,
 					 .ready = stop_ready,
@@ -822,13 +1243,17 @@ bool mcp_http_run(const struct mcp_http *options, struct err *err)
 	if (options->stop_fd >= 0)
 		loop_add(options->loop, &server.stopping);
 	ok = open_server(&server, err);
-	while (ok && !server.stopped)
+	while (ok && !(server.stopped && mcp_service_is_drained(service))) {
 		loop_turn(options->loop, CLOCK_NEVER);
+		mcp_service_settle(service);
+	}
 	if (ok)
-		mcp_goodbye(options->mcp);
+		mcp_service_goodbye(service);
 	loop_remove(&server.stopping);
+	http_daemon_close(server.metrics);
 	http_daemon_close(server.daemon);
-	http_sessions_free(server.sessions);
+	http_sessions_fini(&server.sessions);
+	mcp_service_on_leave(service, NULL, NULL);
 	buf_fini(&server.token);
 	return ok;
 }

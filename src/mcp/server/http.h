@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "mcp/message.h"
 #include "mcp/server/mcp.h"
+#include "mcp/server/service.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,9 +21,11 @@
 struct buf;
 
 struct mcp_http {
-	struct mcp *mcp;
+	struct mcp_service *service; /* which has the cells */
 	struct loop *loop;
 	const char *address; /* "127.0.0.1:8080", "[::1]:0", "8080" */
+	/* a socket that listens already, which is taken in place of ADDRESS; -1: none */
+	int take_socket;
 	/*
 	 * A request must bring the token that is in the file (which others may not read)
 	 * or is TOKEN. Both NULL: every request is taken, and the address must be
@@ -30,13 +33,18 @@ struct mcp_http {
 	 */
 	const char *token_file, *token;
 	const char *const *hosts; /* more names of this server; NULL-ended */
-	int stop_fd;              /* readable: end now */
+	/* readable: end, as mcp_service_drain says; in a service of the configuration */
+	int stop_fd;
 	/* Called when the server begins to serve at URL. */
 	void (*listening)(void *context, const char *url, bool has_token);
+	void (*draining)(void *context); /* called when it has been told to end; or NULL */
 	void *context;
 };
 
-/* Serve until the end. False, EINVAL: the options are wrong. */
+/*
+ * Serve until the end. False, EINVAL: the options are wrong. Beside /mcp there are /healthz,
+ * /readyz and, at the address of its own that the settings of the service name, /metrics.
+ */
 bool mcp_http_run(const struct mcp_http *options, struct err *err);
 
 /*

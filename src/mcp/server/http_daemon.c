@@ -24,6 +24,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* The most headers that http_daemon_add_header can add to one answer. */
 enum { HTTP_HEADERS = 4 };
@@ -35,6 +36,7 @@ struct functions {
 					   MHD_AccessHandlerCallback handler,
 					   void *context, ...);
 	void (*stop_daemon)(struct MHD_Daemon *daemon);
+	MHD_socket (*quiesce_daemon)(struct MHD_Daemon *daemon);
 	const union MHD_DaemonInfo *(*get_daemon_info)(struct MHD_Daemon *daemon,
 						       enum MHD_DaemonInfoType type, ...);
 	const union MHD_ConnectionInfo *(*get_connection_info)(
@@ -492,6 +494,14 @@ static void http_exchange_free(struct http_exchange *exchange)
 	free(exchange);
 }
 
+const struct sockaddr *http_daemon_peer(const struct http_exchange *exchange)
+{
+	const union MHD_ConnectionInfo *info = exchange->daemon->mhd.get_connection_info(
+		exchange->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+	return info != NULL ? info->client_addr : NULL;
+}
+
 const char *http_daemon_method(const struct http_exchange *exchange)
 {
 	return exchange->method;
@@ -582,6 +592,7 @@ static bool load_functions(struct functions *mhd, struct err *err)
 	const struct library_function wanted[] = {
 		{"MHD_start_daemon", &mhd->start_daemon},
 		{"MHD_stop_daemon", &mhd->stop_daemon},
+		{"MHD_quiesce_daemon", &mhd->quiesce_daemon},
 		{"MHD_get_daemon_info", &mhd->get_daemon_info},
 		{"MHD_get_connection_info", &mhd->get_connection_info},
 		{"MHD_run", &mhd->run},
@@ -759,6 +770,14 @@ bool http_daemon_open(const struct http_daemon_options *options,
 	loop_add_timer(options->loop, &daemon->timer);
 	*opened = daemon;
 	return true;
+}
+
+void http_daemon_stop_listening(struct http_daemon *daemon)
+{
+	const int fd = daemon->mhd.quiesce_daemon(daemon->daemon);
+
+	if (fd >= 0)
+		(void)close(fd);
 }
 
 void http_daemon_close(struct http_daemon *daemon)

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 struct http_daemon;
 struct http_exchange; /* one request and its answer */
@@ -42,6 +43,14 @@ bool http_daemon_open(const struct http_daemon_options *options,
 		      struct http_daemon **daemon, struct err *err);
 void http_daemon_close(struct http_daemon *daemon); /* NULL is fine */
 
+/*
+ * Take no more connections. Those that wait at the socket stay there for another process that
+ * has it.
+ */
+void http_daemon_stop_listening(struct http_daemon *daemon);
+
+/* The address of the client, or of a proxy before it; NULL: it is not known. */
+const struct sockaddr *http_daemon_peer(const struct http_exchange *exchange);
 const char *http_daemon_method(const struct http_exchange *exchange);
 const char *http_daemon_path(const struct http_exchange *exchange);
 /* NULL: there is no header of that name. Case does not matter. */

@@ -273,6 +273,7 @@ static int status_of(enum mcp_code code, bool modern, bool has_method)
 		return modern ? HTTP_NOT_FOUND : HTTP_OK;
 	case MCP_CODE_PARAMS:
 		return modern && !has_method ? HTTP_BAD_REQUEST : HTTP_OK;
+	case MCP_CODE_BUSY:
 	case MCP_CODE_NO_RESOURCE:
 	case MCP_CODE_INTERNAL:
 		break;
@@ -422,10 +423,16 @@ void mcp_fail(struct mcp_request *request, enum mcp_code code, struct value *tak
 void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
 		int status, const struct err *why)
 {
+	mcp_refuse_with(mcp, way, message, status, why, NULL);
+}
+
+void mcp_refuse_with(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
+		     int status, const struct err *why, const struct value *data)
+{
 	const enum mcp_code code = why->code < 0 ? why->code : MCP_CODE_INVALID;
 
 	begin_answer(&mcp->out, message->id);
-	add_error(&mcp->out, code, why->text, NULL);
+	add_error(&mcp->out, code, why->text, data);
 	send(mcp, way, true, status != 0 ? status : status_of(code, false, false));
 }
 
@@ -578,6 +585,36 @@ void mcp_goodbye(struct mcp *mcp)
 	}
 }
 
+void mcp_stop_calls(struct mcp *mcp, const char *why)
+{
+	struct mcp_request *next;
+
+	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
+		next = at->next;
+		if (at->state == MCP_WAITS)
+			mcp_fail(at, MCP_CODE_INTERNAL, NULL, "%s", why);
+		else if (at->call != NULL && at->state == MCP_PARKED)
+			mcp_call_cancel(at->call);
+		else if (at->call != NULL && at->state == MCP_BEGUN)
+			mcp_call_stop(at->call);
+	}
+}
+
+bool mcp_is_quiet(const struct mcp *mcp)
+{
+	const struct mcp_request *at = mcp->first;
+
+	while (at != NULL && at->state == MCP_LISTENS)
+		at = at->next;
+	return at == NULL;
+}
+
+void mcp_set_notice(struct mcp *mcp, const char *text)
+{
+	free(mcp->notice);
+	mcp->notice = memory_copy(text);
+}
+
 struct mcp_watch {
 	struct mcp *mcp;
 	int fd;
@@ -607,7 +644,7 @@ static void mcp_watch_open(struct mcp *mcp)
 	struct mcp_watch *own;
 	auto_close int fd = -1;
 
-	if (mcp->prompts == NULL)
+	if (mcp->prompts == NULL || mcp->options.unwatched)
 		return;
 	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	/*
@@ -863,6 +900,7 @@ void mcp_free(struct mcp *mcp)
 	free(mcp->instructions);
 	free(mcp->prompts);
 	free(mcp->version);
+	free(mcp->notice);
 	free(mcp);
 }
 

@@ -62,6 +62,45 @@ enum { MCP_OUT_KEPT = 4 << 20 };
 
 typedef void mcp_complain(void *context, const char *sentence);
 
+/*
+ * Everything that happens in a server and that somebody may have to account for, told at one
+ * place: struct mcp_observer.
+ */
+enum mcp_told {
+	MCP_TOLD_OPEN = 1, /* a cell: token, cell; text: the client's address */
+	MCP_TOLD_CLOSE,    /* a cell: token, cell; text: why */
+	MCP_TOLD_CALL,     /* a call begins: call, tool, arguments, trace */
+	MCP_TOLD_VERDICT, /* of a call that is not simply allowed; text: "ask" or "deny" */
+	MCP_TOLD_GRANT,   /* somebody has answered for a call; text: the answer */
+	MCP_TOLD_DENIAL,  /* something was refused to a call; denial */
+	MCP_TOLD_END,     /* a call has ended; result */
+	MCP_TOLD_TOKEN,   /* a token; text: "added", "changed", "removed" or "expired" */
+	MCP_TOLD_DROP,    /* records were lost; count */
+};
+
+/* All pointers are borrowed for the time of the call; those that a kind does not have are NULL. */
+struct mcp_record {
+	enum mcp_told what;
+	const char *token, *cell; /* filled in by the service */
+	const char *call, *tool;
+	const struct value *arguments; /* an object, or what the client sent in its place */
+	const struct value *trace;     /* event_trace_of */
+	const struct value *denial;    /* an item of denial_list */
+	const struct tool_result *result;
+	const char *text;
+	uint64_t count;
+};
+
+/*
+ * Tell RECORD before it has an effect, where the kind is one that begins something (open, call,
+ * grant). False for such a record: it must not happen, and ERR says why to the client. For
+ * other records the answer does not matter. `tell` NULL: nobody listens.
+ */
+struct mcp_observer {
+	bool (*tell)(void *context, const struct mcp_record *record, struct err *err);
+	void *context;
+};
+
 struct mcp_options {
 	struct loop *loop; /* borrowed; outlives the server */
 	/*
@@ -93,6 +132,9 @@ struct mcp_options {
 	 * as a prompt of the person's folder (mcp_prompt_read).
 	 */
 	const struct value *resources, *templates, *package_prompts;
+	struct mcp_observer observer; /* of the calls */
+	/* no notices of changed prompts: a watch is scarce, and a service has many servers */
+	bool unwatched;
 };
 
 enum {
@@ -144,6 +186,9 @@ bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,
 /* Answer MESSAGE, which could not be read, or is not allowed. */
 void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
 		int status, const struct err *why);
+/* The same, with DATA (borrowed, or NULL) beside the sentence. */
+void mcp_refuse_with(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
+		     int status, const struct err *why, const struct value *data);
 
 /*
  * The schema of the tool that MESSAGE calls, when the tool has brought a schema of its
@@ -176,6 +221,15 @@ bool mcp_may_last(const struct mcp_message *message);
 void mcp_begin_waiting(struct mcp *mcp);
 /* End gracefully: tell listening clients that no more notices follow. */
 void mcp_goodbye(struct mcp *mcp);
+/*
+ * Cancel all calls. Their clients are answered: a cancelled result, or for a request that has
+ * not begun an error with the sentence WHY. mcp_is_quiet: no request is left that has or may
+ * get a call.
+ */
+void mcp_stop_calls(struct mcp *mcp, const char *why);
+bool mcp_is_quiet(const struct mcp *mcp);
+/* The next result of a call has the sentence TEXT behind its content, once. */
+void mcp_set_notice(struct mcp *mcp, const char *text);
 
 /* The inside of the server, for src/mcp/server/ except its transports. */
 
@@ -289,6 +343,7 @@ struct mcp {
 	char run[MCP_RUN + 1];   /* tells this server from earlier ones */
 	struct mcp_watch *watch; /* of the prompts' folder */
 	struct value *outputs;   /* spill files: name -> path in the cell */
+	char *notice;            /* of mcp_set_notice; NULL: none, or it was told */
 };
 
 /*
@@ -326,6 +381,8 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 void mcp_call_cancel(struct mcp_call *call);
 /* Nobody waits for the answer to the open question of CALL: its client is told, if it was asked. */
 void mcp_call_withdraw(struct mcp_call *call);
+/* Cancel CALL, whose client still wants the answer. */
+void mcp_call_stop(struct mcp_call *call);
 /* End all calls at the same time, with their requests. */
 void mcp_calls_free(struct mcp *mcp);
 

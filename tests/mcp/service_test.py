@@ -1,0 +1,951 @@
+#!/usr/bin/env python3
+"""service_test.py GLOVEBOX: `mcp --http` as a service: cells, tokens, quotas, drain, what watches it, what
+stands before it, and load. TAP.
+
+Each server listens at a free port of the loopback, in a folder of its own.
+"""
+import concurrent.futures
+import contextlib
+import ctypes
+import errno
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dev"))
+from client import LEGACY, MODERN, WAIT_SECONDS, adopt_orphans, left_behind  # noqa: E402, pylint: disable=wrong-import-position
+import tap  # noqa: E402, pylint: disable=wrong-import-position
+
+PROGRAM = os.path.abspath(sys.argv[1])
+END_SECONDS = 60
+SESSIONS = 200
+FEW_SESSIONS = 40  # of a program with sanitizers, whose cells take long to build
+BUILT_AT_ONCE = 32  # a cell has 20 s for that
+KILLS = 12
+LOAD_SECONDS = 60
+
+
+class Answer:
+    """Status, headers, and the messages of an answer of HTTP."""
+
+    def __init__(self, response):
+        self.status, self.headers = response.status, response.headers
+        text = response.read().decode()
+        if (self.headers.get("Content-Type") or "").startswith("text/event-stream"):
+            self.messages = [json.loads(line[6:]) for line in text.split("\n")
+                             if line.startswith("data: ")]
+        elif (self.headers.get("Content-Type") or "").startswith("application/json"):
+            self.messages = [json.loads(text)]
+        else:
+            self.messages = []
+        self.raw = text
+
+    @property
+    def last(self):
+        return self.messages[-1]
+
+    @property
+    def text(self):
+        """All the text of a tool's result."""
+        return "\n".join(item.get("text", "") for item in self.last["result"]["content"])
+
+    @property
+    def busy(self):
+        return self.last["error"]["data"]
+
+    def __repr__(self):
+        return f"{self.status} {dict(self.headers)} {self.raw[:2000]}"
+
+
+class Service:
+    """A server with the `service` SETTINGS; as a context it ends at the end."""
+
+    def __init__(self, settings, *words, tokens=None, before=(), environment=None, folder=None,
+                 config=None, bare=False, **options):
+        self.owns = folder is None
+        self.folder = folder or tempfile.mkdtemp(prefix="mcp-service-")
+        os.chmod(self.folder, 0o755)
+        self.workspace = os.path.join(self.folder, "workspace")
+        os.makedirs(self.workspace, exist_ok=True)
+        self.tokens_file = os.path.join(self.folder, "tokens")
+        settings = dict(settings)
+        if tokens is not None:
+            self.write_tokens(tokens)
+            settings["tokens"] = self.tokens_file
+        if not bare:
+            settings.setdefault("root", self.workspace)
+        self.config = os.path.join(self.folder, "config.json")
+        with open(self.config, "w", encoding="utf-8") as file:
+            json.dump({"agents": {"default": {"write": ["."]}, "reader": {}},
+                       **(config or {}), "service": settings}, file)
+        os.chmod(self.config, 0o600)
+        self.environment = {"PATH": os.environ["PATH"], "HOME": self.folder,
+                            "XDG_CONFIG_HOME": os.path.join(self.folder, "config"),
+                            "XDG_STATE_HOME": os.path.join(self.folder, "state"),
+                            **(environment or {})}
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            if name in os.environ:
+                self.environment[name] = os.environ[name]
+        self.words = [*before, PROGRAM, "mcp", "--config", self.config, "--scope", "never", *words]
+        self.said, self.process = [], None
+        self.counter, self.lock = 0, threading.Lock()
+        self.options = options
+        if "--http" not in words:
+            self.words += ["--http", "127.0.0.1:0"]
+        self.start()
+
+    def start(self):
+        self.said = []
+        self.process = subprocess.Popen(self.words, cwd=self.workspace, env=self.environment,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, **self.options)
+        for line in self.process.stderr:
+            self.said.append(line.decode())
+            match = re.search(r"http://([^/]+)(/\S+)", self.said[-1])
+            if match:
+                self.address = match.group(1)
+                self.reader = threading.Thread(target=self.read, daemon=True)
+                self.reader.start()
+                return
+        code = self.process.wait(END_SECONDS)
+        raise AssertionError(f"it ended with {code}: {''.join(self.said)}")
+
+    def read(self):
+        for line in self.process.stderr:
+            self.said.append(line.decode())
+
+    def write_tokens(self, tokens):
+        """TOKENS: secret -> members of its line."""
+        with open(self.tokens_file + ".new", "w", encoding="utf-8") as file:
+            file.write("# the tokens of the test\n")
+            for secret, members in tokens.items():
+                file.write(json.dumps({"name": secret, "sha256":
+                                       hashlib.sha256(secret.encode()).hexdigest(), **members}) + "\n")
+        os.chmod(self.tokens_file + ".new", 0o600)
+        os.rename(self.tokens_file + ".new", self.tokens_file)
+
+    def send(self, method, path, body=None, headers=None, address=None, seconds=WAIT_SECONDS):
+        connection = http.client.HTTPConnection(address or self.address, timeout=seconds)
+        try:
+            connection.request(method, path, body, headers or {})
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def get(self, path, address=None, **headers):
+        return self.send("GET", path, headers=headers, address=address)
+
+    def post(self, method, params=None, token=None, session=None, cell=None, legacy=False, headers=None,
+             notice=False, address=None):
+        with self.lock:
+            self.counter += 1
+            number = self.counter
+        params = dict(params or {})
+        sent = {"Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream"}
+        if not legacy:
+            params["_meta"] = {"io.modelcontextprotocol/protocolVersion": MODERN,
+                               "io.modelcontextprotocol/clientCapabilities": {}}
+            sent["MCP-Protocol-Version"], sent["Mcp-Method"] = MODERN, method
+            if "name" in params:
+                sent["Mcp-Name"] = params["name"]
+        if token:
+            sent["Authorization"] = f"Bearer {token}"
+        if session:
+            sent["Mcp-Session-Id"], sent["MCP-Protocol-Version"] = session, LEGACY
+        if cell:
+            sent["Glovebox-Cell"] = cell
+        sent.update(headers or {})
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        if not notice:
+            message["id"] = number
+        return self.send("POST", "/mcp", json.dumps(message), sent, address)
+
+    def hello(self, token=None):
+        """The answer to the handshake of a legacy session, and its id."""
+        answer = self.post("initialize", {"protocolVersion": LEGACY, "capabilities": {}}, token=token,
+                           legacy=True)
+        return answer, answer.headers.get("Mcp-Session-Id")
+
+    def session(self, token=None):
+        answer, session = self.hello(token)
+        assert answer.status == 200 and session, answer
+        return session
+
+    def call(self, name, arguments, **how):
+        return self.post("tools/call", {"name": name, "arguments": arguments}, legacy="session" in how, **how)
+
+    def bash(self, command, **how):
+        return self.call("bash", {"command": command}, **how)
+
+    def metrics(self):
+        """The rows of /metrics at the address that the settings name: name with labels -> number."""
+        with open(self.config, encoding="utf-8") as file:
+            address = json.load(file)["service"]["metrics"]
+        answer = self.get("/metrics", address=address)
+        assert answer.status == 200, answer
+        rows = [line.rpartition(" ") for line in answer.raw.splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, _, value in rows}
+
+    def ready(self):
+        answer = self.get("/readyz")
+        return answer.status, json.loads(answer.raw)
+
+    def wait_said(self, pattern):
+        wait_for(lambda: re.search(pattern, "".join(self.said)), f"no {pattern} in {self.said}")
+
+    def end(self, number=signal.SIGTERM, code=0):
+        self.process.send_signal(number)
+        self.ended(code)
+
+    def ended(self, code):
+        found = self.process.wait(END_SECONDS)
+        self.reader.join(END_SECONDS)
+        assert found == code, (found, self.said)
+        left = left_behind()
+        assert not left, f"left behind: {left}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.poll() is None:
+            if kind is None:
+                self.end()
+            else:
+                self.process.kill()
+                self.process.wait()
+                sys.stderr.write("".join(self.said))
+        self.process.stderr.close()
+        left_behind()
+        if self.owns:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def wait_for(truth, sentence, seconds=WAIT_SECONDS):
+    until = time.monotonic() + seconds
+    while not truth():
+        assert time.monotonic() < until, sentence
+        time.sleep(0.02)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def refused(settings, *words, tokens=None, code=2, **options):
+    """What a server says that does not start."""
+    try:
+        with Service(settings, *words, tokens=tokens, **options):
+            pass
+    except AssertionError as error:
+        assert f"it ended with {code}:" in str(error), error
+        return str(error)
+    raise AssertionError("it has started")
+
+
+# Cells.
+
+@tap.case
+def each_session_has_a_cell_of_its_own():
+    with Service({}) as service:
+        one, other = service.session(), service.session()
+        assert not service.bash("echo one >/tmp/mark", session=one).last["result"]["isError"]
+        assert "one" in service.bash("cat /tmp/mark", session=one).text
+        assert "No such file" in service.bash("cat /tmp/mark", session=other).text
+        assert service.send("DELETE", "/mcp", headers={"Mcp-Session-Id": one}).status == 204
+        assert service.bash("true", session=one).status == 404
+        assert service.bash("true", session=other).status == 200
+
+
+@tap.case
+def a_client_without_sessions_names_its_cells():
+    with Service({}) as service:
+        service.bash("echo one >/tmp/mark")
+        assert "one" in service.bash("cat /tmp/mark").text
+        assert "one" in service.bash("cat /tmp/mark", cell="main").text
+        assert "No such file" in service.bash("cat /tmp/mark", cell="other").text
+        wrong = service.bash("true", cell="../x")
+        assert wrong.status == 400 and "Glovebox-Cell" in wrong.last["error"]["message"], wrong
+
+
+@tap.case
+def a_token_has_one_cell_where_cells_are_its_own():
+    with Service({"cell": "token"}, tokens={"a" * 20: {}, "b" * 20: {}}) as service:
+        one, again = service.session("a" * 20), service.session("a" * 20)
+        service.bash("echo one >/tmp/mark", session=one, token="a" * 20)
+        assert "one" in service.bash("cat /tmp/mark", session=again, token="a" * 20).text
+        assert "one" in service.bash("cat /tmp/mark", token="a" * 20).text
+        assert "No such file" in service.bash("cat /tmp/mark", token="b" * 20).text
+        # A session is its token's only.
+        assert service.bash("true", session=one, token="b" * 20).status == 404
+
+
+@tap.case
+def one_cell_for_all_is_drained_as_well():
+    with Service({"cell": "shared"}) as service:
+        service.bash("echo one >/tmp/mark", session=service.session())
+        assert "one" in service.bash("cat /tmp/mark", session=service.session()).text
+
+
+@tap.case
+def a_cell_too_many_is_told_which_bound_it_meets():
+    tokens = {name * 20: {} for name in "abc"}
+    with Service({"max_cells": 3, "max_cells_per_token": 2}, tokens=tokens) as service:
+        sessions = [service.session("a" * 20) for _ in range(2)]
+        answer, _ = service.hello("a" * 20)
+        assert answer.status == 429 and int(answer.headers["Retry-After"]) > 0, answer
+        assert answer.last["error"]["code"] == -32011
+        assert answer.busy == {"kind": "busy", "limit": "max_cells_per_token", "value": 2}, answer
+        assert service.ready()[0] == 200
+        assert service.bash("true", token="b" * 20).status == 200
+        status, told = service.ready()
+        assert status == 503 and told["reason"] == "full", told
+        answer = service.bash("true", token="c" * 20)
+        assert answer.status == 503, answer
+        assert answer.busy == {"kind": "busy", "limit": "max_cells", "value": 3}, answer
+        service.send("DELETE", "/mcp", headers={"Mcp-Session-Id": sessions[0],
+                                                "Authorization": "Bearer " + "a" * 20})
+        assert service.bash("true", token="c" * 20).status == 200
+
+
+@tap.case
+def a_call_too_many_is_told_to_come_again():
+    with Service({"max_calls_per_token": 2}) as service:
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            running = [pool.submit(service.bash, f"echo >b{i}; while [ ! -e go ]; do sleep 0.02; done")
+                       for i in range(2)]
+            wait_for(lambda: all(os.path.exists(os.path.join(service.workspace, f"b{i}"))
+                                 for i in range(2)), "no calls")
+            answer = service.bash("true")
+            assert answer.status == 429 and answer.headers["Retry-After"] == "1", answer
+            assert answer.busy == {"kind": "busy", "limit": "max_calls_per_token", "value": 2}, answer
+            # What is answered at once needs no place.
+            assert service.post("tools/list").status == 200
+            with open(os.path.join(service.workspace, "go"), "w", encoding="ascii"):
+                pass
+            assert all(call.result().status == 200 for call in running)
+        assert service.bash("true").status == 200
+
+
+@tap.case
+def a_cell_that_nobody_uses_ends_and_the_next_call_is_told_once():
+    with Service({"idle_s": 0.5}) as service:
+        session = service.session()
+        service.bash("true", session=session)
+        service.bash("echo >/tmp/mark")
+        wait_for(lambda: service.ready()[1]["cells"] == 0, "the cells do not end")
+        assert service.bash("true", session=session).status == 404
+        first, second = service.bash("ls /tmp/mark"), service.bash("ls /tmp/mark")
+        assert "the cell main has ended, because nobody had used it for 0.5 s" in first.text, first
+        assert "No such file" in first.text and "has ended" not in second.text, (first, second)
+
+
+@tap.case
+def a_cell_ends_when_its_life_is_over_and_its_calls_are_answered():
+    with Service({"life_s": 1}) as service:
+        answer = service.bash("sleep 1000")
+        assert answer.status == 200 and answer.last["result"]["isError"], answer
+        assert "it had lived 1 s" in service.bash("true").text
+
+
+# Workspaces.
+
+@tap.case
+def workspaces_are_made_below_the_root():
+    with Service({"workspace": "work/{token}/{cell}"}) as service:
+        assert "work/default/mine" in service.bash("pwd; echo x >kept", cell="mine").text
+        folder = os.path.join(service.workspace, "work", "default", "mine")
+        assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+        assert os.listdir(folder) == ["kept"]
+        # One does not see the other.
+        assert "No such file" in service.bash(f"ls {folder}", cell="other").text
+        service.end()
+        assert os.listdir(folder) == ["kept"]
+
+
+@tap.case
+def a_workspace_goes_with_its_cell():
+    with Service({"workspace": "{date}/{id}", "on_close": "delete"}) as service:
+        session = service.session()
+        service.bash("mkdir -p a/b; echo x >a/b/c; chmod 0 a", session=session)
+        day = os.path.join(service.workspace, time.strftime("%Y-%m-%d", time.gmtime()))
+        assert len(os.listdir(day)) == 1
+        service.send("DELETE", "/mcp", headers={"Mcp-Session-Id": session})
+        wait_for(lambda: not os.listdir(day), "it stays")
+        service.bash("echo x >y")
+        service.end()
+        assert not os.listdir(day)
+        own = os.path.join(service.workspace, ".glovebox")
+        assert not [name for name in os.listdir(own) if name.startswith("gone-")], os.listdir(own)
+
+
+@tap.case
+def a_workspace_is_moved_to_the_archive():
+    with Service({"workspace": "{token}-{cell}", "on_close": "archive"}) as service:
+        service.bash("echo x >kept", cell="mine")
+        service.end()
+        assert "default-mine" not in os.listdir(service.workspace)
+        archive = os.path.join(service.workspace, "archive")
+        names = os.listdir(archive)
+        assert len(names) == 1 and "-default-mine-" in names[0], names
+        assert os.listdir(os.path.join(archive, names[0])) == ["kept"]
+
+
+@tap.case
+def a_link_in_the_place_of_a_workspace_is_not_followed():
+    with Service({"workspace": "work/{cell}"}) as service:
+        outside = os.path.join(service.folder, "outside")
+        os.mkdir(outside)
+        os.makedirs(os.path.join(service.workspace, "work"))
+        os.symlink(outside, os.path.join(service.workspace, "work", "main"))
+        answer = service.bash("echo x >y")
+        assert answer.status == 503 and answer.busy["kind"] == "set_up", answer
+        assert os.listdir(outside) == []
+        service.wait_said("work/main")
+
+
+@tap.case
+def without_a_template_all_cells_work_in_the_root():
+    with tempfile.TemporaryDirectory() as root, Service({"root": root}) as service:
+        assert os.path.basename(root) in service.bash("pwd; echo x >made").text
+        assert service.bash("cat made", cell="other").text.startswith("x")
+        assert os.listdir(service.workspace) == [] and "made" in os.listdir(root)
+
+
+@tap.case
+def settings_that_cannot_be_kept_are_refused():
+    assert "on_close" in refused({"on_close": "delete"})
+    assert "on_close" in refused({"on_close": "delete", "workspace": "{cell}/{token}"})
+    for wrong in ("/a", "../a", "a//b", "a/.b", "{user}", "a b", ""):
+        assert "/service/workspace" in refused({"workspace": wrong}), wrong
+    assert "must be an absolute path" in refused({"root": "here"})
+    assert "/service/trusted_proxies/0" in refused({"trusted_proxies": ["10.0.0.0/33"]})
+    assert "loopback" in refused({"metrics": "0.0.0.0:0"})
+    assert "there is no key" in refused({"cells": "session"})
+    assert "mcpServers" in refused({}, config={"mcpServers": {"a": {"command": "true"}}})
+    assert "service.policy" in refused({"policy": {"writes": ["."]}})
+
+
+@tap.case
+def all_cells_have_the_rights_that_the_service_names():
+    for settings in ({"agent": "reader"}, {"policy": {"read": ["."]}}):
+        with Service(settings) as service:
+            assert "written" not in service.bash("echo x >made && echo written").text, settings
+    assert "nobody" in refused({"agent": "nobody"}, code=1)
+
+
+# Tokens.
+
+@tap.case
+def a_request_needs_a_token_that_is_known_and_not_expired():
+    tokens = {"a" * 20: {}, "b" * 20: {"expires": "2020-02-29"}, "c" * 20: {"expires": "2999-01-31T00:00:00Z"}}
+    with Service({}, tokens=tokens) as service:
+        for token, words in ((None, "is needed"), ("d" * 20, "not known"), ("b" * 20, "expired (2020-02-29)")):
+            answer = service.bash("true", token=token)
+            assert answer.status == 401 and answer.headers["WWW-Authenticate"] == "Bearer", answer
+            assert words in answer.last["error"]["message"], answer
+        assert service.bash("true", token="a" * 20).status == 200
+        assert service.bash("true", token="c" * 20).status == 200
+        # Those who watch it need none.
+        assert service.get("/healthz").status == 200 and service.ready()[0] == 200
+
+
+@tap.case
+def the_file_of_tokens_is_read_again_when_it_changes():
+    with Service({}, tokens={"a" * 20: {}}) as service:
+        session = service.session("a" * 20)
+        service.bash("true", session=session, token="a" * 20)
+        service.write_tokens({"a" * 20: {"quota": {"calls_minute": 1000}}, "b" * 20: {}})
+        assert service.bash("true", token="b" * 20).status == 200
+        assert service.bash("true", session=session, token="a" * 20).status == 200
+        # A fault leaves the tokens as they were, and is told.
+        with open(service.tokens_file, "a", encoding="ascii") as file:
+            file.write('{"name": "x"}\n')
+        assert service.bash("true", token="b" * 20).status == 200
+        service.wait_said("line 4.*sha256.*stay as they were|stay as they were.*line 4")
+        # Other rights are another cell's.
+        service.write_tokens({"a" * 20: {"agent": "reader"}})
+        assert service.bash("true", token="b" * 20).status == 401
+        assert service.bash("true", session=session, token="a" * 20).status == 404
+        wait_for(lambda: service.ready()[1]["cells"] == 0, "the cells do not end")
+
+
+@tap.case
+def a_token_narrows_and_never_widens():
+    rights = {"agents": {"default": {"write": ["."], "network": ["a.example"]},
+                         "reader": {"write": [], "network": ["b.example"]}}}
+    tokens = {"whole-000000000000000": {}, "agent-000000000000000": {"agent": "reader"},
+              "wants-000000000000000": {"policy": {"write": [".", "/"], "read": ["/"], "network": ["b.example"],
+                                                   "tools": ["bash", "read_file"]}},
+              "wrong-000000000000000": {"agent": "nobody"}}
+    with Service({"workspace": "{token}"}, tokens=tokens, config=rights) as service:
+        def tools(token):
+            return {tool["name"] for tool in service.post("tools/list", token=token).last["result"]["tools"]}
+        assert "write_file" in tools("whole-000000000000000")
+        assert tools("wants-000000000000000") == {"bash", "read_file"}
+        write = "echo x >made && echo written; ls -A"
+        assert "written" in service.bash(write, token="whole-000000000000000").text
+        assert "written" not in service.bash(write, token="agent-000000000000000").text
+        assert "written" in service.bash(write, token="wants-000000000000000").text
+        # Nothing of what only the token wants.
+        service.bash(f"echo x >{service.folder}/out", token="wants-000000000000000")
+        assert not os.path.exists(os.path.join(service.folder, "out"))
+        for token in ("agent-000000000000000", "wants-000000000000000"):
+            listed = service.post("server/discover", token=token).last["result"]["instructions"]
+            assert "no network" in listed, listed
+        answer = service.bash("true", token="wrong-000000000000000")
+        assert answer.status == 503 and answer.busy["kind"] == "set_up", answer
+        service.wait_said("nobody")
+
+
+@tap.case
+def a_new_token_is_printed_once():
+    with Service({}, tokens={"a" * 20: {}}) as service:
+        words = [PROGRAM, "mcp", "--config", service.config, "--new-token"]
+        done = tap.run([*words, "ann"], env=service.environment)
+        token = done.stdout.strip()
+        assert done.returncode == 0 and re.fullmatch(r"gb_[0-9a-f]{48}", token), done
+        assert service.bash("true", token=token).status == 200
+        with open(service.tokens_file, encoding="ascii") as file:
+            text = file.read()
+        assert token not in text and hashlib.sha256(token.encode()).hexdigest() in text
+        assert "a token of this name" in tap.run([*words, "ann"], env=service.environment).stderr
+        assert "letters" in tap.run([*words, "a/b"], env=service.environment).stderr
+        os.remove(service.tokens_file)
+        assert tap.run([*words, "new"], env=service.environment).returncode == 0
+        assert stat.S_IMODE(os.stat(service.tokens_file).st_mode) == 0o600
+
+
+@tap.case
+def lines_that_are_no_tokens_are_refused():
+    for members, words in (({"sha256": "x"}, "SHA-256"), ({"name": "a b"}, "letters"), ({"expires": "2021-02-29"}, "UTC"),
+                           ({"quota": {"cpus": 1}}, "there is no key"), ({"policy": {"writes": ["."]}}, "writes"),
+                           ({"quota": {"net_day": "much"}}, "size")):
+        said = refused({}, tokens={"a" * 20: members})
+        assert words in said and "line 2" in said, (members, said)
+    assert "--token-file" in refused({}, tokens={"a" * 20: {}}, environment={"GLOVEBOX_MCP_TOKEN": "b" * 20})
+    assert "shared" in refused({"cell": "shared"}, tokens={"a" * 20: {"quota": {"net_day": "1G"}}})
+
+
+@tap.case
+def calls_of_a_minute_are_counted():
+    with Service({}, tokens={"a" * 20: {"quota": {"calls_minute": 3, "cells": 1}}}) as service:
+        for _ in range(3):
+            assert service.bash("true", token="a" * 20).status == 200
+        answer = service.bash("true", token="a" * 20)
+        assert answer.status == 429 and 0 < int(answer.headers["Retry-After"]) <= 61, answer
+        assert answer.busy == {"kind": "busy", "limit": "calls_minute", "value": 3}, answer
+        answer = service.post("tools/list", token="a" * 20, cell="more")
+        assert answer.busy == {"kind": "busy", "limit": "cells", "value": 1}, answer
+
+
+def counted_tokens():
+    return {"a" * 20: {"quota": {"cpu_s_day": 0.5}}, "b" * 20: {}}
+
+
+@tap.case
+def what_a_token_uses_of_a_day_is_counted_and_kept_over_a_restart():
+    with Service({}, "--allow-estimates", tokens=counted_tokens()) as service:
+        burn = "end=$((SECONDS+60)); while [ $SECONDS -lt $end ]; do :; done"
+        for _ in range(40):
+            answer = service.bash("timeout 0.2 bash -c '" + burn + "'", token="a" * 20)
+            if answer.status == 429:
+                break
+            service.bash("true", token="b" * 20)
+        assert answer.status == 429 and answer.busy["limit"] == "cpu_s_day", answer
+        assert answer.busy["value"] == 0.5 and int(answer.headers["Retry-After"]) <= 86401, answer
+        assert service.bash("true", token="b" * 20).status == 200
+        service.end()
+        service.start()
+        assert service.bash("true", token="a" * 20).status == 429
+        assert service.bash("true", token="b" * 20).status == 200
+
+
+@tap.case
+def a_cell_over_its_quota_ends_with_what_runs():
+    # Without a control group nothing is known before the end of a call.
+    try:
+        service = Service({}, tokens=counted_tokens())
+    except AssertionError as error:
+        raise tap.Skip("no control groups here") from error
+    with service:
+        answer = service.bash("while :; do :; done", token="a" * 20)
+        assert answer.status == 200 and answer.last["result"]["isError"], answer
+        assert service.bash("true", token="a" * 20).busy["limit"] == "cpu_s_day"
+
+
+@tap.case
+def quotas_need_a_control_group_or_a_word():
+    tokens = {"a" * 20: {"quota": {"written_day": "1G"}}}
+    try:
+        said = refused({}, tokens=tokens)
+    except AssertionError as error:
+        raise tap.Skip("control groups of version 2 are here") from error
+    assert "control group" in said and "--allow-estimates" in said, said
+    with Service({}, "--allow-estimates", tokens=tokens) as service:
+        assert service.bash("true", token="a" * 20).status == 200
+
+
+# Those who watch it.
+
+@tap.case
+def the_service_tells_how_it_is():
+    with Service({"metrics": f"127.0.0.1:{free_port()}"}, tokens={"ann-" + "0" * 16: {}}) as service:
+        token = "ann-" + "0" * 16
+        service.bash("exit 3", token=token)
+        service.call("write_file", {"path": "/usr/made", "content": "x"}, token=token)
+        service.post("tools/call", {"name": "no_such_tool", "arguments": {}}, token=token)
+        rows = service.metrics()
+        assert rows['glovebox_cells{state="idle"}'] == 1 and rows['glovebox_cells{state="busy"}'] == 0
+        assert rows['glovebox_calls_total{tool="bash",status="done"}'] == 1, rows
+        assert rows['glovebox_calls_total{tool="other",status="failed"}'] == 1, rows
+        assert rows["glovebox_call_seconds_count"] == rows['glovebox_call_seconds_bucket{le="+Inf"}'] == 3
+        assert sum(value for name, value in rows.items()
+                   if name.startswith("glovebox_denials_total")) >= 1, rows
+        assert f'glovebox_cpu_seconds_total{{token="{token}"}}' in rows
+        assert rows["glovebox_queue_dropped_total"] == 0
+        assert any(name.startswith("glovebox_build_info{version=") for name in rows)
+        # They are at their own address only, and for no page of a browser.
+        assert service.get("/metrics").status in (401, 404)
+        with open(service.config, encoding="utf-8") as file:
+            address = json.load(file)["service"]["metrics"]
+        assert service.get("/metrics", address=address, Host="evil.example").status == 403
+        assert service.get("/other", address=address).status == 404
+
+
+@tap.case
+def tokens_beyond_two_hundred_share_a_row():
+    tokens = {f"t{number:019}": {} for number in range(230)}
+    with Service({"metrics": f"127.0.0.1:{free_port()}"}, tokens=tokens) as service:
+        rows = [name for name in service.metrics() if name.startswith("glovebox_cpu_seconds_total")]
+        assert len(rows) == 201 and 'glovebox_cpu_seconds_total{token="other"}' in rows, len(rows)
+
+
+@tap.case
+def an_audit_names_tokens_and_cells():
+    with tempfile.TemporaryDirectory() as folder:
+        with Service({"audit": {"folder": os.path.join(folder, "audit")}, "cell": "token"},
+                     tokens={"a" * 20: {}}) as service:
+            service.bash("true", token="a" * 20)
+            service.write_tokens({"a" * 20: {}, "b" * 20: {}})
+            service.bash("true", token="b" * 20)
+            service.write_tokens({"b" * 20: {}})
+            assert service.bash("true", token="a" * 20).status == 401
+            service.end()
+            names = [os.path.join(folder, "audit", name) for name in os.listdir(os.path.join(folder, "audit"))]
+            files = [name for name in names if name.endswith(".jsonl")] or names
+            lines = [json.loads(line) for name in sorted(files) for line in open(name, encoding="utf-8")
+                     if line.startswith("{")]
+            assert {(line["token"], line["cell"]) for line in lines if line["event"] == "begin"} == {
+                ("a" * 20, "main"), ("b" * 20, "main")}, lines
+            told = [(line["token"][0], line["what"]) for line in lines if line["event"] == "token"]
+            assert told == [("a", "added"), ("b", "added"), ("a", "removed")], told
+            done = tap.run([PROGRAM, "audit", "verify", *sorted(files)], env=service.environment)
+            assert done.returncode == 0, done
+
+
+@tap.case
+def an_audit_alone_makes_no_service():
+    with tempfile.TemporaryDirectory() as folder:
+        with Service({"audit": {"folder": os.path.join(folder, "audit")}}, bare=True) as service:
+            service.bash("echo x >/tmp/mark", session=service.session())
+            assert "x" in service.bash("cat /tmp/mark", session=service.session()).text
+            service.end(code=128 + signal.SIGTERM)
+
+
+# The end.
+
+def begin(service, pool, command="echo >begun; while [ ! -e go ]; do sleep 0.02; done; echo over"):
+    call = pool.submit(service.bash, command)
+    wait_for(lambda: os.path.exists(os.path.join(service.workspace, "begun")), "no call")
+    return call
+
+
+@tap.case
+def calls_under_way_may_end_when_the_service_does():
+    with Service({}) as service, concurrent.futures.ThreadPoolExecutor() as pool:
+        call = begin(service, pool)
+        service.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: service.ready()[0] == 503, "it stays ready")
+        assert service.ready()[1]["reason"] == "draining"
+        assert service.get("/healthz").status == 200
+        answer = service.bash("true")
+        assert answer.status == 503 and answer.busy["limit"] == "drain_s", answer
+        assert service.hello()[0].status == 503
+        with open(os.path.join(service.workspace, "go"), "w", encoding="ascii"):
+            pass
+        assert "over" in call.result().text
+        service.ended(0)
+
+
+@tap.case
+def calls_that_take_longer_are_cancelled_and_answered():
+    with Service({"drain_s": 0.5}) as service, concurrent.futures.ThreadPoolExecutor() as pool:
+        call = begin(service, pool)
+        service.process.send_signal(signal.SIGTERM)
+        assert call.result().last["result"]["isError"], call.result()
+        service.ended(0)
+
+
+@tap.case
+def a_second_signal_ends_it_at_once():
+    with Service({"drain_s": 1000}) as service, concurrent.futures.ThreadPoolExecutor() as pool:
+        call = begin(service, pool)
+        service.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: service.ready()[0] == 503, "it stays ready")
+        time.sleep(0.2)  # signals so close to each other are one
+        service.process.send_signal(signal.SIGTERM)
+        service.ended(128 + signal.SIGTERM)
+        assert isinstance(call.exception(), (OSError, http.client.HTTPException)), call
+
+
+@tap.case
+def a_manager_is_told_of_its_life():
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        path = os.path.join(folder, "notify")
+        manager.bind(path)
+        manager.settimeout(WAIT_SECONDS)
+        told = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"}
+        with Service({}, environment=told) as service:
+            said = manager.recv(4096).decode()
+            assert said.startswith("READY=1\nSTATUS=serving MCP at http://127.0.0.1:"), said
+            assert manager.recv(4096) == b"WATCHDOG=1" and manager.recv(4096) == b"WATCHDOG=1"
+            assert "NOTIFY_SOCKET" not in service.bash("env").text
+            service.end()
+            said = b""
+            while not said.startswith(b"STOPPING=1"):
+                said = manager.recv(4096)
+
+
+@tap.case
+def no_connection_is_lost_when_a_socket_outlives_the_server():
+    listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+    address = "127.0.0.1:%d" % listener.getsockname()[1]
+    passed = listener.fileno()
+    before = ["/bin/bash", "-c", f'exec 3<&{passed}; LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "bash"]
+    with listener, Service({}, before=before, pass_fds=[passed]) as service:
+        assert service.address == address, service.said
+        assert service.bash("true").status == 200
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            call = begin(service, pool)
+            service.process.send_signal(signal.SIGTERM)
+            # From some moment on it takes no more connections, and refuses none.
+            waiting = []
+            while len(waiting) < 8:
+                asked = pool.submit(service.bash, "echo served")
+                concurrent.futures.wait([asked], timeout=0.5)
+                if not asked.done():
+                    waiting.append(asked)
+            with open(os.path.join(service.workspace, "go"), "w", encoding="ascii"):
+                pass
+            assert "over" in call.result().text
+            service.ended(0)
+            service.start()
+            assert all("served" in asked.result().text for asked in waiting)
+
+
+@tap.case
+def a_wrong_descriptor_is_refused():
+    before = ["/bin/bash", "-c", 'exec 3</dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "bash"]
+    assert "LISTEN_FDS" in refused({}, before=before)
+    before = ["/bin/bash", "-c", 'LISTEN_PID=$$ LISTEN_FDS=2 exec "$@"', "bash"]
+    assert "one socket" in refused({}, before=before)
+
+
+def without_namespaces():
+    """As RestrictNamespaces= of systemd has it: system calls that make namespaces are refused."""
+    arch, load, equal, any_bit, ret = 0xC000003E, 0x20, 0x15, 0x45, 0x06
+    allow, refuse, missing = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+    unshare, clone, clone3, new = 272, 56, 435, 0x7E020080
+    code = [(load, 0, 0, 4), (equal, 0, 8, arch), (load, 0, 0, 0), (equal, 5, 0, clone3), (equal, 1, 0, unshare),
+            (equal, 0, 4, clone), (load, 0, 0, 16), (any_bit, 0, 2, new), (ret, 0, 0, refuse),
+            (ret, 0, 0, missing), (ret, 0, 0, allow)]
+    program = b"".join(struct.pack("<HBBI", *row) for row in code)
+    held = ctypes.create_string_buffer(program)
+    filter_of = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(code), ctypes.addressof(held)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, filter_of, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "no filter")
+
+
+@tap.case
+def settings_of_systemd_that_forbid_namespaces_are_why_the_unit_has_none():
+    if os.uname().machine != "x86_64":
+        raise tap.Skip("the filter of this test is for x86-64")
+    said = refused({}, code=5, preexec_fn=without_namespaces)
+    assert "L2 only" in said and "namespaces: refused" in said, said
+
+
+# What stands before it.
+
+@tap.case
+def only_a_proxy_that_is_trusted_speaks_for_others():
+    forwarded = {"X-Forwarded-Host": "box.example", "X-Forwarded-For": "192.0.2.7"}
+    with Service({}) as service:
+        assert service.bash("true", headers=forwarded).status == 200
+    with Service({"trusted_proxies": ["127.0.0.0/8"]}) as service:
+        assert service.bash("true", headers=forwarded).status == 403
+        assert service.bash("true", headers={"X-Forwarded-Host": "localhost"}).status == 200
+    with Service({"trusted_proxies": ["127.0.0.1"]}, "--host", "box.example") as service:
+        assert service.bash("true", headers=forwarded).status == 200
+        assert service.bash("true", headers={"X-Forwarded-Host": "box.example, evil.example"}).status == 403
+
+
+# Load.
+
+@tap.case
+def two_hundred_sessions_work_at_the_same_time():
+    begun = time.monotonic()
+    with open(PROGRAM, "rb") as file:
+        most = FEW_SESSIONS if b"__asan_init" in file.read() else SESSIONS
+    settings = {"max_cells": most, "max_cells_per_token": most, "max_calls_per_token": 1024,
+                "workspace": "{id}", "on_close": "delete"}
+    with Service(settings) as service, concurrent.futures.ThreadPoolExecutor(most) as pool, \
+            concurrent.futures.ThreadPoolExecutor(BUILT_AT_ONCE) as builders:
+        sessions = list(pool.map(lambda _: service.session(), range(most)))
+        assert len(set(sessions)) == most
+        built = list(builders.map(lambda session: service.bash("true", session=session), sessions))
+        answers = list(pool.map(lambda session: service.bash("echo $$ >a; cat a", session=session), sessions))
+        answers += built
+        wrong = [answer for answer in answers if answer.status != 200 or answer.last["result"]["isError"]]
+        assert not wrong, wrong[:3]
+        assert service.hello()[0].status in (429, 503)
+        status, told = service.ready()
+        assert status == 503 and told["cells"] == most, told
+        service.end()
+        assert [name for name in os.listdir(service.workspace) if not name.startswith(".")] == []
+    assert not tap.is_late(time.monotonic() - begun, LOAD_SECONDS), time.monotonic() - begun
+
+
+@tap.case
+def a_killed_server_leaves_nothing_and_begins_again():
+    settings = {"workspace": "{token}/{cell}", "on_close": "delete", "max_calls_per_token": 64}
+    folder = tempfile.mkdtemp(prefix="mcp-service-")
+    try:
+        with Service(settings, folder=folder) as service:
+            for number in range(KILLS):
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    asked = [pool.submit(service.bash, "mkdir -p d; echo x >d/f; sleep 0.05", cell=f"c{i}")
+                             for i in range(8)]
+                    # At another moment each time: while cells are made, work, end.
+                    concurrent.futures.wait(asked, timeout=0.02 * number)
+                    service.process.kill()
+                    service.process.wait()
+                left = left_behind()
+                assert not left, f"left behind: {left}"
+                service.process.stderr.close()
+                service.start()
+                assert service.bash("echo served", cell=f"n{number}").text.startswith("served")
+            service.end()
+            own = os.path.join(service.workspace, ".glovebox")
+            assert not [name for name in os.listdir(own) if name.startswith("gone-")], os.listdir(own)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@tap.case
+def a_full_disk_refuses_new_cells_and_ends_no_other():
+    if os.geteuid() != 0:
+        raise tap.Skip("only root mounts a small disk")
+    mount = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+             'mount -t tmpfs -o size=256k,nr_inodes=400 small "$PWD" && cd "$PWD" && exec "$@"', "sh"]
+    if subprocess.run([*mount[:4], "true"], check=False).returncode != 0:
+        raise tap.Skip("no mounts can be made here")
+    with Service({"workspace": "{cell}"}, before=mount) as service:
+        assert service.bash("echo x >a && echo written", cell="early").text.startswith("written")
+        # The disk of the server is not ours.
+        small = f"/proc/{service.process.pid}/root{service.workspace}"
+        made = []
+        with contextlib.suppress(OSError):
+            while True:
+                made.append(os.path.join(small, "early", f"d{len(made)}"))
+                os.mkdir(made[-1])
+        answer = service.bash("true", cell="late")
+        assert answer.status == 503 and answer.busy["kind"] == "set_up", answer
+        assert os.strerror(errno.ENOSPC) in answer.last["error"]["message"], answer
+        assert "still" in service.bash("echo still", cell="early").text
+        for path in made[:-1]:
+            os.rmdir(path)
+        assert service.bash("echo again", cell="late").text.startswith("again")
+
+
+@contextlib.contextmanager
+def nginx(service):
+    """The address of an nginx in front of SERVICE, with the example of the manual."""
+    program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+    if program is None:
+        raise tap.Skip("nginx is not installed (apt install nginx-light)")
+    manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "service.md")
+    with open(manual, encoding="utf-8") as file:
+        example = re.search(r"```nginx\n(.*?)```", file.read(), re.DOTALL).group(1)
+    port, folder = free_port(), os.path.join(service.folder, "nginx")
+    os.mkdir(folder)
+    example = re.sub(r"listen [^;]*;", f"listen 127.0.0.1:{port};", example)
+    example = re.sub(r"\n\s*ssl_[^\n]*", "", example).replace("127.0.0.1:8080", service.address)
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in
+                        ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    with open(os.path.join(folder, "nginx.conf"), "w", encoding="utf-8") as file:
+        file.write(f"daemon off; pid {folder}/pid; error_log stderr;\n"
+                   f"{'user root;' if os.geteuid() == 0 else ''}\n"
+                   f"events {{}}\nhttp {{\naccess_log off;\n{temporary}{example}\n}}\n")
+    process = subprocess.Popen([program, "-p", folder, "-e", "stderr", "-c", f"{folder}/nginx.conf"])
+    try:
+        def answers():
+            assert process.poll() is None, "nginx does not start"
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                return True
+            return False
+        wait_for(answers, "nginx does not answer")
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(END_SECONDS)
+
+
+@tap.case
+def nginx_in_front_passes_notices_when_they_come():
+    settings = {"trusted_proxies": ["127.0.0.1"]}
+    with Service(settings, "--host", "box.example") as service, nginx(service) as address:
+        named = {"Host": "box.example"}
+        assert "hello" in service.bash("echo hello", address=address, headers=named).text
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "bash", "arguments": {"command": "for i in 1 2 3 4 5 6; do echo line$i; sleep 0.3; done; "
+                                                     "while [ ! -e go ]; do sleep 0.02; done"},
+            "_meta": {"io.modelcontextprotocol/protocolVersion": MODERN, "progressToken": 1,
+                      "io.modelcontextprotocol/clientCapabilities": {}}}}
+        connection = http.client.HTTPConnection(address, timeout=WAIT_SECONDS)
+        connection.request("POST", "/mcp", json.dumps(body), {
+            "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Host": "box.example",
+            "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "bash"})
+        response = connection.getresponse()
+        # The call still runs: a proxy that keeps what it gets would show nothing yet.
+        while "notifications/progress" not in response.readline().decode():
+            pass
+        with open(os.path.join(service.workspace, "go"), "w", encoding="ascii"):
+            pass
+        assert "line6" in response.read().decode()
+        connection.close()
+        assert service.get("/readyz", address=address, Host="box.example").status == 200
+        assert service.bash("true", address=address, headers={"Host": "evil.example"}).status in (403, 404)
+
+
+adopt_orphans()
+tap.play()
