@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "fleet/result.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,19 +29,6 @@ enum fleet_priority { FLEET_LOW, FLEET_NORMAL, FLEET_HIGH, FLEET_PRIORITIES };
 enum fleet_source { FLEET_EMPTY, FLEET_GIT, FLEET_ARCHIVE, FLEET_COPY };
 
 enum fleet_run { FLEET_PROMPT, FLEET_COMMAND, FLEET_WRAP };
-
-/* What became of a task. Only SET_UP is tried again, and a worker that was lost. */
-enum fleet_status {
-	FLEET_DONE,
-	FLEET_FAILED,
-	FLEET_DENIED,
-	FLEET_LIMIT,
-	FLEET_TIMED_OUT,
-	FLEET_SET_UP,  /* nothing of it has run: base, workspace, model or cell */
-	FLEET_GAVE_UP, /* all attempts were used */
-	FLEET_CANCELLED,
-	FLEET_STATUSES,
-};
 
 /* The members of a line; texts are borrowed from LINE and NULL where there is none. */
 struct fleet_task {
@@ -70,8 +58,14 @@ struct fleet_task {
 	int attempts;
 };
 
-/* Why NAME cannot be an id, a job or a lane ("WHAT" in the sentence). True: it can. */
-bool fleet_name_check(const char *what, const char *name, struct err *err);
+/*
+ * The names that are parts of file names and of subjects of a queue: 1 to FLEET_NAME_MAX
+ * letters, digits, "-" and "_". An id may have dots as well, but none at an end and no two
+ * together: it is the last part everywhere.
+ */
+enum fleet_name { FLEET_ID, FLEET_JOB, FLEET_LANE };
+/* Can NAME (NULL: it cannot) be one? ERR says why not. */
+bool fleet_name_check(enum fleet_name what, const char *name, struct err *err);
 
 /* Read and check one line without its end. ERR names the key, not the line. */
 bool fleet_task_read(struct str line, struct fleet_task *task, struct err *err);
@@ -97,13 +91,3 @@ const char *fleet_tasks_hash(const struct fleet_tasks *tasks);
 /* The bytes of the file, for a store. */
 int fleet_tasks_fd(const struct fleet_tasks *tasks);
 void fleet_tasks_free(struct fleet_tasks *tasks);
-
-const char *fleet_status_name(enum fleet_status status);
-/* FLEET_STATUSES when NAME is none. */
-enum fleet_status fleet_status_of(struct str name);
-
-/* A result that has its members in front: job, id, attempt, status, worker, host, program. */
-struct value *fleet_result_new(const char *job, const char *id, int attempt,
-			       enum fleet_status status);
-/* The status of a result that was read from a store; FLEET_STATUSES: it is none. */
-enum fleet_status fleet_result_status(const struct value *result);
