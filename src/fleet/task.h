@@ -44,8 +44,9 @@ struct fleet_task {
 	struct {
 		enum fleet_run kind;
 		const char *prompt, *model, *agent;
-		const char *command; /* FLEET_COMMAND: for bash -c */
-		const char *profile; /* FLEET_WRAP */
+		const char *command;      /* FLEET_COMMAND: for bash -c */
+		const char *profile;      /* FLEET_WRAP; its prompt may be NULL */
+		const struct value *args; /* words for the wrapped program, or NULL */
 	} run;
 	const struct value *setup;   /* an array of texts for bash -c, or NULL */
 	const char *cwd;             /* where setup, command and check begin */
@@ -75,13 +76,14 @@ void fleet_task_fini(struct fleet_task *task);
 struct fleet_tasks;
 
 /*
- * Open PATH ("-": standard input, which is copied), check each line and that no id is there
- * twice. ERR begins with PATH:NUMBER. At most FLEET_TASKS_MAX lines; empty lines and those
- * that begin with # are passed over.
+ * Open PATH ("-": standard input, which is copied, as all is that cannot be read twice), check
+ * each line and that no id is there twice. ERR begins with PATH:NUMBER. At most
+ * FLEET_TASKS_MAX tasks and 1 GiB; empty lines and those that begin with # are passed over.
+ * A file without a task is refused.
  */
 bool fleet_tasks_open(const char *path, struct fleet_tasks **tasks, struct err *err);
 size_t fleet_tasks_count(const struct fleet_tasks *tasks);
-/* The Nth task, from 0. False where the file was changed since. */
+/* The Nth task, from 0. False where its line was changed since (ESTALE). */
 bool fleet_tasks_get(const struct fleet_tasks *tasks, size_t nth, struct fleet_task *task,
 		     struct err *err);
 /* The id alone, borrowed from TASKS. */

@@ -1433,6 +1433,19 @@ bool config_check_entry(const struct value *entry, const char *where, struct err
 	       (where ? err_while(err, "%s", where) : false);
 }
 
+bool config_check_policy(const struct value *entry, const char *where, struct err *err)
+{
+	if (!config_check_entry(entry, where, err))
+		return false;
+	for (const struct row *key = keys_agent; key->name; key++) {
+		if (key->home != KEY_IN_POLICY && value_member(entry, key->name))
+			return err_set(err, EINVAL,
+				       "%s%s/%s: is a key of an agent, not of a policy",
+				       where ? where : "", where ? ": " : "", key->name);
+	}
+	return true;
+}
+
 bool config_parse_policy(struct str text, const char *source, struct value **entry,
 			 struct err *err)
 {
@@ -1443,14 +1456,8 @@ bool config_parse_policy(struct str text, const char *source, struct value **ent
 			       CONFIG_TEXT_MAX);
 	if (!value_parse(text, VALUE_COMMENTS, &root, err))
 		return err_while(err, "%s", source);
-	if (!config_check_entry(root, source, err))
+	if (!config_check_policy(root, source, err))
 		return false;
-	for (const struct row *key = keys_agent; key->name; key++) {
-		if (key->home != KEY_IN_POLICY && value_member(root, key->name))
-			return err_set(err, EINVAL,
-				       "%s: /%s: is a key of an agent, not of a policy",
-				       source, key->name);
-	}
 	*entry = root;
 	root = NULL;
 	return true;

@@ -122,6 +122,9 @@ extern const struct row config_rule_rows[];
  */
 bool config_check_rows(const struct row *rows, const struct value *object, struct err *err);
 
+/* The same for one policy: an entry without the keys of a role. */
+bool config_check_policy(const struct value *entry, const char *where, struct err *err);
+
 /*
  * Read TEXT, one policy (JSON with comments): an agent entry without the keys of a
  * role. SOURCE names it in sentences.
