@@ -13,22 +13,32 @@
 
 struct fleet_client;
 
-/* A failed call: the kind of docs/serve.md ("set_up", "denied", …), rule and remedy. */
+/*
+ * A failed call: the kind of docs/serve.md ("set_up", "denied", …) and the rule, or ""; the
+ * sentence ends with the remedy, and its code is the error of the system that the engine
+ * names. The kinds of the client itself are "timed_out", "cancelled", and "closed": the engine
+ * is gone, and the sentence has its last words.
+ */
 struct fleet_refusal {
 	char kind[16];
 	char rule[64];
 	struct err err;
 };
 
-/* PROGRAM: our own, OPTIONS: further words of `serve`, ended by NULL. */
+/*
+ * Start PROGRAM, our own, as an engine, and greet it. OPTIONS: at most 16 further words of
+ * `serve`, ended by NULL, or NULL.
+ */
 bool fleet_client_start(const char *program, const char *const *options,
 			struct fleet_client **client, struct err *err);
 
 /*
  * Call METHOD with PARAMS (taken over) and wait for its answer, at most SECONDS (0: as long
- * as the engine lives); then `$/cancel` is sent, and REFUSAL has the kind "timed_out". When
- * *CANCEL (may be NULL) becomes true and fleet_client_wake is called, the same with the kind
- * "cancelled". *ANSWER is owned by the caller.
+ * as the engine lives); then `$/cancel` is sent, which is given 5 seconds, and REFUSAL has the
+ * kind "timed_out". When *CANCEL (may be NULL) becomes true and fleet_client_wake is called, the
+ * same with the kind "cancelled". A call that the engine is too busy for is made again for a
+ * minute. A line that is sent has at most 16 MiB ("usage"), an answer 64 ("limit"). *ANSWER is
+ * owned by the caller.
  */
 bool fleet_client_call(struct fleet_client *client, const char *method,
 		       struct value *params, double seconds, const bool *cancel,
@@ -36,8 +46,9 @@ bool fleet_client_call(struct fleet_client *client, const char *method,
 void fleet_client_wake(struct fleet_client *client);
 
 /*
- * Take the notices of one cell: called by the reading thread, which must not wait in it.
- * NULL ends it. Only the cell's own notices come.
+ * Take the notices of one cell: called by the reading thread, which must not wait in TAKE, and
+ * not call the client. NULL ends it: TAKE is not called any more when the function returns. Only
+ * the cell's own notices come.
  */
 void fleet_client_watch(struct fleet_client *client, const char *cell,
 			void (*take)(void *context, const char *method,
