@@ -96,6 +96,23 @@ void hash_text(struct str text, char hex[HASH_HEX + 1])
 	print_hex(digest, sizeof(digest), hex);
 }
 
+void hash_digest_text(struct hash *hash, char hex[HASH_HEX + 1])
+{
+	uint8_t digest[HASH_BYTES];
+
+	hash_digest(hash, digest);
+	print_hex(digest, sizeof(digest), hex);
+}
+
+void hash_hmac(struct str key, struct str text, uint8_t digest[HASH_BYTES])
+{
+	struct hmac_sha256_ctx context;
+
+	hmac_sha256_set_key(&context, key.size, (const uint8_t *)key.data);
+	hmac_sha256_update(&context, text.size, (const uint8_t *)text.data);
+	hmac_sha256_digest(&context, HASH_BYTES, digest);
+}
+
 static void mark_hex(XXH128_hash_t value, char hex[HASH_MARK_HEX + 1])
 {
 	XXH128_canonical_t bytes;
@@ -136,12 +153,9 @@ void hash_hmac_sha1(struct str key, struct str text, uint8_t digest[HASH_SHA1_BY
 
 void hash_hmac_text(struct str key, struct str text, char hex[HASH_HEX + 1])
 {
-	struct hmac_sha256_ctx context;
 	uint8_t digest[HASH_BYTES];
 
-	hmac_sha256_set_key(&context, key.size, (const uint8_t *)key.data);
-	hmac_sha256_update(&context, text.size, (const uint8_t *)text.data);
-	hmac_sha256_digest(&context, sizeof(digest), digest);
+	hash_hmac(key, text, digest);
 	print_hex(digest, sizeof(digest), hex);
 }
 

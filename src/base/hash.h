@@ -25,12 +25,14 @@ void hash_mark(struct str text, char hex[HASH_MARK_HEX + 1]);
 enum { HASH_BYTES = 32 };
 void hash_bytes(struct str text, uint8_t digest[HASH_BYTES]);
 
-/* Hashes a content that comes in pieces. hash_digest may be called once. */
+/* Hashes a content that comes in pieces. hash_digest, or hash_digest_text, may be called once. */
 struct hash;
 struct hash *hash_new(void);
 void hash_free(struct hash *hash);
 void hash_add(struct hash *hash, struct str piece);
 void hash_digest(struct hash *hash, uint8_t digest[HASH_BYTES]);
+/* The same in hexadecimal. */
+void hash_digest_text(struct hash *hash, char hex[HASH_HEX + 1]);
 /* For a mark: ends with hash_mark_hex instead of hash_digest. */
 struct hash *hash_new_mark(void);
 void hash_mark_hex(struct hash *hash, char hex[HASH_MARK_HEX + 1]);
@@ -49,7 +51,11 @@ void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES]);
 enum { HASH_SHA1_BYTES = 20 };
 void hash_hmac_sha1(struct str key, struct str text, uint8_t digest[HASH_SHA1_BYTES]);
 
-/* The HMAC of TEXT with KEY by SHA-256 (RFC 2104). */
+/*
+ * The HMAC of TEXT with KEY by SHA-256 (RFC 2104), as bytes, which may be those of KEY, and in
+ * hexadecimal.
+ */
+void hash_hmac(struct str key, struct str text, uint8_t digest[HASH_BYTES]);
 void hash_hmac_text(struct str key, struct str text, char hex[HASH_HEX + 1]);
 
 /* Does GIVEN (12 to 64 lower-case hex digits) name HEX, of a hash or mark, as a prefix? */
