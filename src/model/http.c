@@ -18,6 +18,7 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 /*
  * The few functions of libcurl that are used. Options are set through the function that
@@ -78,6 +79,7 @@ struct exchange {
 	char error_text[CURL_ERROR_SIZE];
 	struct err *err;
 	enum http_more more;
+	uint64_t read;     /* bytes of the request's file that libcurl has taken */
 	bool sent;         /* the request is out, and the caller was told */
 	unsigned answers;  /* how many status lines came */
 	int64_t last_ms;   /* when the server last sent something */
@@ -177,6 +179,15 @@ static void answer_clear(struct http_answer *answer)
 	answer->should_retry = -1;
 }
 
+static void tell_header(const struct exchange *exchange, struct str line)
+{
+	const size_t colon = str_find(line, STR(":"), 0);
+
+	if (colon != (size_t)-1)
+		exchange->request->header(exchange->context, str_part(line, 0, colon),
+					  str_trim(str_part(line, colon + 1, line.size)));
+}
+
 static size_t on_header(char *data, size_t unit, size_t count, void *context)
 {
 	struct exchange *exchange = context;
@@ -195,6 +206,8 @@ static size_t on_header(char *data, size_t unit, size_t count, void *context)
 		if (exchange->answers++ < ANSWERS_MAX)
 			exchange->last_ms = clock_now_ms();
 	}
+	if (exchange->request->header != NULL)
+		tell_header(exchange, line);
 	if (header_is(line, "x-should-retry", &value))
 		exchange->answer->should_retry =
 			str_is(value, "true") ? 1 : (str_is(value, "false") ? 0 : -1);
@@ -236,8 +249,10 @@ static void add_header(struct exchange *exchange, const char *line)
 
 static void add_headers(struct exchange *exchange)
 {
-	add_header(exchange, "Content-Type: application/json");
-	add_header(exchange, "Accept: text/event-stream, application/json");
+	if (exchange->request->method == NULL) {
+		add_header(exchange, "Content-Type: application/json");
+		add_header(exchange, "Accept: text/event-stream, application/json");
+	}
 	/*
 	 * Without this a large request waits a second for a "100 Continue" that few
 	 * servers send.
@@ -324,13 +339,82 @@ static bool http_set_body(const struct http *http, CURL *easy, struct str body,
 				 (curl_off_t)body.size) == CURLE_OK;
 }
 
+/* The next bytes of the request's file. */
+static size_t on_wanted(char *data, size_t unit, size_t count, void *context)
+{
+	struct exchange *exchange = context;
+	const struct http_file *file = exchange->request->file;
+	const uint64_t left = file->size - exchange->read;
+	const size_t room = unit * count;
+	ssize_t n = 0;
+
+	/* A server that takes bytes is not silent. */
+	exchange->last_ms = clock_now_ms();
+	if (left > 0)
+		n = pread(file->fd, data, left < room ? (size_t)left : room,
+			  (off_t)exchange->read);
+	if (n < 0 || (n == 0 && left > 0))
+		return CURL_READFUNC_ABORT;
+	exchange->read += (uint64_t)n;
+	return (size_t)n;
+}
+
+static int on_seek(void *context, curl_off_t offset, int origin)
+{
+	struct exchange *exchange = context;
+
+	if (origin != SEEK_SET || offset < 0)
+		return CURL_SEEKFUNC_FAIL;
+	exchange->read = (uint64_t)offset;
+	return CURL_SEEKFUNC_OK;
+}
+
+/* PUT the request's file. */
+static bool http_set_file(struct exchange *exchange)
+{
+	CURLcode (*const set)(CURL *, CURLoption, ...) = exchange->http->curl.easy_setopt;
+	CURL *easy = exchange->easy;
+
+	return set(easy, CURLOPT_HTTPHEADER, exchange->headers) == CURLE_OK &&
+	       set(easy, CURLOPT_UPLOAD, 1L) == CURLE_OK &&
+	       set(easy, CURLOPT_INFILESIZE_LARGE,
+		   (curl_off_t)exchange->request->file->size) == CURLE_OK &&
+	       set(easy, CURLOPT_READFUNCTION, on_wanted) == CURLE_OK &&
+	       set(easy, CURLOPT_READDATA, exchange) == CURLE_OK &&
+	       set(easy, CURLOPT_SEEKFUNCTION, on_seek) == CURLE_OK &&
+	       set(easy, CURLOPT_SEEKDATA, exchange) == CURLE_OK;
+}
+
+/* The method, the headers and the body of the request. */
+static bool http_set_method(struct exchange *exchange)
+{
+	CURLcode (*const set)(CURL *, CURLoption, ...) = exchange->http->curl.easy_setopt;
+	const struct http_request *request = exchange->request;
+	CURL *easy = exchange->easy;
+
+	if (request->file != NULL)
+		return http_set_file(exchange);
+	if (request->method == NULL || strcmp(request->method, "PUT") == 0 ||
+	    strcmp(request->method, "POST") == 0)
+		return http_set_body(exchange->http, easy, request->body,
+				     exchange->headers) &&
+		       (request->method == NULL ||
+			set(easy, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK);
+	if (set(easy, CURLOPT_HTTPHEADER, exchange->headers) != CURLE_OK)
+		return false;
+	if (strcmp(request->method, "HEAD") == 0)
+		return set(easy, CURLOPT_NOBODY, 1L) == CURLE_OK;
+	return set(easy, CURLOPT_HTTPGET, 1L) == CURLE_OK &&
+	       set(easy, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK;
+}
+
 static bool set_options(struct exchange *exchange, struct err *err)
 {
 	const struct curl_functions *curl = &exchange->http->curl;
 	const struct http_request *request = exchange->request;
 	CURL *easy = exchange->easy;
 	bool ok = http_set_common(exchange->http, easy, request->url, on_bytes, exchange) &&
-		  http_set_body(exchange->http, easy, request->body, exchange->headers);
+		  http_set_method(exchange);
 
 	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK;
 	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERDATA, exchange) == CURLE_OK;
@@ -341,6 +425,8 @@ static bool set_options(struct exchange *exchange, struct err *err)
 	if (!ok)
 		return err_set(err, EIO, "libcurl does not take the request's options");
 	(void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	/* A path is sent as it was written, because it may be signed. */
+	(void)curl->easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 	return true;
 }
 
@@ -417,7 +503,8 @@ static void tell_sent(struct exchange *exchange)
 	if (exchange->sent ||
 	    exchange->http->curl.easy_getinfo(exchange->easy, CURLINFO_SIZE_UPLOAD_T,
 					      &out) != CURLE_OK ||
-	    (uint64_t)out < request->body.size)
+	    (uint64_t)out <
+		    (request->file != NULL ? request->file->size : request->body.size))
 		return;
 	exchange->sent = true;
 	if (request->sent)
@@ -467,7 +554,7 @@ static void wipe_headers(struct exchange *exchange)
 	exchange->http->curl.slist_free_all(exchange->headers);
 }
 
-bool http_post(struct http *http, const struct http_request *request,
+bool http_send(struct http *http, const struct http_request *request,
 	       struct http_answer *answer,
 	       enum http_more (*bytes)(void *context, const struct http_answer *answer,
 				       struct str bytes, struct err *err),

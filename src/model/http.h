@@ -1,7 +1,7 @@
 /*
- * http: streaming POSTs, and several short questions at the same time, over libcurl,
- * which is loaded on first use (linking it costs every start 3 ms). Redirects are not
- * followed, so that a key goes only to the named host. No other module knows libcurl.
+ * http: requests whose answers come in pieces, and several short questions at the same time,
+ * over libcurl, which is loaded on first use (linking it costs every start 3 ms). Redirects
+ * are not followed, so that a key goes only to the named host.
  */
 #pragma once
 
@@ -19,17 +19,28 @@ struct http;
 bool http_open(struct http **http, struct err *err);
 void http_close(struct http *http);
 
+/* A body that is read from a file while it is sent. */
+struct http_file {
+	int fd; /* read from its begin, also a second time when a connection breaks at once */
+	uint64_t size;
+};
+
 struct http_request {
+	/* GET, HEAD, PUT, POST or DELETE. NULL: a POST of JSON, answered by JSON or a stream. */
+	const char *method;
 	const char *url;
 	const char *key; /* or NULL; never in an error text */
 	/* the text before the key: "Authorization: Bearer " */
 	const char *key_header;
-	const char *const *headers; /* further lines, NULL-ended; or NULL */
-	struct str body;            /* JSON */
+	const char *const *headers;   /* further lines, NULL-ended; or NULL */
+	struct str body;              /* JSON, unless METHOD says more */
+	const struct http_file *file; /* of a PUT, in place of BODY; or NULL */
 	int stop_fd; /* readable: give up with ECANCELED within 100 ms; -1: none */
 	double connect_timeout_s, idle_timeout_s; /* 0: none */
 	/* called when the whole request is out; or NULL */
 	void (*sent)(void *context);
+	/* each header of the answer, or of an interim one; or NULL */
+	void (*header)(void *context, struct str name, struct str value);
 };
 
 struct http_answer {
@@ -51,7 +62,7 @@ enum http_more {
  * in time), ETIMEDOUT (silent for idle_timeout_s), ECANCELED, EPROTO (cut in the middle,
  * or no HTTP), EIO (certificates and all else). Any HTTP status is a success here.
  */
-bool http_post(struct http *http, const struct http_request *request,
+bool http_send(struct http *http, const struct http_request *request,
 	       struct http_answer *answer,
 	       enum http_more (*bytes)(void *context, const struct http_answer *answer,
 				       struct str bytes, struct err *err),

@@ -613,7 +613,7 @@ static bool try_once(struct attempt *attempt, struct str body, int stop_fd, stru
 		return false;
 	model->contacted = true;
 	transferred =
-		http_post(model->http, &request, &attempt->http, on_bytes, attempt, err);
+		http_send(model->http, &request, &attempt->http, on_bytes, attempt, err);
 	return judge(attempt, transferred, err);
 }
 

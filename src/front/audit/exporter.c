@@ -204,7 +204,7 @@ static enum sent post(struct sending *sending, struct str body, struct err *err)
 	};
 	struct http_answer answer = {0};
 
-	if (!http_post(sending->http, &request, &answer, ignore, NULL, err))
+	if (!http_send(sending->http, &request, &answer, ignore, NULL, err))
 		return SENT_LATER;
 	if (answer.status >= 200 && answer.status < 300)
 		return SENT;
