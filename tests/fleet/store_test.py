@@ -8,98 +8,22 @@ import hashlib
 import os
 import random
 import shutil
-import signal
 import stat
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fake"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[0:0] = [HERE, os.path.join(HERE, "..", "fake")]
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 import s3_server  # noqa: E402, pylint: disable=wrong-import-position
+import stores  # noqa: E402, pylint: disable=wrong-import-position
+from stores import Driver, fails, scratch  # noqa: E402, pylint: disable=wrong-import-position
 
-DRIVER = os.path.abspath(sys.argv[2])
+DRIVER = stores.DRIVER = os.path.abspath(sys.argv[2])
 KILLS = 200
 RACES = 1000
-NEEDED = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LD_LIBRARY_PATH")
-
-
-class Failed(Exception):
-    """What the driver said of a failure: an errno value and a sentence."""
-
-    def __init__(self, line):
-        super().__init__(line)
-        self.code, self.text = int(line.split(" ")[0]), line.split(" ", 1)[1]
-
-
-class Driver:
-    """A process that has a store open."""
-
-    def __init__(self, where, folder, mode="w", env=None, before=()):
-        environment = {name: os.environ[name] for name in NEEDED if name in os.environ}
-        self.folder = folder
-        self.process = subprocess.Popen([*before, DRIVER, where, mode], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
-                                        env={**environment, **(env or {})})
-        try:
-            self.where = self.answer(self.process.stdout.readline())[len("open "):]
-        except Failed:
-            self.close()
-            raise
-
-    @staticmethod
-    def answer(line):
-        if line.startswith("failed "):
-            raise Failed(line[len("failed "):].rstrip("\n"))
-        assert line, "the driver has ended"
-        return line.rstrip("\n")
-
-    def say(self, *words):
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-
-    def hear(self):
-        return self.answer(self.process.stdout.readline())
-
-    def ask(self, *words):
-        self.say(*words)
-        return self.hear()
-
-    def file(self, data, name="input"):
-        path = os.path.join(self.folder, name)
-        with open(path, "wb") as file:
-            file.write(data)
-        return path
-
-    def put(self, name, data, how="new"):
-        return self.ask("put", how, name, self.file(data))
-
-    def get(self, name):
-        path = os.path.join(self.folder, "output")
-        self.ask("get", name, path)
-        with open(path, "rb") as file:
-            return file.read()
-
-    def list(self, folder=""):
-        return sorted(self.ask("list", folder).split(" ")[1:])
-
-    def close(self):
-        """End it in order; what a sanitizer says is a failure."""
-        _, said = self.process.communicate()
-        assert said == "", said
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        if kind is None:
-            self.close()
-        else:
-            self.process.kill()
-            self.process.communicate()
 
 
 class Folder:
@@ -131,12 +55,6 @@ class Bucket:
         self.server.objects["bench/runs/of-ann/" + name] = b"?" + self.bytes_of(name)[1:]
 
 
-@contextlib.contextmanager
-def scratch():
-    with tempfile.TemporaryDirectory(prefix="glovebox-store-") as folder:
-        yield folder
-
-
 def both(function):
     """Decorator: a case for each kind of store; FUNCTION gets the store and a folder for files."""
     def folder():
@@ -151,20 +69,6 @@ def both(function):
         each.__name__ = f"{each.__name__}_{function.__name__}"
         tap.case(each)
     return function
-
-
-def fails(code, parts, function, *arguments):
-    """FUNCTION fails with CODE and a sentence that holds PARTS, and no key."""
-    try:
-        function(*arguments)
-    except Failed as failed:
-        for part in parts:
-            assert part in failed.text, failed.text
-        assert failed.code == code or {code, failed.code} == {errno.ELOOP, errno.ENOTDIR}, failed.text
-        for key in (s3_server.SECRET, s3_server.TOKEN):
-            assert key not in failed.text, failed.text
-        return failed.text
-    raise AssertionError(f"{function} {arguments} has not failed")
 
 
 # Both kinds.
@@ -490,6 +394,22 @@ def counted(server, *faults):
     left = list(faults)
     server.fault = lambda request: left.pop(0) if left else None
     return left
+
+
+@tap.case
+def the_service_of_the_tests_signs_as_the_documentation_does():
+    """Two examples of "Authenticating Requests: Using the Authorization Header" in the documentation of S3."""
+    class Request:
+        command, raw_path, raw_query = "GET", "/test.txt", ""
+        headers = {"host": "examplebucket.s3.amazonaws.com", "range": "bytes=0-9", "x-amz-date": "20130524T000000Z",
+                   "x-amz-content-sha256": hashlib.sha256(b"").hexdigest()}
+
+    secret, scope = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "20130524/us-east-1/s3/aws4_request"
+    assert s3_server.signature(secret, Request, scope, "host;range;x-amz-content-sha256;x-amz-date") == \
+        "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
+    Request.raw_path, Request.raw_query = "/", "max-keys=2&prefix=J"
+    assert s3_server.signature(secret, Request, scope, "host;x-amz-content-sha256;x-amz-date") == \
+        "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"
 
 
 @tap.case
