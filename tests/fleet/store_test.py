@@ -116,10 +116,11 @@ def lists_one_folder_with_its_folders(store, where):
 @both
 def lists_more_than_a_page(store, where):
     with Driver(store.where, where, env=store.env) as driver:
+        count = 200
         if isinstance(store, Bucket):
-            store.server.page = 97
-        assert driver.ask("many", "jobs/j/results/r", 1500, 1) == "done 1500"
-        assert driver.list("jobs/j/results/") == sorted(f"r-{i}" for i in range(1500))
+            store.server.page, count = 97, 1200
+        assert driver.ask("many", "jobs/j/results/r", count, 1) == f"done {count}"
+        assert driver.list("jobs/j/results/") == sorted(f"r-{i}" for i in range(count))
 
 
 @both
@@ -559,7 +560,7 @@ def keys_are_in_no_argument_and_no_message():
         for status in (400, 403, 404, 405, 418):
             server.fault = lambda request, status=status: (
                 status, "Strange", f"you are {request.headers['Authorization']}")
-            text = fails(errno.EIO if status not in (403,) else errno.EIO, ["Strange"], driver.put, "jobs/a", b"1")
+            text = fails(errno.EIO, ["Strange"], driver.put, "jobs/a", b"1")
             assert s3_server.SECRET not in text
         driver.close()
 

@@ -100,6 +100,34 @@ static void blobs_are_named_as_git_names_them(void **state)
 	assert_memory_equal(digest, empty, sizeof(empty));
 }
 
+/* Test case 2 of RFC 4231. */
+static void keyed_digests_are_those_of_the_rfc(void **state)
+{
+	const struct str key = STR("Jefe"), text = STR("what do ya want for nothing?");
+	uint8_t digest[HASH_BYTES];
+	char hex[HASH_HEX + 1];
+
+	(void)state;
+	hash_hmac(key, text, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	assert_string_equal(
+		hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+static void a_digest_of_pieces_has_its_text(void **state)
+{
+	struct hash *hash = hash_new();
+	char hex[HASH_HEX + 1];
+
+	(void)state;
+	hash_add(hash, STR("a"));
+	hash_add(hash, STR("bc"));
+	hash_digest_text(hash, hex);
+	assert_string_equal(hex, abc);
+	hash_free(hash);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +137,8 @@ int main(void)
 		cmocka_unit_test(pieces_give_the_digest_of_the_whole),
 		cmocka_unit_test(blobs_are_named_as_git_names_them),
 		cmocka_unit_test(only_lower_case_hex_is_valid),
+		cmocka_unit_test(keyed_digests_are_those_of_the_rfc),
+		cmocka_unit_test(a_digest_of_pieces_has_its_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
