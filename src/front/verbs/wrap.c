@@ -649,13 +649,14 @@ static void add_words(const char **argv, size_t *count, const struct policy_name
 static const char **make_argv(struct wrapping *wrapping, size_t *count)
 {
 	const struct wrap_profile *profile = &wrapping->profile;
+	const char *prompt = options_text(wrapping->options, "prompt");
 	const char *const *words;
 	const char **argv;
 	size_t own;
 
 	words = own_words(wrapping->options, &own);
 	argv = memory_array(own + profile->args.count + profile->autos.count +
-				    WRAPPING_LEAD_MAX + 2,
+				    profile->prompts.count + WRAPPING_LEAD_MAX + 3,
 			    sizeof(*argv));
 	*count = 0;
 	for (size_t i = 0; i < wrapping->lead_count; i++)
@@ -663,11 +664,16 @@ static const char **make_argv(struct wrapping *wrapping, size_t *count)
 	argv[(*count)++] = wrapping->program;
 	for (size_t i = 0; i < profile->args.count; i++)
 		argv[(*count)++] = wrapping_expand(wrapping, profile->args.items[i]);
-	if (options_given(wrapping->options, "auto"))
+	/* Nobody answers the questions of an agent that has one prompt. */
+	if (options_given(wrapping->options, "auto") || prompt != NULL)
 		add_words(argv, count, &profile->autos);
 	/* The first word has named the program. */
 	for (size_t i = profile->program == NULL; i < own; i++)
 		argv[(*count)++] = words[i];
+	if (prompt != NULL) {
+		add_words(argv, count, &profile->prompts);
+		argv[(*count)++] = prompt;
+	}
 	return argv;
 }
 
@@ -766,8 +772,9 @@ static struct value *server_words(struct wrapping *wrapping)
 static int read_hands(struct wrapping *wrapping)
 {
 	/* Without the cell around all of it, an agent that never asks is not held by anything. */
-	static const char *const inside[] = {"fresh", "login",     "no-credential", "tty",
-					     "ssh",   "clipboard", "auto"};
+	static const char *const inside[] = {"fresh", "login", "no-credential",
+					     "tty",   "ssh",   "clipboard",
+					     "auto",  "prompt"};
 	const bool serves = wrapping->profile.hands == HANDS_SERVER;
 	struct err err = {0};
 
@@ -917,6 +924,12 @@ static int seal(struct wrapping *wrapping, FILE *out)
 		return verb_complain(CODE_USAGE,
 				     "wrap: --auto: the profile %s has no such arguments; give the "
 				     "agent's own behind --",
+				     wrapping->name);
+	if (options_given(wrapping->options, "prompt") && profile->prompts.count == 0)
+		return verb_complain(CODE_USAGE,
+				     "wrap: --prompt: the profile %s does not say how it is given "
+				     "one; add the key \"prompt\", or give the agent's own "
+				     "arguments behind --",
 				     wrapping->name);
 	wrapping_find_program(wrapping, program);
 	if (wrapping->program == NULL)
@@ -1333,6 +1346,8 @@ static const struct option_row wrap_options[] = {
 	{"trust", 0, OPTION_TEXT, "NAME", "accept what NAME needs", NAMES_PROFILES},
 	{"hash", 0, OPTION_TEXT, "H", "with --trust: only if its needs have this hash"},
 	{"auto", 0, OPTION_FLAG, NULL, "with the arguments by which it stops asking"},
+	{"prompt", 0, OPTION_TEXT, "TEXT",
+	 "let it work on TEXT alone and end; includes --auto"},
 	{"whole", 0, OPTION_FLAG, NULL,
 	 "run it inside, also where its profile leaves it outside"},
 	{"hands", 0, OPTION_FLAG, NULL,

@@ -353,6 +353,8 @@ static const struct row profile_rows[] = {
 	{"env", ROW_VALUES, false, "variables that it gets", .check = check_env},
 	{"args", ROW_TEXTS, false, "arguments before those of the person", LIST(args)},
 	{"auto", ROW_TEXTS, false, "arguments of --auto", LIST(autos)},
+	{"prompt", ROW_TEXTS, false, "arguments before the prompt of --prompt",
+	 LIST(prompts)},
 	{"limits", ROW_VALUES, false, "limits, as in a policy"},
 	{0},
 };
@@ -667,7 +669,7 @@ void wrap_profile_fini(struct wrap_profile *profile)
 /* Prints a profile's needs, and makes a policy of it. */
 
 /* These say nothing of what an agent may do. */
-static const char not_needed[] = "extends description tested protect hands";
+static const char not_needed[] = "extends description tested protect hands prompt";
 
 static void add_need(const char *key, const char *name, const struct value *value,
 		     struct buf *text)

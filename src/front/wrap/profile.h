@@ -87,7 +87,7 @@ struct wrap_profile {
 	 * gets; "": there are no copies of it.
 	 */
 	struct policy_names login, login_credentials;
-	struct policy_names args, autos, opens;
+	struct policy_names args, autos, prompts, opens;
 	struct policy_names environment; /* NAME=value */
 	struct wrap_seed *seeds;
 	size_t seed_count;
