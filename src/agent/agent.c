@@ -209,12 +209,16 @@ void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence)
 
 void turn_failed(struct agent *agent, struct turn *turn, const struct err *why)
 {
-	if (why->code != ECANCELED)
+	if (why->code != ECANCELED) {
+		turn->outcome->may_pass =
+			!turn->over && (why->code == EAGAIN || why->code == EBUSY ||
+					why->code == ETIMEDOUT);
 		turn_end(turn, AGENT_MODEL_FAILED, why->text);
-	else if (agent_interrupted(agent))
+	} else if (agent_interrupted(agent)) {
 		turn_end(turn, AGENT_CANCELLED, turn_interrupted);
-	else
+	} else {
 		turn_end(turn, AGENT_WALL, "The time of this run is over.");
+	}
 }
 
 /*
@@ -1612,6 +1616,8 @@ static bool turn_record_end(struct agent *agent, struct turn *turn, struct err *
 	struct event event = {.kind = EVENT_TURN_ENDED, .data = data};
 
 	value_set_text(data, "reason", agent_reason_name(outcome->reason));
+	if (outcome->may_pass)
+		value_set_boolean(data, "may_pass", true);
 	value_set_integer(data, "iterations", (int64_t)outcome->iterations);
 	value_set(data, "usage", turn_usage_value(&outcome->usage));
 	value_set_real(data, "seconds", outcome->seconds);

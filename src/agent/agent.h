@@ -180,6 +180,7 @@ const char *agent_reason_name(enum agent_reason reason); /* "stopped", "model_fa
 
 struct agent_outcome {
 	enum agent_reason reason;
+	bool may_pass; /* AGENT_MODEL_FAILED: the service was down, and may answer later */
 	/* the reason for the end; "" when the turn simply stopped */
 	char sentence[ERR_TEXT_MAX];
 	uint64_t iterations;      /* answers of the model */

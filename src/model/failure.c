@@ -130,6 +130,10 @@ int failure_public_code(int code)
 		return code;
 	case EBADMSG:
 		return EPROTO;
+	case EAGAIN:
+	case ECONNREFUSED:
+	case EHOSTUNREACH:
+		return EAGAIN;
 	default:
 		return EIO;
 	}

@@ -147,7 +147,8 @@ bool model_key_fits(struct str key);
  * is ECANCELED after stop_fd (within 100 ms), ETIMEDOUT, EPROTO (an answer that cannot be
  * understood: HTML, a torn stream, nothing; a replay that does not fit), ENODATA (a whole
  * answer in which the model says nothing and asks for nothing), EACCES (401, 403), EBUSY
- * (429 after the retries), E2BIG (context overflow), else EIO; the text says what the
+ * (429 after the retries), EAGAIN (it is down, or not reached, after the retries), E2BIG
+ * (context overflow), else EIO; the text says what the
  * service said (escaped, at most 500 bytes) and what to do. A call whose name is empty is
  * an EPROTO; arguments are not judged here. Run the calls in the message whatever FINISH
  * says (answer.h). FINISH and USAGE may be NULL.

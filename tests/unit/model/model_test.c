@@ -255,11 +255,11 @@ static void the_last_try_s_failure_is_told(void **state)
 
 static void lasting_faults_end_after_two_more_tries(void **state)
 {
-	refuses(state, "500", EIO, "answered 500: the part played is 500", 3);
-	refuses(state, "503", EIO, "asked 3 times", 3);
+	refuses(state, "500", EAGAIN, "answered 500: the part played is 500", 3);
+	refuses(state, "503", EAGAIN, "asked 3 times", 3);
 	refuses(state, "429", EBUSY, "answered 429", 3);
-	refuses(state, "529", EIO, "answered 529", 3);
-	refuses(state, "html-502", EIO, "answered 502 with a web page", 3);
+	refuses(state, "529", EAGAIN, "answered 529", 3);
+	refuses(state, "html-502", EAGAIN, "answered 502 with a web page", 3);
 }
 
 /* Ask NAME, and stop at the first retry: how long would have been waited? */
@@ -305,7 +305,7 @@ static void what_would_be_refused_again_is_asked_once(void **state)
 	refuses(state, "403", EACCES, "answered 403", 1);
 	refuses(state, "404", EIO, "check the model's name (fake)", 1);
 	refuses(state, "html", EPROTO, "a web page came (\"Sign in\")", 1);
-	refuses(state, "500-no", EIO, "answered 500", 1);
+	refuses(state, "500-no", EAGAIN, "answered 500", 1);
 	refuses(state, "429-long", EBUSY, "a pause of 3600 seconds", 1);
 	refuses(state, "overflow", E2BIG, "available context size", 1);
 	refuses(state, "late-error", EIO, "the provider behind gave up", 1);
@@ -450,8 +450,8 @@ static void messages_fail_and_recover_like_the_others(void **state)
 	static const char model[] = "anthropic:fake";
 
 	fails_and_recovers(state, model);
-	refused_by(state, model, "529", EIO, "answered 529: the part played is 529", 3);
-	refused_by(state, model, "500-no", EIO, "request req_0", 1);
+	refused_by(state, model, "529", EAGAIN, "answered 529: the part played is 529", 3);
+	refused_by(state, model, "500-no", EAGAIN, "request req_0", 1);
 	refused_by(state, model, "401", EACCES, "check the key in ANTHROPIC_API_KEY", 1);
 	refused_by(state, model, "401-echo", EACCES, "wrong key: ****", 1);
 }
@@ -461,8 +461,8 @@ static void responses_fail_and_recover_like_the_others(void **state)
 	static const char model[] = "openai:fake";
 
 	fails_and_recovers(state, model);
-	refused_by(state, model, "529", EIO, "answered 529", 3);
-	refused_by(state, model, "500-no", EIO, "answered 500", 1);
+	refused_by(state, model, "529", EAGAIN, "answered 529", 3);
+	refused_by(state, model, "500-no", EAGAIN, "answered 500", 1);
 	refused_by(state, model, "401-echo", EACCES, "wrong key: Bearer ****", 1);
 }
 
@@ -651,7 +651,7 @@ static void nobody_at_the_other_end_is_told_as_such(void **state)
 	ask.options.base_url = "http://127.0.0.1:1/v1";
 	assert_true(model_open(&ask.options, &ask.model, NULL));
 	assert_false(ask_once(&ask));
-	assert_int_equal(ask.err.code, EIO);
+	assert_int_equal(ask.err.code, EAGAIN);
 	assert_string_equal(ask.err.text,
 			    "no model server answers at 127.0.0.1:1 (is it running?)");
 	ask_end(&ask);
