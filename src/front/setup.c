@@ -1292,6 +1292,43 @@ static bool bound_mode(struct setup *setup, const struct config *config, struct 
 	return true;
 }
 
+/*
+ * Hold the policy, whose tools are known, and those of delegates to the entry of WITHIN (or NULL),
+ * if there is one.
+ */
+static bool hold_within(struct setup *setup, const struct config *config,
+			const char *within, struct err *err)
+{
+	const struct value *row;
+	char *base;
+	bool held;
+
+	if (within == NULL || !config_says(config, within))
+		return true;
+	if (!note_entry(setup, config, NULL, within, err))
+		return false;
+	row = value_item(setup->entries, value_count(setup->entries) - 1);
+	/* Their keys were found already, and would be used in spite of the bound. */
+	for (size_t i = 0; i < setup->policy->credentials.count; i++) {
+		const char *name = setup->policy->credentials.items[i];
+
+		if (!value_has_text(value_member(value_member(row, "entry"), "credentials"),
+				    name))
+			return err_set(err, CEILING_REFUSED,
+				       "credentials: %s: the agent %s of the configuration, "
+				       "which bounds this cell, does not have it",
+				       name, within);
+	}
+	/* A base is no right: what a cell may do is the same on each. */
+	base = setup->policy->cell_base;
+	setup->policy->cell_base = NULL;
+	held = session_check_tools(setup->policy, setup->tools, err) &&
+	       hold_to(setup, row, true, &setup->policy, err);
+	free(setup->policy->cell_base);
+	setup->policy->cell_base = base;
+	return held;
+}
+
 /* Find the agent's role, from all layers, and make its policy. CONFIG is complete. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -1339,8 +1376,9 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	 * The tools of servers are only known when the servers run: session_open checks
 	 * then.
 	 */
-	return setup->servers.settings != NULL ||
-	       session_check_tools(setup->policy, setup->tools, err);
+	return (setup->servers.settings != NULL ||
+		session_check_tools(setup->policy, setup->tools, err)) &&
+	       hold_within(setup, config, flags->within, err);
 }
 
 static void take_tools(struct setup *setup)

@@ -56,7 +56,9 @@ struct setup_flags {
 	const char *wrapped; /* the profile that `wrap` runs; or NULL */
 	/* hosts whose addresses may be opened in the person's browser; NULL-ended, or NULL */
 	const char *const *opens;
-	const char *agent;            /* this one, whatever --agent says; or NULL */
+	const char *agent; /* this one, whatever --agent says; or NULL */
+	/* no right beyond those of this agent, if the configuration has its entry; or NULL */
+	const char *within;
 	const enum policy_mode *mode; /* this one, whatever --mode says; or NULL */
 	const struct value *entry; /* keys of a policy; `read` and `env` are additions */
 	/* load these plugins; NULL: those of the configuration */

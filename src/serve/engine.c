@@ -540,6 +540,8 @@ static const struct row open_params[] = {
 	 .min = 1, .max = PATH_MAX},
 	{"policy", ROW_VALUES, false, "what may be done, in place of an agent's rights"},
 	{"agent", ROW_BYTES, false, "the agent whose rights hold", .max = ENGINE_NAME},
+	{"within", ROW_BYTES, false, "an agent whose rights bound them, if it has an entry",
+	 .min = 1, .max = ENGINE_NAME},
 	{"name", ROW_BYTES, false, "a name for the cell", .min = 1, .max = ENGINE_NAME},
 	{"env", ROW_VALUES, false, "variables of its programs",
 	 .check = engine_check_variables},
@@ -574,6 +576,8 @@ static struct value *cell_value(const struct engine_cell *cell)
 		value_set(told, "layer", layer_value(cell));
 	if (cell->place.snapshot != NULL)
 		value_set_text(told, "snapshot", cell->place.snapshot);
+	if (cell->place.base != NULL)
+		value_set_text(told, "base", cell->place.base);
 	return told;
 }
 
@@ -721,6 +725,7 @@ static void open_cell(const struct engine_request *request)
 		.snapshot = value_text(value_member(workspace, "snapshot")),
 		.base = value_text(value_member(params, "base")),
 		.agent = value_text(value_member(params, "agent")),
+		.within = value_text(value_member(params, "within")),
 		.policy = value_member(params, "policy"),
 		.env = value_member(params, "env"),
 		.limits = value_member(params, "limits"),

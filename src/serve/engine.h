@@ -56,6 +56,7 @@ struct engine_wish {
 	const char *snapshot; /* a layer over this snapshot is the workspace; or NULL */
 	const char *base;     /* the root of the cell (cell_base); NULL: the policy's */
 	const char *agent;    /* whose rights hold; NULL: default */
+	const char *within; /* whose rights bound them, if the configuration has it; or NULL */
 	const struct value *policy; /* that holds in place of an agent's; or NULL */
 	const struct value *env; /* {NAME: value}, besides those of the policy; or NULL */
 	const struct value *limits; /* keys of `limits`, in place of the policy's; or NULL */
@@ -76,6 +77,7 @@ struct engine_place {
 	 * without a workspace; NULL: the workspace
 	 */
 	const char *folder;
+	const char *base; /* the digest of its base, where that is an image; or NULL */
 	const struct tool *const *tools; /* those of the session; they outlive it */
 	double wall_s; /* the deadline of a program that asks for none; 0: none */
 };

@@ -334,6 +334,7 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 	};
 	struct setup_flags flags = {
 		.agent = wish->agent != NULL ? wish->agent : POLICY_NAME_DEFAULT,
+		.within = wish->within,
 		.entry = kept->entry,
 		.policy = kept->policy,
 		.policy_file = kept->policy != NULL ? "policy" : NULL,
@@ -367,6 +368,8 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		place->snapshot = kept->snapshot.digest;
 	if (place->fresh != NULL && kept->setup.based != NULL)
 		place->folder = kept->setup.based->base.workdir;
+	if (kept->setup.based != NULL && kept->setup.based->base.digest[0] != '\0')
+		place->base = kept->setup.based->base.digest;
 	place->tools = setup_tools(&kept->setup);
 	place->wall_s = kept->setup.wall_s;
 	return true;
