@@ -63,6 +63,7 @@ struct pending {
 	pthread_cond_t changed;
 	struct value *message; /* its answer, owned */
 	const char *lost;      /* no message can come: the kind of the refusal; or NULL */
+	const bool *done; /* not NULL: no call, but somebody who waits for a notice */
 };
 
 struct watcher {
@@ -197,6 +198,12 @@ static void tell_watcher(struct fleet_client *client, const char *method,
 		break;
 	}
 	(void)pthread_mutex_unlock(&client->watching);
+	(void)pthread_mutex_lock(&client->lock);
+	for (struct pending *at = client->pending; at != NULL; at = at->next) {
+		if (is_set(at->done))
+			(void)pthread_cond_signal(&at->changed);
+	}
+	(void)pthread_mutex_unlock(&client->lock);
 }
 
 /* Take one LINE of the engine. One that is no message is ignored: nobody waits for it. */
@@ -553,10 +560,11 @@ static bool wait_for(struct fleet_client *client, struct pending *pending, int64
 	bool ended = false;
 
 	(void)pthread_mutex_lock(&client->lock);
-	while (pending->message == NULL && pending->lost == NULL && !ended)
+	while (pending->message == NULL && pending->lost == NULL &&
+	       !is_set(pending->done) && !ended)
 		ended = is_set(cancel) ||
 			!cond_wait_until(&pending->changed, &client->lock, due_ms);
-	ended = pending->message != NULL || pending->lost != NULL;
+	ended = pending->message != NULL || pending->lost != NULL || is_set(pending->done);
 	(void)pthread_mutex_unlock(&client->lock);
 	return ended;
 }
@@ -717,6 +725,24 @@ bool fleet_client_call(struct fleet_client *client, const char *method,
 		(void)refuse(refusal, "timed_out", ETIMEDOUT,
 			     "%s was not answered within %.15g s", method, seconds);
 	return ok;
+}
+
+bool fleet_client_wait(struct fleet_client *client, const bool *done, double seconds,
+		       const bool *cancel, struct fleet_refusal *refusal)
+{
+	struct pending pending = {.done = done};
+	bool ended = false;
+
+	if (enter(client, &pending))
+		ended = wait_for(client, &pending, clock_deadline(seconds), cancel);
+	leave(client, &pending);
+	if (is_set(done))
+		return true;
+	if (ended || fleet_client_gone(client))
+		return refuse_gone(client, "waiting", refusal);
+	if (is_set(cancel))
+		return refuse(refusal, "cancelled", ECANCELED, "waiting was cancelled");
+	return refuse(refusal, "timed_out", ETIMEDOUT, "waited %.15g s in vain", seconds);
 }
 
 void fleet_client_wake(struct fleet_client *client)

@@ -55,6 +55,13 @@ void fleet_client_watch(struct fleet_client *client, const char *cell,
 				     const struct value *params),
 			void *context);
 
+/*
+ * Wait until *DONE, which a function that takes notices sets (__atomic_store_n), at most
+ * SECONDS. False: REFUSAL is that of a call.
+ */
+bool fleet_client_wait(struct fleet_client *client, const bool *done, double seconds,
+		       const bool *cancel, struct fleet_refusal *refusal);
+
 /* The engine has ended, and every call fails with the kind "closed". */
 bool fleet_client_gone(const struct fleet_client *client);
 /* End the engine with its cells, within 5 s, and free the client. */

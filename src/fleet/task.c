@@ -137,17 +137,38 @@ static bool is_source(const struct row *row, const struct value *value,
 	       rows_refuse(problem, NULL, "may not be empty or begin with \"-\"");
 }
 
+static bool is_url(const char *text)
+{
+	return strncmp(text, "https://", 8) == 0 || strncmp(text, "http://", 7) == 0;
+}
+
+/* A URL without a name or a key in it, or a path: results and errors quote it. */
+static bool is_repository(const struct row *row, const struct value *value,
+			  struct rows_problem *problem)
+{
+	static const char file[] = "file://";
+	const char *text = value_text(value);
+	const char *scheme = strstr(text, "://");
+	const size_t host = scheme != NULL ? strcspn(scheme + 3, "/") : 0;
+	const size_t colon = strcspn(text, ":/");
+
+	if (!is_source(row, value, problem))
+		return false;
+	if (strncmp(text, file, sizeof(file) - 1) != 0 && !is_url(text) &&
+	    (scheme != NULL || text[colon] == ':'))
+		return rows_refuse(problem, NULL,
+				   "is https://…, http://…, file://… or a path");
+	return scheme == NULL || memchr(scheme + 3, '@', host) == NULL ||
+	       rows_refuse(problem, NULL,
+			   "has a name or a key in it, which results would tell");
+}
+
 static bool is_sha256(const struct row *row, const struct value *value,
 		      struct rows_problem *problem)
 {
 	(void)row;
 	return (value_str(value).size == HASH_HEX && hash_is_valid(value_text(value))) ||
 	       rows_refuse(problem, NULL, "has %d lower-case hexadecimal digits", HASH_HEX);
-}
-
-static bool is_url(const char *text)
-{
-	return strncmp(text, "https://", 8) == 0 || strncmp(text, "http://", 7) == 0;
 }
 
 static bool is_workspace(const struct row *row, const struct value *value,
@@ -187,7 +208,7 @@ static bool is_archive(const struct row *row, const struct value *value,
 }
 
 static const struct row workspace_rows[] = {
-	{"git", ROW_BYTES, .max = PATH_MAX, .check = is_source},
+	{"git", ROW_BYTES, .max = PATH_MAX, .check = is_repository},
 	{"ref", ROW_BYTES, .max = REF_MAX, .check = is_ref},
 	{"archive", ROW_BYTES, .max = PATH_MAX, .check = is_archive},
 	{"sha256", ROW_BYTES, .max = HASH_HEX, .check = is_sha256},
@@ -494,7 +515,6 @@ static bool read_lines(struct fleet_tasks *tasks, struct err *err)
 	struct place place = {.number = 1};
 	uint64_t offset = 0;
 	struct buf line;
-	uint8_t digest[HASH_BYTES];
 	bool ok = true, ended = false;
 
 	buf_init(&line, FLEET_LINE_MAX);
@@ -534,11 +554,8 @@ static bool read_lines(struct fleet_tasks *tasks, struct err *err)
 				     tasks->name, FILE_MAX);
 	}
 	buf_fini(&line);
-	if (ok) {
-		hash_digest(hash, digest);
-		for (size_t i = 0; i < HASH_BYTES; i++)
-			(void)snprintf(tasks->hash + 2 * i, 3, "%02x", digest[i]);
-	}
+	if (ok)
+		hash_digest_text(hash, tasks->hash);
 	hash_free(hash);
 	return ok && (tasks->count > 0 ||
 		      err_set(err, EINVAL, "%s: there is no task in it", tasks->name));

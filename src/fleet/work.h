@@ -3,9 +3,13 @@
  * it is kept. All of it runs in cells of an engine (fleet/client.h); the model is asked by the
  * engine, outside of them. Blocking: one thread for one task.
  *
- * The result is complete when fleet_work returns: its blobs are in the store, its record is
- * not. Who calls writes it (fleet_store_put, FLEET_IF_NEW). A run that failed is a result; a
- * task of which nothing has run has the status "set_up" and says why.
+ * The result is complete when fleet_work_do returns: its blobs are in the store, its record is
+ * not, which the caller writes (fleet_store_put, FLEET_IF_NEW). A run that failed is a result. A
+ * task that is to be tried again has the status "set_up" and says why: nothing of it has run, its
+ * engine is gone (fleet_client_gone), its model is down, or the store took no blob of it.
+ *
+ * The parts are in the folder work/: site.c opens the cell over the task's files, step.c makes
+ * the calls of its engine, wrapped.c starts somebody else's agent, collect.c keeps what is wanted.
  */
 #pragma once
 
@@ -14,6 +18,8 @@
 #include "fleet/task.h"
 
 #include <stdbool.h>
+
+enum { FLEET_WORK_CELLS = 3 }; /* that one task may have open at the same time */
 
 struct fleet_work {
 	struct fleet_client *client;

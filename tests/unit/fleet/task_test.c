@@ -72,100 +72,99 @@ static void the_shortest_line_has_what_is_said_of_it(void **state)
 	fleet_task_fini(&task);
 }
 
+static const struct {
+	const char *line, *says;
+} mistakes[] = {
+	{"[]", "a task is a JSON object, not array"},
+	{"{\"id\": 1, " RUN "}", "/id: must be text, not integer"},
+	{"{" RUN "}", "needs \"id\""},
+	{"{\"id\": \"a\"}", "needs \"run\""},
+	{"{\"id\": \"a\", " RUN ", \"lanes\": \"x\"}",
+	 "there is no key \"lanes\" (did you mean \"lane\"?)"},
+	{"{\"id\": \"a.\", " RUN "}", "/id: the name of an id has 1 to 128 letters"},
+	{"{\"id\": \"a..b\", " RUN "}", "/id: the name of an id"},
+	{"{\"id\": \".a\", " RUN "}", "/id: the name of an id"},
+	{"{\"id\": \"a/b\", " RUN "}", "/id: the name of an id"},
+	{"{\"id\": \"\", " RUN "}", "/id: the name of an id"},
+	{"{\"id\": \"a\", " RUN ", \"lane\": \"a.b\"}",
+	 "/lane: the name of a lane has 1 to 128 letters"},
+	{"{\"id\": \"a\", \"run\": {}}",
+	 "/run: has one of \"prompt\", \"command\" and \"wrap\""},
+	{"{\"id\": \"a\", \"run\": {\"prompt\": \"x\", \"command\": \"x\"}}",
+	 "/run: has one of"},
+	{"{\"id\": \"a\", \"run\": {\"wrap\": \"x\", \"command\": \"x\"}}",
+	 "/run: has one of"},
+	{"{\"id\": \"a\", \"run\": {\"command\": \"x\", \"model\": \"x\"}}",
+	 "/run: \"model\" goes with \"prompt\""},
+	{"{\"id\": \"a\", \"run\": {\"wrap\": \"x\", \"agent\": \"x\"}}",
+	 "/run: \"agent\" goes with \"prompt\""},
+	{"{\"id\": \"a\", \"run\": {\"prompt\": \"x\", \"args\": [\"x\"]}}",
+	 "/run: \"args\" goes with \"wrap\" only"},
+	{"{\"id\": \"a\", \"run\": {\"command\": \"\"}}", "/run/command: may not be empty"},
+	{"{\"id\": \"a\", \"run\": {\"cmd\": \"x\"}}", "there is no key \"cmd\""},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {}}",
+	 "/workspace: has one of \"git\", \"archive\" and \"copy\""},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"x\", \"copy\": \"x\"}}",
+	 "/workspace: has one of"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"copy\": \"x\", \"ref\": \"x\"}}",
+	 "/workspace: \"ref\" goes with \"git\" only"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"x\", \"sha256\": \"" HASH
+	 "\"}}",
+	 "/workspace: \"sha256\" goes with \"archive\" only"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"--upload-pack=x\"}}",
+	 "/workspace/git: may not be empty or begin with \"-\""},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"x\", \"ref\": \"-x\"}}",
+	 "/workspace/ref: is a commit, a tag or a branch"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"x\", \"ref\": \"a b\"}}",
+	 "/workspace/ref: is a commit"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"archive\": \"https://x/a\"}}",
+	 "/workspace: an archive of the network needs \"sha256\""},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"archive\": \"blob:12\"}}",
+	 "/workspace/archive: blob: is followed by the 64 hexadecimal digits"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"archive\": \"x\", \"sha256\": \"12\"}}",
+	 "/workspace/sha256: has 64 lower-case hexadecimal digits"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"git@x.test:a/b\"}}",
+	 "/workspace/git: is https://"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"ssh://x.test/a\"}}",
+	 "/workspace/git: is https://"},
+	{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"https://me:key@x.test/a\"}}",
+	 "/workspace/git: has a name or a key in it"},
+	{"{\"id\": \"a\", " RUN ", \"setup\": \"make\"}",
+	 "/setup: must be a list of texts, not string"},
+	{"{\"id\": \"a\", " RUN ", \"setup\": [\"\"]}", "/setup/0: may not be empty"},
+	{"{\"id\": \"a\", " RUN ", \"policy\": {\"networks\": []}}",
+	 "/policy: /: there is no key \"networks\""},
+	{"{\"id\": \"a\", " RUN ", \"policy\": {\"prompt\": \"x\"}}",
+	 "/policy: /prompt: is a key of an agent, not of a policy"},
+	{"{\"id\": \"a\", " RUN ", \"limits\": {\"wall\": 1}}",
+	 "there is no key \"wall\" (did you mean \"wall_s\"?)"},
+	{"{\"id\": \"a\", " RUN ", \"limits\": {\"money\": -1}}", "/limits/money: must be "},
+	{"{\"id\": \"a\", " RUN ", \"limits\": {\"tokens\": 1.5}}",
+	 "/limits/tokens: must be a whole number, not 1.5"},
+	{"{\"id\": \"a\", " RUN ", \"collect\": [\"patch\", \"patch\"]}",
+	 "/collect/1: is there twice"},
+	{"{\"id\": \"a\", " RUN ", \"collect\": [\"patch:\"]}",
+	 "/collect/0: names no repository: patch:PATH"},
+	{"{\"id\": \"a\", " RUN ", \"priority\": 3}", "/priority: must be 0 to 2, not 3"},
+	{"{\"id\": \"a\", " RUN ", \"attempts\": 0}", "/attempts: must be 1 to 100, not 0"},
+	{"{\"id\": \"a\", " RUN ", \"attempts\": \"3\"}",
+	 "/attempts: must be a whole number"},
+	{"{\"id\": \"a\", " RUN ", \"labels\": {\"a\": 1}}", "/labels/a: must be text"},
+	{"{\"id\": \"a\", \"id\": \"b\", " RUN "}", "the key occurs twice"},
+	{"{\"id\": \"a\", " RUN "} x", "line 1"},
+};
+
 static void every_mistake_is_told_with_its_place(void **state)
 {
-	static const struct {
-		const char *line, *says;
-	} cases[] = {
-		{"[]", "a task is a JSON object, not array"},
-		{"{\"id\": 1, " RUN "}", "/id: must be text, not integer"},
-		{"{" RUN "}", "needs \"id\""},
-		{"{\"id\": \"a\"}", "needs \"run\""},
-		{"{\"id\": \"a\", " RUN ", \"lanes\": \"x\"}",
-		 "there is no key \"lanes\" (did you mean \"lane\"?)"},
-		{"{\"id\": \"a.\", " RUN "}", "/id: the name of an id has 1 to 128 letters"},
-		{"{\"id\": \"a..b\", " RUN "}", "/id: the name of an id"},
-		{"{\"id\": \".a\", " RUN "}", "/id: the name of an id"},
-		{"{\"id\": \"a/b\", " RUN "}", "/id: the name of an id"},
-		{"{\"id\": \"\", " RUN "}", "/id: the name of an id"},
-		{"{\"id\": \"a\", " RUN ", \"lane\": \"a.b\"}",
-		 "/lane: the name of a lane has 1 to 128 letters"},
-		{"{\"id\": \"a\", \"run\": {}}",
-		 "/run: has one of \"prompt\", \"command\" and \"wrap\""},
-		{"{\"id\": \"a\", \"run\": {\"prompt\": \"x\", \"command\": \"x\"}}",
-		 "/run: has one of"},
-		{"{\"id\": \"a\", \"run\": {\"wrap\": \"x\", \"command\": \"x\"}}",
-		 "/run: has one of"},
-		{"{\"id\": \"a\", \"run\": {\"command\": \"x\", \"model\": \"x\"}}",
-		 "/run: \"model\" goes with \"prompt\""},
-		{"{\"id\": \"a\", \"run\": {\"wrap\": \"x\", \"agent\": \"x\"}}",
-		 "/run: \"agent\" goes with \"prompt\""},
-		{"{\"id\": \"a\", \"run\": {\"prompt\": \"x\", \"args\": [\"x\"]}}",
-		 "/run: \"args\" goes with \"wrap\" only"},
-		{"{\"id\": \"a\", \"run\": {\"command\": \"\"}}",
-		 "/run/command: may not be empty"},
-		{"{\"id\": \"a\", \"run\": {\"cmd\": \"x\"}}", "there is no key \"cmd\""},
-		{"{\"id\": \"a\", " RUN ", \"workspace\": {}}",
-		 "/workspace: has one of \"git\", \"archive\" and \"copy\""},
-		{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"x\", \"copy\": \"x\"}}",
-		 "/workspace: has one of"},
-		{"{\"id\": \"a\", " RUN ", \"workspace\": {\"copy\": \"x\", \"ref\": \"x\"}}",
-		 "/workspace: \"ref\" goes with \"git\" only"},
-		{"{\"id\": \"a\", " RUN
-		 ", \"workspace\": {\"git\": \"x\", \"sha256\": \"" HASH "\"}}",
-		 "/workspace: \"sha256\" goes with \"archive\" only"},
-		{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"--upload-pack=x\"}}",
-		 "/workspace/git: may not be empty or begin with \"-\""},
-		{"{\"id\": \"a\", " RUN ", \"workspace\": {\"git\": \"x\", \"ref\": \"-x\"}}",
-		 "/workspace/ref: is a commit, a tag or a branch"},
-		{"{\"id\": \"a\", " RUN
-		 ", \"workspace\": {\"git\": \"x\", \"ref\": \"a b\"}}",
-		 "/workspace/ref: is a commit"},
-		{"{\"id\": \"a\", " RUN ", \"workspace\": {\"archive\": \"https://x/a\"}}",
-		 "/workspace: an archive of the network needs \"sha256\""},
-		{"{\"id\": \"a\", " RUN ", \"workspace\": {\"archive\": \"blob:12\"}}",
-		 "/workspace/archive: blob: is followed by the 64 hexadecimal digits"},
-		{"{\"id\": \"a\", " RUN
-		 ", \"workspace\": {\"archive\": \"x\", \"sha256\": \"12\"}}",
-		 "/workspace/sha256: has 64 lower-case hexadecimal digits"},
-		{"{\"id\": \"a\", " RUN ", \"setup\": \"make\"}",
-		 "/setup: must be a list of texts, not string"},
-		{"{\"id\": \"a\", " RUN ", \"setup\": [\"\"]}", "/setup/0: may not be empty"},
-		{"{\"id\": \"a\", " RUN ", \"policy\": {\"networks\": []}}",
-		 "/policy: /: there is no key \"networks\""},
-		{"{\"id\": \"a\", " RUN ", \"policy\": {\"prompt\": \"x\"}}",
-		 "/policy: /prompt: is a key of an agent, not of a policy"},
-		{"{\"id\": \"a\", " RUN ", \"limits\": {\"wall\": 1}}",
-		 "there is no key \"wall\" (did you mean \"wall_s\"?)"},
-		{"{\"id\": \"a\", " RUN ", \"limits\": {\"money\": -1}}",
-		 "/limits/money: must be "},
-		{"{\"id\": \"a\", " RUN ", \"limits\": {\"tokens\": 1.5}}",
-		 "/limits/tokens: must be a whole number, not 1.5"},
-		{"{\"id\": \"a\", " RUN ", \"collect\": [\"patch\", \"patch\"]}",
-		 "/collect/1: is there twice"},
-		{"{\"id\": \"a\", " RUN ", \"collect\": [\"patch:\"]}",
-		 "/collect/0: names no repository: patch:PATH"},
-		{"{\"id\": \"a\", " RUN ", \"priority\": 3}",
-		 "/priority: must be 0 to 2, not 3"},
-		{"{\"id\": \"a\", " RUN ", \"attempts\": 0}",
-		 "/attempts: must be 1 to 100, not 0"},
-		{"{\"id\": \"a\", " RUN ", \"attempts\": \"3\"}",
-		 "/attempts: must be a whole number"},
-		{"{\"id\": \"a\", " RUN ", \"labels\": {\"a\": 1}}",
-		 "/labels/a: must be text"},
-		{"{\"id\": \"a\", \"id\": \"b\", " RUN "}", "the key occurs twice"},
-		{"{\"id\": \"a\", " RUN "} x", "line 1"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+	for (size_t i = 0; i < UNIT_COUNT(mistakes); i++) {
 		struct fleet_task task;
 		struct err err = {0};
 
-		if (fleet_task_read(str_of(cases[i].line), &task, &err))
-			fail_msg("%s was taken", cases[i].line);
-		if (strstr(err.text, cases[i].says) == NULL)
-			fail_msg("%s: %s", cases[i].line, err.text);
+		if (fleet_task_read(str_of(mistakes[i].line), &task, &err))
+			fail_msg("%s was taken", mistakes[i].line);
+		if (strstr(err.text, mistakes[i].says) == NULL)
+			fail_msg("%s: %s", mistakes[i].line, err.text);
 	}
 }
 
