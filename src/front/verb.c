@@ -982,6 +982,9 @@ static int run_group(const char **words, size_t at)
 	}
 	(void)snprintf(name, sizeof(name), "%s %s", group, words[next]);
 	verb = verb_find(name);
+	/* The word may be one of the group's own verb: `batch TASKS`, beside `batch status`. */
+	if (verb == NULL && verb_find(group) != NULL && verb_find(group)->words_most > 0)
+		return run_verb(verb_find(group), words);
 	if (verb == NULL)
 		return refuse_in_group(name, group);
 	remove_word(words, next);
