@@ -55,7 +55,7 @@ check-all:
 
 bench: all
 	@dev/bootstrap bench || true
-	@ninja -C $(BUILD) bench/spawn_time bench/print_line bench/walls_alone bench/flood bench/gate bench/read_all bench/mcp_client bench/bare_agent bench/bare_mcp bench/bench-calls bench/bench-burst
+	@ninja -C $(BUILD) bench/spawn_time bench/print_line bench/walls_alone bench/flood bench/gate bench/read_all bench/mcp_client bench/bare_agent bench/bare_mcp bench/bench-calls bench/bench-burst bench/queue_driver
 	@bench/run --build $(BUILD) $(BENCH)
 
 races: all

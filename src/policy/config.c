@@ -43,29 +43,32 @@ enum { CONFIG_CHECKS_MAX = 32 };
 #define TEBI (1024.0 * GIBI)
 
 /* Bounds by which a typing error is noticed. */
-#define ITERATIONS_MAX  10000
-#define WRITERS_MAX     8 /* calls of one answer that go side by side (agent/calls.c) */
-#define LOOP_MAX        1000
-#define TOKENS_MAX      1e12
-#define MONEY_MIN       0.0001
-#define CPUS_MIN        0.01 /* the least share that the kernel keeps */
-#define CPUS_MAX        4096
-#define MONEY_MAX       1e6
-#define SECONDS_MAX     (7.0 * 24 * 3600) /* a week; a longer time is no limit */
-#define SECONDS_MIN     0.001             /* deadlines have milliseconds */
-#define GRACE_MAX       60                /* the grace is taken from the working time */
-#define PIDS_MIN        8                 /* a shell, a pipeline and a compiler */
-#define PIDS_MAX        32768             /* pid_max of a small kernel */
-#define WATCHES_MAX     (1 << 30)         /* more than any kernel has memory for */
-#define FILE_SIZE_MIN   MEBI              /* no linker works with less */
-#define CONTENT_MIN     1024 /* enough to read and write a file of one screen */
-#define TMP_MIN         (64 * 1024.0)
-#define MEMORY_MIN      (16 * MEBI) /* a shell and the program it starts */
-#define TEMPERATURE_MAX 2           /* the most that all providers accept */
-#define CONTEXT_MAX     1e9         /* a thousand times the largest that exists */
-#define PRICE_MAX       1e6         /* a dollar a token */
-#define THINKING_MIN    1024        /* no provider thinks with less */
-#define THINKING_MAX    1e6
+#define ITERATIONS_MAX     10000
+#define WRITERS_MAX        8 /* calls of one answer that go side by side (agent/calls.c) */
+#define LOOP_MAX           1000
+#define TOKENS_MAX         1e12
+#define MONEY_MIN          0.0001
+#define CPUS_MIN           0.01 /* the least share that the kernel keeps */
+#define CPUS_MAX           4096
+#define MONEY_MAX          1e6
+#define SECONDS_MAX        (7.0 * 24 * 3600) /* a week; a longer time is no limit */
+#define SECONDS_MIN        0.001             /* deadlines have milliseconds */
+#define GRACE_MAX          60        /* the grace is taken from the working time */
+#define PIDS_MIN           8         /* a shell, a pipeline and a compiler */
+#define PIDS_MAX           32768     /* pid_max of a small kernel */
+#define WATCHES_MAX        (1 << 30) /* more than any kernel has memory for */
+#define FILE_SIZE_MIN      MEBI      /* no linker works with less */
+#define CONTENT_MIN        1024      /* enough to read and write a file of one screen */
+#define TMP_MIN            (64 * 1024.0)
+#define MEMORY_MIN         (16 * MEBI) /* a shell and the program it starts */
+#define TEMPERATURE_MAX    2           /* the most that all providers accept */
+#define CONTEXT_MAX        1e9         /* a thousand times the largest that exists */
+#define PRICE_MAX          1e6         /* a dollar a token */
+#define THINKING_MIN       1024        /* no provider thinks with less */
+#define THINKING_MAX       1e6
+#define FLEET_REPLICAS_MAX 5 /* of a NATS cluster */
+#define FLEET_LEASE_MIN    2 /* a fleet on trial */
+#define FLEET_LEASE_MAX    3600
 
 enum {
 	DESCRIPTION_MAX = 1024,
@@ -747,6 +750,32 @@ static const struct row search_keys[] = {
 	{0},
 };
 
+static const struct row fleet_keys[] = {
+	{"url", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "none",
+	 .description = "The NATS server, or several with commas between: `nats://HOST:4222`, "
+			"`tls://…`."},
+	{"store", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "none",
+	 .description = "Where tasks and results are: a folder that all machines see, or "
+			"`s3://BUCKET/PREFIX`."},
+	{"name", ROW_BYTES, .max = CONFIG_NAME_MAX, .initial = "main",
+	 .description = "One of several fleets at a server."},
+	{"credentials", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "none",
+	 .description = "File with NATS credentials, or with an nkey and its public key."},
+	{"ca_file", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "those of the system",
+	 .description = "Certificates of the authority that signed the server's."},
+	{"certificate", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "none",
+	 .description = "Our own certificate, for servers that ask for one."},
+	{"key", ROW_BYTES, .max = PATH_BYTES_MAX,
+	 .initial = "in the file of `certificate`", .description = "Its key."},
+	{"replicas", ROW_COUNT, .min = 1, .max = FLEET_REPLICAS_MAX, .initial = "1",
+	 .description = "Servers that keep each message, when the queue is made."},
+	{"lease_s", ROW_SECONDS, .min = FLEET_LEASE_MIN, .max = FLEET_LEASE_MAX,
+	 .initial = "120",
+	 .description = "Seconds after which the task of a lost worker is given to another, when the "
+			"queue is made."},
+	{0},
+};
+
 static const struct row plugin_keys[] = {
 	{"bash_tool", ROW_OBJECT, .initial = "nothing",
 	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
@@ -820,6 +849,10 @@ const struct row keys_config[] = {
 	 .description = "`{NAME: entry}`: keys of services that a cell uses and does not see; an entry "
 			"beats the shipped one key by key.",
 	 .rows = credential_rows},
+	{"fleet", ROW_OBJECT, .home = KEY_KEPT, .initial = "none",
+	 .description = "Where `glovebox fleet` and `glovebox worker` find queue and store "
+			"([fleet.md](fleet.md)).",
+	 .rows = fleet_keys},
 	{"footer", ROW_NAMES, .home = KEY_KEPT, .max = CONFIG_NAME_MAX,
 	 .choices = CONFIG_FOOTER_PARTS, .initial = "all, in this order",
 	 .description = "What the last row of a conversation tells, in its order; `[]`: there is no "
@@ -998,6 +1031,7 @@ bool config_keys_describe(struct buf *out)
 	describe_rows("`service`", service_rows, defaults, out);
 	describe_rows("`audit` of `service`", recorded_audit_rows, defaults, out);
 	describe_rows("`otlp` of `service`", recorded_otlp_rows, defaults, out);
+	describe_rows("`fleet`", fleet_keys, defaults, out);
 	describe_rows("`limits`", config_limit_rows, defaults, out);
 	describe_rows("`secrets`", secrets_keys, defaults, out);
 	describe_rows("`commands`", commands_keys, defaults, out);

@@ -28,8 +28,6 @@ enum {
 };
 
 #define JOBS "jobs/"
-#define NONE ((size_t)-1)
-
 struct fleet_job {
 	struct fleet_store *store;
 	char name[FLEET_NAME_MAX + 1];
@@ -261,8 +259,7 @@ const struct fleet_tasks *fleet_job_tasks(const struct fleet_job *job)
 	return job->tasks;
 }
 
-/* The number of the task ID; NONE. */
-static size_t find_task(const struct fleet_job *job, const char *id)
+size_t fleet_job_find(const struct fleet_job *job, const char *id)
 {
 	size_t low = 0, high = fleet_tasks_count(job->tasks);
 
@@ -278,7 +275,7 @@ static size_t find_task(const struct fleet_job *job, const char *id)
 		else
 			high = middle;
 	}
-	return NONE;
+	return FLEET_JOB_NONE;
 }
 
 /* Its results. */
@@ -302,8 +299,8 @@ static bool take_name(void *context, const char *name)
 	    strcmp(name + size - (sizeof(ending) - 1), ending) != 0)
 		return true;
 	(void)snprintf(id, sizeof(id), "%.*s", (int)(size - (sizeof(ending) - 1)), name);
-	nth = find_task(listing->job, id);
-	if (nth != NONE)
+	nth = fleet_job_find(listing->job, id);
+	if (nth != FLEET_JOB_NONE)
 		listing->take(listing->context, nth);
 	return true;
 }

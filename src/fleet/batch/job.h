@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define FLEET_JOB_NONE ((size_t)-1)
+
 struct fleet_job;
 
 /*
@@ -35,6 +37,8 @@ void fleet_job_free(struct fleet_job *job);
 
 const char *fleet_job_name_of(const struct fleet_job *job);
 const struct fleet_tasks *fleet_job_tasks(const struct fleet_job *job);
+/* The number of the task ID; FLEET_JOB_NONE. */
+size_t fleet_job_find(const struct fleet_job *job, const char *id);
 
 /* Tell TAKE the number of each task that has a result. */
 bool fleet_job_results(const struct fleet_job *job, void (*take)(void *context, size_t nth),

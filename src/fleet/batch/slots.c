@@ -568,11 +568,10 @@ void fleet_slots_drain(struct fleet_slots *slots)
 	(void)pthread_mutex_unlock(&slots->lock);
 }
 
-void fleet_slots_cancel(struct fleet_slots *slots, const char *job, const char *id)
+/* End what runs of JOB and ID (NULL: all) as END says; the lock is held. */
+static void end_some(struct fleet_slots *slots, const char *job, const char *id,
+		     enum slot_end end)
 {
-	(void)pthread_mutex_lock(&slots->lock);
-	if (job == NULL)
-		slots->draining = slots->ending = true;
 	for (size_t i = 0; i < slots->count; i++) {
 		struct slot *slot = &slots->slot[i];
 
@@ -581,18 +580,38 @@ void fleet_slots_cancel(struct fleet_slots *slots, const char *job, const char *
 		    (id != NULL && strcmp(id, slot->task.task.id) != 0))
 			continue;
 		if (slot->end == END_NOT)
-			slot->end = job != NULL ? END_RECORDED : END_UNRECORDED;
+			slot->end = end;
 		__atomic_store_n(&slot->cancel, true, __ATOMIC_RELEASE);
 	}
 	if (slots->client != NULL)
 		fleet_client_wake(slots->client);
 	(void)pthread_cond_broadcast(&slots->changed);
+}
+
+void fleet_slots_cancel(struct fleet_slots *slots, const char *job, const char *id)
+{
+	(void)pthread_mutex_lock(&slots->lock);
+	if (job == NULL)
+		slots->draining = slots->ending = true;
+	end_some(slots, job, id, job != NULL ? END_RECORDED : END_UNRECORDED);
+	(void)pthread_mutex_unlock(&slots->lock);
+}
+
+void fleet_slots_lose(struct fleet_slots *slots, const char *job, const char *id)
+{
+	(void)pthread_mutex_lock(&slots->lock);
+	end_some(slots, job, id, END_UNRECORDED);
 	(void)pthread_mutex_unlock(&slots->lock);
 }
 
 size_t fleet_slots_busy(const struct fleet_slots *slots)
 {
 	return atomic_load(&slots->busy);
+}
+
+size_t fleet_slots_count(const struct fleet_slots *slots)
+{
+	return slots->count;
 }
 
 bool fleet_slots_over(const struct fleet_slots *slots)

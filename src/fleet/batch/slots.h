@@ -65,7 +65,10 @@ bool fleet_slots_start(const struct fleet_slots_options *options,
 void fleet_slots_drain(struct fleet_slots *slots);
 /* End what runs, in order; its tasks are answered as cancelled. ID NULL: all of them. JOB NULL: drain, too. */
 void fleet_slots_cancel(struct fleet_slots *slots, const char *job, const char *id);
+/* End what runs of ID, because somebody else may have it by now: no record of it. */
+void fleet_slots_lose(struct fleet_slots *slots, const char *job, const char *id);
 size_t fleet_slots_busy(const struct fleet_slots *slots);
+size_t fleet_slots_count(const struct fleet_slots *slots);
 /* Nothing runs, and nothing will. */
 bool fleet_slots_over(const struct fleet_slots *slots);
 /* Wait until all is over, then free. */

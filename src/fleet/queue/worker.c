@@ -1,0 +1,1198 @@
+/*
+ * worker: three kinds of threads. Those of the slots take tasks and end them; the keeper renews
+ * leases, tells again what the server did not confirm, notices cancels and sends heartbeats;
+ * the lead compares queue and store. What they share is one list of held tasks.
+ */
+
+#include "fleet/queue/worker.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "build_config.h"
+#include "fleet/batch/slots.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	TICK_MS = 500,            /* of the keeper */
+	RENEWALS = 3,             /* in the time of a lease */
+	KEYS_MS = 2000,           /* how old what is known of cancels and pauses may be */
+	HEARTBEAT_MS = 15000,     /* three in the time that one is believed */
+	HEARTBEAT_NEWS_MS = 2000, /* the same, when something has changed */
+	RUNNING_TOLD_MAX = 1000,  /* tasks that a heartbeat names */
+	LEAD_MS = 20000,
+	RECONCILE_MOST_MS = 60000, /* in a fleet with a short lease each half lease */
+	TAKE_S = 1,
+	FAILED_MS = 500, /* after a failure to take */
+	SAID_MS = 30000, /* the same sentence is not said again before */
+	REFUSED_S = 30,  /* a line that we cannot read may be read by another worker */
+	SET_UP_S = 5,    /* before the second attempt; doubled each time … */
+	SET_UP_MOST_S = 300, /* … up to this */
+	STORE_AWAY_S = 30,
+	BURST = 1,          /* tasks that a lane with a rate may begin at the same time */
+	JOBS_OPEN_MAX = 64, /* that the lead keeps in memory */
+};
+
+enum held_state {
+	HELD_READY, /* taken, and no slot has it yet */
+	HELD_RUNNING,
+	HELD_LOST,      /* running, but the lease is lost: it is being ended */
+	HELD_ANSWERING, /* its result is in the store; the queue does not know that yet */
+};
+
+/* A task that this worker has taken. */
+struct held {
+	struct held *next;
+	struct fleet_lease *lease;
+	enum held_state state;
+	bool renewing; /* the keeper works with it without the lock: nobody frees it */
+	char *lane;
+	int64_t renewed_ms; /* when a renewal was last tried, or at first the time of taking */
+	struct fleet_task task; /* of HELD_READY; moved to the slot */
+	int attempt;
+	struct value *result; /* of HELD_ANSWERING */
+};
+
+/* How many tasks of a lane may begin. */
+struct pace {
+	char *lane;
+	double room;
+	int64_t at_ms;
+};
+
+struct fleet_worker {
+	struct fleet_worker_options options;
+	struct fleet_slots *slots;
+	pthread_t keeper, lead;
+	bool has_keeper, has_lead;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct held *held;
+	struct value *marks; /* "cancel.J", "cancel.J.ID", "pause.J": true; replaced as a whole */
+	struct value *shares; /* lane -> the part of all its runs that are ours */
+	struct pace *paces;
+	size_t pace_count;
+	bool draining, stopping, over; /* over: the threads are to end */
+	bool news;                     /* for a heartbeat */
+	char said[ERR_TEXT_MAX];
+	int64_t said_ms;
+};
+
+static void say(struct fleet_worker *worker, const char *line)
+{
+	const int64_t now_ms = clock_now_ms();
+	bool again;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	again = strcmp(worker->said, line) == 0 && now_ms - worker->said_ms < SAID_MS;
+	if (!again) {
+		(void)snprintf(worker->said, sizeof(worker->said), "%s", line);
+		worker->said_ms = now_ms;
+	}
+	(void)pthread_mutex_unlock(&worker->lock);
+	if (!again && worker->options.say != NULL)
+		worker->options.say(worker->options.context, line);
+}
+
+/* Wait MS, or until the worker is to end. */
+static bool rest(struct fleet_worker *worker, int64_t ms)
+{
+	struct timespec until;
+	bool over;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000;
+	if (until.tv_nsec >= CLOCK_SECOND_NS) {
+		until.tv_sec++;
+		until.tv_nsec -= CLOCK_SECOND_NS;
+	}
+	(void)pthread_mutex_lock(&worker->lock);
+	while (!worker->over && pthread_cond_timedwait(&worker->changed, &worker->lock,
+						       &until) != ETIMEDOUT)
+		;
+	over = worker->over;
+	(void)pthread_mutex_unlock(&worker->lock);
+	return !over;
+}
+
+/* What the store has of jobs and lanes for a fleet. */
+
+static bool get_object(struct fleet_store *store, const char *name, struct value **object,
+		       struct err *err)
+{
+	struct err why = {0};
+	struct buf text;
+	bool ok;
+
+	*object = NULL;
+	buf_init(&text, FLEET_OBJECT_MAX);
+	ok = fleet_store_get(store, name, &text, &why) &&
+	     value_parse(buf_str(&text), 0, object, &why);
+	buf_fini(&text);
+	return ok || why.code == ENOENT || err_set(err, why.code, "%s: %s", name, why.text);
+}
+
+static bool put_object(struct fleet_store *store, const char *name,
+		       const struct value *object, enum fleet_put_how how, struct err *err)
+{
+	struct buf text;
+	bool ok;
+
+	buf_init(&text, FLEET_OBJECT_MAX);
+	ok = (value_print(object, 0, &text) && buf_addc(&text, '\n')) ||
+	     err_set(err, EFBIG, "%s is too large", name);
+	ok = ok &&
+	     fleet_store_put(store, name, buf_str(&text), how, err) != FLEET_PUT_FAILED;
+	buf_fini(&text);
+	return ok;
+}
+
+bool fleet_worker_enlist(struct fleet_store *store, const char *fleet, const char *job,
+			 bool paused, struct err *err)
+{
+	auto_value struct value *object = value_new_object();
+	char name[FLEET_NAME_BYTES];
+
+	(void)snprintf(name, sizeof(name), "jobs/%s/fleet.json", job);
+	value_set_text(object, "fleet", fleet);
+	value_set_boolean(object, "paused", paused);
+	return put_object(store, name, object, FLEET_REPLACE, err);
+}
+
+bool fleet_worker_enlisted(struct fleet_store *store, const char *fleet, const char *job,
+			   bool *mine, bool *paused, struct err *err)
+{
+	auto_value struct value *object = NULL;
+	char name[FLEET_NAME_BYTES];
+
+	(void)snprintf(name, sizeof(name), "jobs/%s/fleet.json", job);
+	if (!get_object(store, name, &object, err))
+		return false;
+	*mine = str_is(value_str(value_member(object, "fleet")), fleet);
+	*paused = value_is_true(value_member(object, "paused"));
+	return true;
+}
+
+static bool read_limits(struct fleet_store *store, const char *fleet,
+			struct value **limits, struct err *err)
+{
+	char name[FLEET_NAME_BYTES];
+
+	(void)snprintf(name, sizeof(name), "fleets/%s/lanes.json", fleet);
+	if (!get_object(store, name, limits, err))
+		return false;
+	if (*limits == NULL)
+		*limits = value_new_object();
+	return true;
+}
+
+bool fleet_worker_keep_limit(struct fleet_store *store, const char *fleet,
+			     const char *lane, int permits, int per_minute, struct err *err)
+{
+	auto_value struct value *limits = NULL;
+	struct value *limit = value_new_object();
+	char name[FLEET_NAME_BYTES];
+
+	(void)snprintf(name, sizeof(name), "fleets/%s/lanes.json", fleet);
+	value_set_integer(limit, "permits", permits);
+	value_set_integer(limit, "per_minute", per_minute);
+	if (!read_limits(store, fleet, &limits, err)) {
+		value_free(limit);
+		return false;
+	}
+	value_set(limits, lane, limit);
+	return put_object(store, name, limits, FLEET_REPLACE, err);
+}
+
+static void result_name(const char *job, const char *id, char name[FLEET_NAME_BYTES])
+{
+	(void)snprintf(name, FLEET_NAME_BYTES, "jobs/%s/results/%s.json", job, id);
+}
+
+bool fleet_worker_cancelled(struct fleet_store *store, const char *job, const char *id,
+			    const char *worker, struct err *err)
+{
+	auto_value struct value *result = fleet_result_new(job, id, 0, FLEET_CANCELLED);
+	char name[FLEET_NAME_BYTES];
+
+	if (worker != NULL)
+		value_set_text(result, "worker", worker);
+	result_name(job, id, name);
+	return put_object(store, name, result, FLEET_IF_NEW, err);
+}
+
+/* The list of held tasks; the lock is held. */
+
+static void held_free(struct held *held)
+{
+	fleet_task_fini(&held->task);
+	fleet_lease_free(held->lease);
+	value_free(held->result);
+	free(held->lane);
+	free(held);
+}
+
+static void remove_held(struct fleet_worker *worker, struct held *held)
+{
+	struct held **at = &worker->held;
+
+	while (*at != NULL && *at != held)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = held->next;
+	worker->news = true;
+}
+
+/* Take HELD out of the list and free it, as soon as the keeper does not work with it. */
+static void drop_held(struct fleet_worker *worker, struct held *held)
+{
+	(void)pthread_mutex_lock(&worker->lock);
+	while (held->renewing)
+		(void)pthread_cond_wait(&worker->changed, &worker->lock);
+	remove_held(worker, held);
+	(void)pthread_mutex_unlock(&worker->lock);
+	held_free(held);
+}
+
+static bool is_marked(struct fleet_worker *worker, const char *mark, const char *job,
+		      const char *id)
+{
+	char key[FLEET_NAME_BYTES];
+	bool marked;
+
+	(void)snprintf(key, sizeof(key), "%s.%s%s%s", mark, job, id != NULL ? "." : "",
+		       id != NULL ? id : "");
+	(void)pthread_mutex_lock(&worker->lock);
+	marked = value_member(worker->marks, key) != NULL;
+	(void)pthread_mutex_unlock(&worker->lock);
+	return marked;
+}
+
+/* Telling the queue what became of a task. */
+
+/* HELD has RESULT in the store: tell the queue, now or when it is there again. */
+static void answer(struct fleet_worker *worker, struct held *held, struct value *take_result)
+{
+	struct err err = {0};
+	bool done;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	while (held->renewing)
+		(void)pthread_cond_wait(&worker->changed, &worker->lock);
+	held->result = take_result;
+	held->state = HELD_ANSWERING;
+	held->renewing = true;
+	worker->news = true;
+	(void)pthread_mutex_unlock(&worker->lock);
+	done = fleet_lease_done(held->lease, take_result, &err);
+	(void)pthread_mutex_lock(&worker->lock);
+	held->renewing = false;
+	(void)pthread_cond_broadcast(&worker->changed);
+	(void)pthread_mutex_unlock(&worker->lock);
+	if (done)
+		drop_held(worker, held);
+	else
+		say(worker, err.text);
+}
+
+static void give_back(struct fleet_worker *worker, struct held *held, double seconds,
+		      bool counts)
+{
+	fleet_lease_return(held->lease, seconds, counts);
+	drop_held(worker, held);
+}
+
+static void tell_event(struct fleet_worker *worker, const char *job, const char *id,
+		       const char *what, const char *text)
+{
+	auto_value struct value *event = value_new_object();
+	struct buf line;
+
+	buf_init(&line, FLEET_LINE_MAX);
+	value_set_text(event, "event", what);
+	value_set_text(event, "worker", worker->options.name);
+	value_set_integer(event, "at_ms", clock_wall_ms());
+	if (text != NULL)
+		value_set_text(event, "text", text);
+	if (value_print(event, 0, &line))
+		fleet_queue_tell(worker->options.queue, job, id, buf_str(&line));
+	buf_fini(&line);
+}
+
+/* Taking. */
+
+/* May one more task of LANE begin? *WAIT_S: how long until one may. */
+static bool keeps_pace(struct fleet_worker *worker, const char *lane, double *wait_s)
+{
+	const int per_minute = fleet_queue_per_minute(worker->options.queue, lane);
+	const int64_t now_ms = clock_now_ms();
+	struct pace *pace = NULL;
+	double rate;
+	bool may;
+
+	if (per_minute == 0)
+		return true;
+	(void)pthread_mutex_lock(&worker->lock);
+	rate = per_minute / 60.0;
+	if (value_is_number(value_member(worker->shares, lane)))
+		rate *= value_number(value_member(worker->shares, lane));
+	for (size_t i = 0; i < worker->pace_count; i++) {
+		if (strcmp(worker->paces[i].lane, lane) == 0)
+			pace = &worker->paces[i];
+	}
+	if (pace == NULL) {
+		worker->paces = memory_grow(worker->paces, worker->pace_count + 1,
+					    sizeof(*worker->paces));
+		pace = &worker->paces[worker->pace_count++];
+		*pace = (struct pace){memory_copy(lane), BURST, now_ms};
+	}
+	pace->room += (double)(now_ms - pace->at_ms) / 1000 * rate;
+	pace->room = pace->room > BURST ? BURST : pace->room;
+	pace->at_ms = now_ms;
+	may = pace->room >= 1;
+	if (may)
+		pace->room -= 1;
+	else
+		*wait_s = (1 - pace->room) / rate;
+	(void)pthread_mutex_unlock(&worker->lock);
+	return may;
+}
+
+/* Read the line of HELD. False: it was given back or dropped, and is gone. */
+static bool read_line(struct fleet_worker *worker, struct held *held)
+{
+	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
+	char line[ERR_TEXT_MAX + 256];
+	struct err err = {0};
+	bool ok;
+
+	ok = fleet_lease_version(held->lease) <= QUEUE_LINE_VERSION ||
+	     err_set(&err, 0,
+		     "its line has the format %d, and this is glovebox %s, which "
+		     "reads %d: use the newer release here",
+		     fleet_lease_version(held->lease), GLOVEBOX_VERSION,
+		     QUEUE_LINE_VERSION);
+	ok = ok && fleet_task_read(fleet_lease_line(held->lease), &held->task, &err);
+	ok = ok && (fleet_name_check(FLEET_JOB, job, &err) &&
+		    (strcmp(held->task.id, id) == 0 ||
+		     err_set(&err, 0, "its line has another id: \"%s\"", held->task.id)));
+	if (ok)
+		return true;
+	(void)snprintf(line, sizeof(line), "%s/%s is given back: %s", job, id, err.text);
+	say(worker, line);
+	tell_event(worker, job, id, "refused", err.text);
+	give_back(worker, held, REFUSED_S, false);
+	return false;
+}
+
+/* Look whether HELD has to run at all. False: it was answered, and is gone. */
+static bool is_wanted(struct fleet_worker *worker, struct held *held)
+{
+	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
+	auto_value struct value *result = NULL;
+	char name[FLEET_NAME_BYTES];
+	struct err err = {0};
+	double wait_s = 0;
+
+	result_name(job, id, name);
+	if (!get_object(worker->options.store, name, &result, &err)) {
+		say(worker, err.text);
+		give_back(worker, held, STORE_AWAY_S, false);
+		return false;
+	}
+	if (result != NULL) {
+		answer(worker, held, value_ref(result));
+		return false;
+	}
+	if (is_marked(worker, "cancel", job, NULL) || is_marked(worker, "cancel", job, id)) {
+		if (fleet_worker_cancelled(worker->options.store, job, id,
+					   worker->options.name, &err)) {
+			answer(worker, held, fleet_result_new(job, id, 0, FLEET_CANCELLED));
+		} else {
+			say(worker, err.text);
+			give_back(worker, held, STORE_AWAY_S, false);
+		}
+		return false;
+	}
+	/* The store knows that it is paused: `fleet resume` publishes it again. */
+	if (is_marked(worker, "pause", job, NULL)) {
+		(void)fleet_lease_drop(held->lease, &err);
+		drop_held(worker, held);
+		return false;
+	}
+	if (!keeps_pace(worker, held->task.lane, &wait_s)) {
+		give_back(worker, held, wait_s, false);
+		return false;
+	}
+	return true;
+}
+
+/* The first task that was taken and that no slot has yet. */
+static struct held *ready_one(struct fleet_worker *worker)
+{
+	struct held *held;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	for (held = worker->held; held != NULL && held->state != HELD_READY;
+	     held = held->next)
+		;
+	(void)pthread_mutex_unlock(&worker->lock);
+	return held;
+}
+
+static void hold(struct fleet_worker *worker, struct fleet_lease *lease)
+{
+	struct held *held = memory_alloc(sizeof(*held)), **at = &worker->held;
+
+	held->lease = lease;
+	held->renewed_ms = clock_now_ms();
+	(void)pthread_mutex_lock(&worker->lock);
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = held;
+	(void)pthread_mutex_unlock(&worker->lock);
+}
+
+/* Take as many tasks as there are free cells. */
+static bool take_some(struct fleet_worker *worker, struct err *err)
+{
+	const size_t count = fleet_slots_count(worker->slots),
+		     busy = fleet_slots_busy(worker->slots);
+	const size_t room = count > busy ? count - busy : 1;
+	auto_free struct fleet_lease **leases = memory_array(room, sizeof(*leases));
+	size_t taken = 0;
+	const bool ok = fleet_queue_take(worker->options.queue, worker->options.lanes,
+					 room, TAKE_S, leases, &taken, err);
+
+	for (size_t i = 0; i < taken; i++)
+		hold(worker, leases[i]);
+	return ok;
+}
+
+static enum fleet_next next(void *context, struct fleet_slot_task *task, bool *over,
+			    struct err *err)
+{
+	struct fleet_worker *worker = context;
+	struct held *held;
+	bool draining;
+
+	*over = false;
+	(void)pthread_mutex_lock(&worker->lock);
+	draining = worker->draining;
+	(void)pthread_mutex_unlock(&worker->lock);
+	/* The slots are made before this worker has them. */
+	if (draining || worker->slots == NULL) {
+		*over = draining;
+		return FLEET_NEXT_NONE;
+	}
+	held = ready_one(worker);
+	if (held == NULL && !take_some(worker, err)) {
+		say(worker, err->text);
+		(void)rest(worker, FAILED_MS);
+		return FLEET_NEXT_FAILED;
+	}
+	while ((held = ready_one(worker)) != NULL) {
+		if (!read_line(worker, held) || !is_wanted(worker, held))
+			continue;
+		held->lane = memory_copy(held->task.lane);
+		held->attempt = fleet_lease_deliveries(held->lease);
+		task->task = held->task;
+		held->task = (struct fleet_task){0};
+		(void)snprintf(task->job, sizeof(task->job), "%s",
+			       fleet_lease_job(held->lease));
+		task->attempt = held->attempt <= task->task.attempts ? held->attempt : 0;
+		task->own = held;
+		tell_event(worker, task->job, task->task.id, "began", NULL);
+		(void)pthread_mutex_lock(&worker->lock);
+		held->state = HELD_RUNNING;
+		worker->news = true;
+		(void)pthread_mutex_unlock(&worker->lock);
+		return FLEET_NEXT_TASK;
+	}
+	return FLEET_NEXT_NONE;
+}
+
+static double set_up_wait(int attempt)
+{
+	double seconds = SET_UP_S;
+
+	while (--attempt > 0 && seconds < SET_UP_MOST_S)
+		seconds *= 2;
+	return seconds < SET_UP_MOST_S ? seconds : SET_UP_MOST_S;
+}
+
+static void ended(void *context, struct fleet_slot_task *task, const struct value *result,
+		  bool there, const struct err *err)
+{
+	struct fleet_worker *worker = context;
+	const enum fleet_status status = fleet_result_status(result);
+	struct held *held = task->own;
+	enum held_state state;
+	bool stopping;
+
+	(void)there;
+	(void)pthread_mutex_lock(&worker->lock);
+	state = held->state;
+	stopping = worker->stopping;
+	(void)pthread_mutex_unlock(&worker->lock);
+	tell_event(worker, task->job, task->task.id, "ended",
+		   result != NULL ? fleet_status_name(status) : "lost");
+	if (result == NULL && err != NULL)
+		say(worker, err->text);
+	if (result == NULL)
+		give_back(worker, held,
+			  err != NULL && err->code == ECONNRESET ? 1 : STORE_AWAY_S,
+			  err != NULL && err->code == ECONNRESET);
+	else if (status == FLEET_CANCELLED && state == HELD_LOST)
+		drop_held(worker, held);
+	else if (status == FLEET_CANCELLED && stopping)
+		give_back(worker, held, 0, false);
+	else if (status == FLEET_SET_UP)
+		give_back(worker, held, set_up_wait(task->attempt), true);
+	else
+		answer(worker, held, value_copy(result));
+}
+
+static void tell(void *context, const struct fleet_slot_task *task, const char *line)
+{
+	tell_event(context, task->job, task->task.id, "line", line);
+}
+
+static void waits(void *context, const char *why)
+{
+	if (why != NULL)
+		say(context, why);
+}
+
+/* The keeper. */
+
+static bool renewal_is_due(const struct fleet_worker *worker, const struct held *held,
+			   int64_t now_ms)
+{
+	const int64_t each_ms =
+		(int64_t)(fleet_queue_lease_s(worker->options.queue) * 1000 / RENEWALS);
+
+	return !held->renewing &&
+	       (held->state == HELD_ANSWERING || held->state == HELD_READY ||
+		held->state == HELD_RUNNING) &&
+	       now_ms - held->renewed_ms >=
+		       (held->state == HELD_ANSWERING ? TICK_MS : each_ms);
+}
+
+/* The next task whose lease is to be renewed, or whose end is to be told. */
+static struct held *due_one(struct fleet_worker *worker, int64_t now_ms)
+{
+	struct held *held;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	for (held = worker->held; held != NULL && !renewal_is_due(worker, held, now_ms);
+	     held = held->next)
+		;
+	if (held != NULL) {
+		held->renewing = true;
+		held->renewed_ms = now_ms;
+	}
+	(void)pthread_mutex_unlock(&worker->lock);
+	return held;
+}
+
+/* False: the server is away, and the others need not be tried. */
+static bool renew_one(struct fleet_worker *worker, struct held *held)
+{
+	enum fleet_renewal renewal = FLEET_RENEWED;
+	char job[FLEET_NAME_MAX + 1], id[FLEET_NAME_MAX + 1];
+	struct err err = {0};
+	bool answered = false, lost = false;
+
+	if (held->state == HELD_ANSWERING) {
+		answered = fleet_lease_done(held->lease, held->result, &err);
+		/* Not confirmed for a whole lease: it comes again, and is answered then. */
+		if (!answered)
+			renewal = fleet_lease_renew(held->lease, &err);
+		answered = answered || renewal == FLEET_LOST;
+	} else {
+		renewal = fleet_lease_renew(held->lease, &err);
+	}
+	(void)pthread_mutex_lock(&worker->lock);
+	held->renewing = false;
+	if (renewal == FLEET_UNSURE)
+		held->renewed_ms -= (int64_t)(fleet_queue_lease_s(worker->options.queue) *
+					      1000 / RENEWALS) -
+				    TICK_MS;
+	lost = renewal == FLEET_LOST && held->state == HELD_RUNNING;
+	if (lost) {
+		held->state = HELD_LOST;
+		(void)snprintf(job, sizeof(job), "%s", fleet_lease_job(held->lease));
+		(void)snprintf(id, sizeof(id), "%s", fleet_lease_id(held->lease));
+	}
+	(void)pthread_cond_broadcast(&worker->changed);
+	(void)pthread_mutex_unlock(&worker->lock);
+	if (answered)
+		drop_held(worker, held);
+	if (lost) {
+		say(worker, err.text);
+		fleet_slots_lose(worker->slots, job, id);
+	}
+	return renewal != FLEET_UNSURE;
+}
+
+static void renew_all(struct fleet_worker *worker)
+{
+	const int64_t now_ms = clock_now_ms();
+	struct held *held;
+
+	while ((held = due_one(worker, now_ms)) != NULL) {
+		if (!renew_one(worker, held))
+			break;
+	}
+}
+
+static bool note_mark(void *context, const char *key, struct str value)
+{
+	(void)value;
+	value_set_boolean(context, key, true);
+	return true;
+}
+
+/* Read what was cancelled and paused, and end what runs of it. */
+static void read_marks(struct fleet_worker *worker)
+{
+	struct value *marks = value_new_object(), *old;
+	struct err err;
+
+	if (!fleet_queue_keys(worker->options.queue, FLEET_STATE, "cancel.", note_mark,
+			      marks, &err) ||
+	    !fleet_queue_keys(worker->options.queue, FLEET_STATE, "pause.", note_mark,
+			      marks, &err)) {
+		value_free(marks);
+		return;
+	}
+	(void)pthread_mutex_lock(&worker->lock);
+	old = worker->marks;
+	worker->marks = marks;
+	(void)pthread_mutex_unlock(&worker->lock);
+	for (void *at = value_first(marks); at != NULL; at = value_next(marks, at)) {
+		const char *job = value_key(at) + strlen("cancel.");
+		char name[FLEET_NAME_MAX + 1];
+		const char *dot = strchr(job, '.');
+
+		if (strncmp(value_key(at), "cancel.", strlen("cancel.")) != 0 ||
+		    value_member(old, value_key(at)) != NULL)
+			continue;
+		if (worker->slots == NULL)
+			continue;
+		(void)snprintf(name, sizeof(name), "%.*s",
+			       dot != NULL ? (int)(dot - job) : (int)strlen(job), job);
+		fleet_slots_cancel(worker->slots, name, dot != NULL ? dot + 1 : NULL);
+	}
+	value_free(old);
+}
+
+static struct value *heartbeat(struct fleet_worker *worker)
+{
+	struct value *beat = value_new_object(), *running = value_new_object(),
+		     *lanes = value_new_object();
+	double load[1] = {0};
+	char host[256] = "";
+	size_t told = 0;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	(void)getloadavg(load, 1);
+	value_set_text(beat, "name", worker->options.name);
+	value_set_text(beat, "host", host);
+	value_set_text(beat, "program", GLOVEBOX_VERSION);
+	value_set_integer(beat, "at_ms", clock_wall_ms());
+	value_set_integer(beat, "cells", (int64_t)fleet_slots_count(worker->slots));
+	value_set_integer(beat, "busy", (int64_t)fleet_slots_busy(worker->slots));
+	value_set_real(beat, "load", load[0]);
+	(void)pthread_mutex_lock(&worker->lock);
+	value_set_boolean(beat, "draining", worker->draining);
+	for (const struct held *held = worker->held; held != NULL; held = held->next) {
+		const char *job = fleet_lease_job(held->lease);
+
+		if (held->state != HELD_RUNNING)
+			continue;
+		value_set_integer(lanes, held->lane,
+				  1 + value_integer(value_member(lanes, held->lane)));
+		if (++told > RUNNING_TOLD_MAX)
+			continue;
+		if (value_member(running, job) == NULL)
+			value_set(running, job, value_new_array());
+		value_append(value_member(running, job),
+			     value_new_text(fleet_lease_id(held->lease)));
+	}
+	worker->news = false;
+	(void)pthread_mutex_unlock(&worker->lock);
+	value_set(beat, "running", running);
+	value_set(beat, "lanes", lanes);
+	return beat;
+}
+
+static void send_heartbeat(struct fleet_worker *worker)
+{
+	auto_value struct value *beat = heartbeat(worker);
+	struct err err = {0};
+	struct buf text;
+
+	buf_init(&text, FLEET_LINE_MAX);
+	if (value_print(beat, 0, &text))
+		(void)fleet_queue_set(worker->options.queue, FLEET_WORKERS,
+				      worker->options.name, buf_str(&text), &err);
+	buf_fini(&text);
+}
+
+struct lanes {
+	const char *name; /* ours */
+	struct value *all, *ours;
+};
+
+static bool add_lanes(void *context, const char *key, struct str text)
+{
+	struct lanes *lanes = context;
+	auto_value struct value *beat = NULL;
+	const struct value *member;
+
+	if (!value_parse(text, 0, &beat, NULL))
+		return true;
+	member = value_member(beat, "lanes");
+	for (void *at = value_first(member); at != NULL; at = value_next(member, at)) {
+		const int64_t runs = value_integer(value_at(at));
+
+		value_set_integer(lanes->all, value_key(at),
+				  runs + value_integer(value_member(lanes->all,
+								    value_key(at))));
+		if (strcmp(key, lanes->name) == 0)
+			value_set_integer(lanes->ours, value_key(at), runs);
+	}
+	return true;
+}
+
+/* Our part of all runs of each lane: by the heartbeats of all workers. */
+static void read_shares(struct fleet_worker *worker)
+{
+	struct value *shares = value_new_object(), *old;
+	auto_value struct value *all = value_new_object();
+	auto_value struct value *ours = value_new_object();
+	struct lanes lanes = {worker->options.name, all, ours};
+	struct err err;
+
+	if (!fleet_queue_keys(worker->options.queue, FLEET_WORKERS, "", add_lanes, &lanes,
+			      &err)) {
+		value_free(shares);
+		return;
+	}
+	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
+		const double total = value_number(value_at(at));
+		const double mine = value_number(value_member(ours, value_key(at)));
+
+		/* A worker without a run may begin one: it would never get a share. */
+		value_set_real(shares, value_key(at),
+			       (mine > 0 ? mine : 1) / (total > 0 ? total : 1));
+	}
+	(void)pthread_mutex_lock(&worker->lock);
+	old = worker->shares;
+	worker->shares = shares;
+	(void)pthread_mutex_unlock(&worker->lock);
+	value_free(old);
+}
+
+static void *keeper_main(void *context)
+{
+	struct fleet_worker *worker = context;
+	int64_t marks_ms = 0, beat_ms = 0, shares_ms = 0;
+
+	while (rest(worker, TICK_MS)) {
+		const int64_t now_ms = clock_now_ms();
+		bool news;
+
+		renew_all(worker);
+		if (!fleet_queue_connected(worker->options.queue))
+			continue;
+		if (now_ms - marks_ms >= KEYS_MS) {
+			read_marks(worker);
+			marks_ms = now_ms;
+		}
+		(void)pthread_mutex_lock(&worker->lock);
+		news = worker->news;
+		(void)pthread_mutex_unlock(&worker->lock);
+		if (beat_ms == 0 ||
+		    now_ms - beat_ms >= (news ? HEARTBEAT_NEWS_MS : HEARTBEAT_MS)) {
+			send_heartbeat(worker);
+			beat_ms = now_ms;
+		}
+		if (now_ms - shares_ms >= HEARTBEAT_MS) {
+			read_shares(worker);
+			shares_ms = now_ms;
+		}
+	}
+	return NULL;
+}
+
+/* The lead: the queue is made again from the store. */
+
+struct comparison {
+	const struct fleet_job *job;
+	bool *queued, *done;
+	struct fleet_queue *queue;
+	struct fleet_reconciled *found;
+	size_t strange; /* queued under an id that the job has not */
+};
+
+static bool note_queued(void *context, const char *id)
+{
+	struct comparison *comparison = context;
+	const size_t nth = fleet_job_find(comparison->job, id);
+
+	if (nth == FLEET_JOB_NONE) {
+		comparison->strange++;
+		return true;
+	}
+	comparison->queued[nth] = true;
+	comparison->found->queued++;
+	return true;
+}
+
+static void note_done(void *context, size_t nth)
+{
+	struct comparison *comparison = context;
+
+	comparison->done[nth] = true;
+	comparison->found->results++;
+}
+
+static bool publish_missing(struct comparison *comparison, struct err *err)
+{
+	const struct fleet_tasks *tasks = fleet_job_tasks(comparison->job);
+	auto_free struct fleet_task *batch = memory_array(QUEUE_BATCH, sizeof(*batch));
+	const size_t count = fleet_tasks_count(tasks);
+	size_t filled = 0, there = 0;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < count; i++) {
+		if (!comparison->done[i] && !comparison->queued[i]) {
+			ok = fleet_tasks_get(tasks, i, &batch[filled], err);
+			filled += ok ? 1 : 0;
+		}
+		if (filled == QUEUE_BATCH || (filled > 0 && i + 1 == count)) {
+			ok = ok && fleet_queue_publish(comparison->queue,
+						       fleet_job_name_of(comparison->job),
+						       batch, filled, &there, err);
+			comparison->found->published += ok ? filled : 0;
+			while (filled > 0)
+				fleet_task_fini(&batch[--filled]);
+		}
+	}
+	while (filled > 0)
+		fleet_task_fini(&batch[--filled]);
+	comparison->found->published -=
+		there < comparison->found->published ? there : comparison->found->published;
+	return ok;
+}
+
+static bool remove_done(struct comparison *comparison, struct err *err)
+{
+	const struct fleet_tasks *tasks = fleet_job_tasks(comparison->job);
+	uint64_t removed = 0;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < fleet_tasks_count(tasks); i++) {
+		if (comparison->done[i] && comparison->queued[i])
+			ok = fleet_queue_purge(comparison->queue,
+					       fleet_job_name_of(comparison->job),
+					       fleet_tasks_id(tasks, i), &removed, err);
+	}
+	comparison->found->removed = (size_t)removed;
+	return ok;
+}
+
+bool fleet_worker_reconcile(struct fleet_queue *queue, const struct fleet_job *job,
+			    bool paused, struct fleet_reconciled *found, struct err *err)
+{
+	const size_t count = fleet_tasks_count(fleet_job_tasks(job));
+	auto_free bool *queued = memory_array(count + 1, sizeof(*queued));
+	auto_free bool *done = memory_array(count + 1, sizeof(*done));
+	struct comparison comparison = {
+		.job = job, .queued = queued, .done = done, .queue = queue, .found = found};
+
+	*found = (struct fleet_reconciled){.tasks = count};
+	/* The queue first: a task that ends between the two has a result then. */
+	return fleet_queue_waiting(queue, fleet_job_name_of(job), note_queued,
+				   &comparison, err) &&
+	       fleet_job_results(job, note_done, &comparison, err) &&
+	       (paused || publish_missing(&comparison, err)) &&
+	       remove_done(&comparison, err);
+}
+
+/* A job that the lead looks at each minute. */
+struct watched_job {
+	char *name;
+	struct fleet_job *job; /* NULL: it is complete, or not the fleet's */
+};
+
+struct leading {
+	struct fleet_worker *worker;
+	struct watched_job *jobs;
+	size_t count, open;
+};
+
+static void leading_fini(struct leading *leading)
+{
+	for (size_t i = 0; i < leading->count; i++) {
+		fleet_job_free(leading->jobs[i].job);
+		free(leading->jobs[i].name);
+	}
+	free(leading->jobs);
+	leading->jobs = NULL;
+	leading->count = leading->open = 0;
+}
+
+static struct watched_job *watched(struct leading *leading, const char *name)
+{
+	for (size_t i = 0; i < leading->count; i++) {
+		if (strcmp(leading->jobs[i].name, name) == 0)
+			return &leading->jobs[i];
+	}
+	leading->jobs =
+		memory_grow(leading->jobs, leading->count + 1, sizeof(*leading->jobs));
+	leading->jobs[leading->count] = (struct watched_job){.name = memory_copy(name)};
+	return &leading->jobs[leading->count++];
+}
+
+static bool look_at_job(struct leading *leading, const char *name, struct err *err)
+{
+	struct fleet_worker *worker = leading->worker;
+	const struct fleet_worker_options *options = &worker->options;
+	struct watched_job *at = watched(leading, name);
+	auto_value struct value *complete = NULL;
+	struct fleet_reconciled found;
+	char key[FLEET_NAME_BYTES], line[FLEET_NAME_BYTES + 128];
+	bool mine = false, paused = false;
+
+	if (!fleet_worker_enlisted(options->store, options->fleet, name, &mine, &paused, err))
+		return false;
+	(void)snprintf(key, sizeof(key), "complete.%s", name);
+	if (!mine || is_marked(worker, "cancel", name, NULL) ||
+	    !fleet_queue_get(options->queue, FLEET_STATE, key, &complete, err))
+		return !mine || is_marked(worker, "cancel", name, NULL);
+	if (complete != NULL) {
+		if (at->job != NULL) {
+			fleet_job_free(at->job);
+			at->job = NULL;
+			leading->open--;
+		}
+		return true;
+	}
+	if (at->job == NULL) {
+		if (!fleet_job_open(options->store, name, &at->job, err))
+			return false;
+		leading->open++;
+	}
+	if (!fleet_worker_reconcile(options->queue, at->job, paused, &found, err))
+		return false;
+	if (found.published + found.removed > 0) {
+		(void)snprintf(line, sizeof(line),
+			       "%s: %zu tasks published again, %zu done ones taken out",
+			       name, found.published, found.removed);
+		say(worker, line);
+	}
+	if (found.results >= found.tasks && found.queued <= found.removed)
+		(void)fleet_queue_set(options->queue, FLEET_STATE, key, STR("true"), err);
+	if (leading->open > JOBS_OPEN_MAX) {
+		fleet_job_free(at->job);
+		at->job = NULL;
+		leading->open--;
+	}
+	return true;
+}
+
+/* A queue that was lost has no limits of lanes either. */
+static bool restore_limits(struct fleet_worker *worker, struct err *err)
+{
+	auto_value struct value *limits = NULL;
+
+	if (!read_limits(worker->options.store, worker->options.fleet, &limits, err))
+		return false;
+	for (void *at = value_first(limits); at != NULL; at = value_next(limits, at)) {
+		if (!fleet_queue_limit(
+			    worker->options.queue, value_key(at),
+			    (int)value_integer(value_member(value_at(at), "permits")),
+			    (int)value_integer(value_member(value_at(at), "per_minute")),
+			    err))
+			return false;
+	}
+	return true;
+}
+
+static bool reconcile_all(struct leading *leading, struct err *err)
+{
+	struct fleet_worker *worker = leading->worker;
+	auto_value struct value *names = NULL;
+	size_t made = 0;
+
+	if (!fleet_queue_repair(worker->options.queue, &made, err) ||
+	    (made > 0 && !restore_limits(worker, err)) ||
+	    !fleet_job_names(worker->options.store, &names, err))
+		return false;
+	if (made > 0)
+		say(worker,
+		    "the queue had lost its streams; they are made again, and the tasks "
+		    "without a result are published");
+	for (size_t i = 0; i < value_count(names); i++) {
+		if (!look_at_job(leading, value_text(value_item(names, i)), err))
+			return false;
+	}
+	return true;
+}
+
+static void *lead_main(void *context)
+{
+	struct fleet_worker *worker = context;
+	struct leading leading = {.worker = worker};
+	const double half_s = fleet_queue_lease_s(worker->options.queue) / 2;
+	const int64_t each_ms = half_s * 1000 < RECONCILE_MOST_MS
+					? (int64_t)(half_s * 1000)
+					: RECONCILE_MOST_MS;
+	const int64_t claim_ms = each_ms < LEAD_MS ? each_ms : LEAD_MS;
+	int64_t reconciled_ms = 0;
+	char value[FLEET_NAME_MAX + 8];
+
+	(void)snprintf(value, sizeof(value), "\"%s\"", worker->options.name);
+	while (rest(worker, claim_ms)) {
+		const int64_t now_ms = clock_now_ms();
+		struct err err = {0};
+		bool mine = false;
+
+		if (!fleet_queue_connected(worker->options.queue) ||
+		    (!fleet_queue_claim(worker->options.queue, FLEET_LEAD, "reconciler",
+					str_of(value), &mine, &err) &&
+		     err.code != ENOENT))
+			continue;
+		/* A lost queue has no lead; whoever sees that first makes it again. */
+		mine = mine || err.code == ENOENT;
+		if (!mine)
+			leading_fini(&leading);
+		if (!mine || (reconciled_ms != 0 && now_ms - reconciled_ms < each_ms))
+			continue;
+		if (!reconcile_all(&leading, &err))
+			say(worker, err.text);
+		reconciled_ms = now_ms;
+	}
+	leading_fini(&leading);
+	return NULL;
+}
+
+/* The life of a worker. */
+
+bool fleet_worker_start(const struct fleet_worker_options *options,
+			struct fleet_worker **worker, struct err *err)
+{
+	struct fleet_worker *made = memory_alloc(sizeof(*made));
+	const struct fleet_slots_options slots = {
+		.count = options->cells,
+		.program = options->program,
+		.worker = options->name,
+		.config = options->config,
+		.store = options->store,
+		.next = next,
+		.ended = ended,
+		.tell = tell,
+		.waits = waits,
+		.context = made,
+	};
+	pthread_condattr_t attributes;
+
+	made->options = *options;
+	(void)pthread_mutex_init(&made->lock, NULL);
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&made->changed, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	read_marks(made);
+	if (!fleet_slots_start(&slots, &made->slots, err)) {
+		fleet_worker_finish(made);
+		return false;
+	}
+	made->has_keeper = pthread_create(&made->keeper, NULL, keeper_main, made) == 0;
+	made->has_lead = pthread_create(&made->lead, NULL, lead_main, made) == 0;
+	if (!made->has_keeper || !made->has_lead) {
+		fleet_worker_stop(made);
+		fleet_worker_finish(made);
+		return err_set(err, EAGAIN, "the worker's threads could not be started");
+	}
+	*worker = made;
+	return true;
+}
+
+void fleet_worker_drain(struct fleet_worker *worker)
+{
+	(void)pthread_mutex_lock(&worker->lock);
+	worker->draining = worker->news = true;
+	(void)pthread_mutex_unlock(&worker->lock);
+	fleet_slots_drain(worker->slots);
+	fleet_queue_rest(worker->options.queue);
+}
+
+void fleet_worker_stop(struct fleet_worker *worker)
+{
+	(void)pthread_mutex_lock(&worker->lock);
+	worker->draining = worker->stopping = true;
+	(void)pthread_mutex_unlock(&worker->lock);
+	if (worker->slots != NULL)
+		fleet_slots_cancel(worker->slots, NULL, NULL);
+}
+
+bool fleet_worker_over(const struct fleet_worker *worker)
+{
+	return fleet_slots_over(worker->slots);
+}
+
+void fleet_worker_finish(struct fleet_worker *worker)
+{
+	struct err err;
+
+	if (worker == NULL)
+		return;
+	if (worker->slots != NULL)
+		fleet_slots_finish(worker->slots);
+	(void)pthread_mutex_lock(&worker->lock);
+	worker->over = true;
+	(void)pthread_cond_broadcast(&worker->changed);
+	(void)pthread_mutex_unlock(&worker->lock);
+	if (worker->has_keeper)
+		(void)pthread_join(worker->keeper, NULL);
+	if (worker->has_lead)
+		(void)pthread_join(worker->lead, NULL);
+	/* Tasks that no slot took, and results of which the queue was not told. */
+	while (worker->held != NULL) {
+		struct held *held = worker->held;
+
+		if (held->state == HELD_READY)
+			fleet_lease_return(held->lease, 0, false);
+		else if (held->result != NULL)
+			(void)fleet_lease_done(held->lease, held->result, &err);
+		remove_held(worker, held);
+		held_free(held);
+	}
+	if (fleet_queue_connected(worker->options.queue))
+		(void)fleet_queue_unset(worker->options.queue, FLEET_WORKERS,
+					worker->options.name, &err);
+	for (size_t i = 0; i < worker->pace_count; i++)
+		free(worker->paces[i].lane);
+	free(worker->paces);
+	value_free(worker->marks);
+	value_free(worker->shares);
+	(void)pthread_cond_destroy(&worker->changed);
+	(void)pthread_mutex_destroy(&worker->lock);
+	free(worker);
+}

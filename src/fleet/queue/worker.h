@@ -1,0 +1,74 @@
+/*
+ * worker: the cells of one machine of a fleet. It takes as many tasks from the queue as it
+ * has free cells (fleet/batch/slots.h), renews their leases, puts their results into the store,
+ * and only then takes them out of the queue. Of all workers of a fleet one is the lead, which
+ * compares the queue with the store each minute: a task without a result that is not queued
+ * is published again, one with a result that is still queued is taken out.
+ *
+ * A kill at any moment gives the task again, to this or another worker; the second result is
+ * refused by the store.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/value.h"
+#include "fleet/batch/job.h"
+#include "fleet/queue/queue.h"
+#include "fleet/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fleet_worker;
+
+struct fleet_worker_options {
+	struct fleet_queue *queue;
+	struct fleet_store *store;
+	const char *program;      /* our own, for engines */
+	const char *config;       /* for engines, or NULL */
+	const char *name;         /* of this worker among all: letters, digits, "._-" */
+	const char *fleet;        /* the fleet's name */
+	size_t cells;             /* 0: processors */
+	const char *const *lanes; /* NULL-ended; NULL: all */
+	/* Sentences for the person who runs it. Called by any thread. */
+	void (*say)(void *context, const char *line);
+	void *context;
+};
+
+bool fleet_worker_start(const struct fleet_worker_options *options,
+			struct fleet_worker **worker, struct err *err);
+/* Take no more tasks; what runs goes on. */
+void fleet_worker_drain(struct fleet_worker *worker);
+/* End what runs, in order; its tasks are given back. */
+void fleet_worker_stop(struct fleet_worker *worker);
+/* Nothing runs, and nothing will. */
+bool fleet_worker_over(const struct fleet_worker *worker);
+/* Wait until all is over, then free. */
+void fleet_worker_finish(struct fleet_worker *worker);
+
+/* What a comparison of a job's queue and results has found and done. */
+struct fleet_reconciled {
+	size_t tasks, results, queued, published, removed;
+};
+/*
+ * Publish the tasks of JOB that have no result and are not queued, unless PAUSED; take those
+ * out of the queue that have one.
+ */
+bool fleet_worker_reconcile(struct fleet_queue *queue, const struct fleet_job *job,
+			    bool paused, struct fleet_reconciled *found, struct err *err);
+
+/*
+ * What the fleet knows of a job besides batch/job.h: jobs/J/fleet.json, which makes it one of
+ * the FLEET's.
+ */
+bool fleet_worker_enlist(struct fleet_store *store, const char *fleet, const char *job,
+			 bool paused, struct err *err);
+/* *MINE: JOB is one of FLEET's. */
+bool fleet_worker_enlisted(struct fleet_store *store, const char *fleet, const char *job,
+			   bool *mine, bool *paused, struct err *err);
+/* Limits of lanes are kept in the store as well: {LANE: {permits, per_minute}}. */
+bool fleet_worker_keep_limit(struct fleet_store *store, const char *fleet, const char *lane,
+			     int permits, int per_minute, struct err *err);
+/* Write the result "cancelled" of a task of JOB unless it has one. */
+bool fleet_worker_cancelled(struct fleet_store *store, const char *job, const char *id,
+			    const char *worker, struct err *err);

@@ -1,0 +1,252 @@
+/* glovebox worker: the cells of this machine for a fleet, until a signal comes. */
+
+#include "fleet/queue/worker.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "fleet/batch/slots.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "front/verbs/fleet/fleet_at.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	TICK_MS = 100,        /* between looks whether all is over */
+	AWAY_MS = 2000,       /* between two tries to at_fleet the server */
+	SAME_SIGNAL_MS = 100, /* timeout(1), npm and docker send a signal twice */
+};
+
+static const struct option_row worker_options[] = {
+	{"cells", 'j', OPTION_COUNT, "N",
+	 "tasks at the same time (default: as many as processors)"},
+	{"lanes", 0, OPTION_TEXT, "LANE,…", "only tasks of these lanes (default: all)"},
+	{"name", 0, OPTION_TEXT, "NAME",
+	 "this worker among all (default: the machine and the process)"},
+	{"drain-on", 0, OPTION_TEXT, "TERM",
+	 "TERM takes no more tasks and waits for those that run"},
+	FLEET_AT_OPTION_ROWS,
+	{0},
+};
+
+/* A run of the verb. */
+struct working {
+	struct fleet_worker *worker;
+	bool drains_on_term;
+	int signal; /* the first one that came */
+	int64_t signal_ms;
+	enum { WORKS, DRAINS, ENDS } state;
+};
+
+static void say(void *context, const char *line)
+{
+	(void)context;
+	(void)verb_complain(0, "worker: %s", line);
+}
+
+static void signals_of_interest(sigset_t *set)
+{
+	(void)sigemptyset(set);
+	(void)sigaddset(set, SIGINT);
+	(void)sigaddset(set, SIGTERM);
+	(void)sigaddset(set, SIGHUP);
+}
+
+/* The first INT: no new tasks. The second, TERM and HUP: end what runs. One more: end at once. */
+static void take_signal(struct working *working, int number)
+{
+	const int64_t now_ms = clock_now_ms();
+
+	if (working->signal == number && now_ms - working->signal_ms < SAME_SIGNAL_MS)
+		return;
+	working->signal = working->signal != 0 ? working->signal : number;
+	working->signal_ms = now_ms;
+	if (working->state == ENDS)
+		_exit(CODE_SIGNAL + number);
+	if (working->state == WORKS &&
+	    (number == SIGINT || (number == SIGTERM && working->drains_on_term))) {
+		working->state = DRAINS;
+		fleet_worker_drain(working->worker);
+		say(NULL, "no more tasks begin; once more ends those that run");
+		return;
+	}
+	working->state = ENDS;
+	fleet_worker_stop(working->worker);
+}
+
+/* The name in a heartbeat's key: HOST-PROCESS, of letters, digits, "-" and "_". */
+static void own_name(char name[FLEET_NAME_MAX + 1])
+{
+	char host[64] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, ".")] = '\0';
+	for (char *at = host; *at != '\0'; at++) {
+		const char c = *at;
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		      (c >= '0' && c <= '9') || c == '-'))
+			*at = '-';
+	}
+	(void)snprintf(name, FLEET_NAME_MAX + 1, "%s-%d", host[0] != '\0' ? host : "host",
+		       (int)getpid());
+}
+
+/* The names in TEXT, ended by NULL. COPY holds them. */
+static bool read_lanes(char *copy, const char **lanes, size_t room, struct err *err)
+{
+	size_t count = 0;
+	char *part;
+
+	while ((part = strsep(&copy, ",")) != NULL) {
+		if (part[0] == '\0')
+			continue;
+		if (!fleet_name_check(FLEET_LANE, part, err))
+			return err_while(err, "--lanes");
+		if (count + 1 >= room)
+			return err_set(err, EINVAL, "--lanes: at most %zu", room - 1);
+		lanes[count++] = part;
+	}
+	lanes[count] = NULL;
+	return count > 0 || err_set(err, EINVAL, "--lanes: no lane is named");
+}
+
+/* Open the queue, waiting for a server that is away. Returns an exit code, -1: it is open. */
+static int open_queue(struct fleet_at *at_fleet)
+{
+	const struct timespec wait = {AWAY_MS / 1000, 0};
+	struct err err = {0};
+	bool told = false;
+	sigset_t set;
+
+	signals_of_interest(&set);
+	while (!fleet_at_open_queue(at_fleet, &err)) {
+		int number;
+
+		if (err.code != ECONNREFUSED && err.code != ETIMEDOUT &&
+		    err.code != ENOTCONN && err.code != EIO)
+			return verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
+					     "worker: %s", err.text);
+		if (!told)
+			(void)verb_complain(0, "worker: %s. It is tried again each %d s",
+					    err.text, AWAY_MS / 1000);
+		told = true;
+		number = sigtimedwait(&set, NULL, &wait);
+		if (number > 0)
+			return CODE_SIGNAL + number;
+	}
+	return -1;
+}
+
+static int work(struct fleet_at *at_fleet, const struct fleet_worker_options *options,
+		struct working *working, FILE *out)
+{
+	const struct timespec tick = {0, TICK_MS * 1000000L};
+	struct err err = {0};
+	sigset_t set;
+
+	if (!fleet_worker_start(options, &working->worker, &err))
+		return verb_complain(CODE_FAILED, "worker: %s", err.text);
+	(void)fprintf(out, "%s: %zu cells for the fleet %s, store %s\n", options->name,
+		      options->cells, at_fleet->name, fleet_store_where(at_fleet->store));
+	(void)fflush(out);
+	signals_of_interest(&set);
+	while (!fleet_worker_over(working->worker)) {
+		const int number = sigtimedwait(&set, NULL, &tick);
+
+		if (number > 0)
+			take_signal(working, number);
+	}
+	fleet_worker_finish(working->worker);
+	/* A drain that was asked for has done what it should. */
+	if (working->state == DRAINS && working->signal == SIGTERM)
+		return CODE_DONE;
+	return working->signal != 0 ? CODE_SIGNAL + working->signal : CODE_DONE;
+}
+
+static int worker_verb(const struct options *options, FILE *out)
+{
+	const uint64_t cells = options_count(options, "cells", clock_cores_usable());
+	const char *drain = options_text(options, "drain-on"),
+		   *lanes_text = options_text(options, "lanes"),
+		   *name = options_text(options, "name");
+	auto_free char *copy = memory_copy(lanes_text);
+	const char *lanes[QUEUE_LANES_MAX + 1];
+	struct working working = {.drains_on_term = drain != NULL};
+	char own[FLEET_NAME_MAX + 1], program[PATH_MAX];
+	const ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	struct fleet_at at_fleet;
+	struct err err = {0};
+	sigset_t set;
+	int code;
+
+	if (cells > FLEET_SLOTS_MAX)
+		return verb_complain(CODE_USAGE, "worker: --cells: at most %d",
+				     FLEET_SLOTS_MAX);
+	if (drain != NULL && strcmp(drain, "TERM") != 0)
+		return verb_complain(CODE_USAGE, "worker: --drain-on: only TERM is known");
+	if (name != NULL && !fleet_name_check(FLEET_ID, name, &err))
+		return verb_complain(CODE_USAGE, "worker: --name: %s", err.text);
+	if (lanes_text != NULL && !read_lanes(copy, lanes, QUEUE_LANES_MAX + 1, &err))
+		return verb_complain(CODE_USAGE, "worker: %s", err.text);
+	if (size < 0)
+		return verb_complain(CODE_FAILED, "/proc/self/exe: %s", strerror(errno));
+	program[size] = '\0';
+	if (!fleet_at_read(&at_fleet, options, &err))
+		return verb_complain(setup_code(&err), "worker: %s", err.text);
+	/* Before any thread is there, so that all of them block these signals. */
+	signals_of_interest(&set);
+	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+	own_name(own);
+	if (!fleet_at_open_store(&at_fleet, true, &err)) {
+		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
+				     "worker: %s", err.text);
+	} else {
+		code = open_queue(&at_fleet);
+	}
+	if (code < 0) {
+		const struct fleet_worker_options wanted = {
+			.queue = at_fleet.queue,
+			.store = at_fleet.store,
+			.program = program,
+			.config = options_text(options, "config"),
+			.name = name != NULL ? name : own,
+			.fleet = at_fleet.name,
+			.cells = (size_t)cells,
+			.lanes = lanes_text != NULL ? lanes : NULL,
+			.say = say,
+		};
+
+		code = work(&at_fleet, &wanted, &working, out);
+	}
+	fleet_at_fini(&at_fleet);
+	return code;
+}
+
+static const char worker_help[] =
+	"Take tasks of a fleet, as many as there are free cells, and put their results into\n"
+	"the store (docs/fleet.md). A worker that is killed loses nothing: its tasks come\n"
+	"again elsewhere when their lease is over, after two minutes.\n\n"
+	"INT takes no more tasks and waits for those that run; a second INT, or TERM, ends\n"
+	"them in order and gives them back. --drain-on TERM: TERM is as INT.";
+
+const struct verb verb_worker = {
+	.name = "worker",
+	.summary = "the cells of this machine for a fleet",
+	.arguments = "",
+	.help = worker_help,
+	.example = "  glovebox worker --fleet nats://queue:4222 --store s3://runs/may\n"
+		   "  glovebox worker --cells 32 --lanes sonnet,haiku --drain-on TERM",
+	.options = worker_options,
+	.run = worker_verb,
+};

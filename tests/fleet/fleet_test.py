@@ -1,0 +1,539 @@
+#!/usr/bin/env python3
+"""fleet: jobs through a real nats-server on the loopback: submitted, killed, lost, cancelled, tried again.
+
+fleet_test.py TAP_FOLDER GLOVEBOX QUEUE_DRIVER
+
+The server is Debian's, or the one that $NATS_SERVER names. Leases are short, so that what a worker loses comes again
+within seconds. QUEUE_DRIVER works without cells where only queue and store are played."""
+import contextlib
+import csv
+import glob
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import tap  # noqa: E402, pylint: disable=wrong-import-position
+
+PROGRAM = os.path.abspath(sys.argv[2])
+DRIVER = os.path.abspath(sys.argv[3])
+NATS = os.environ.get("NATS_SERVER") or shutil.which("nats-server", path=os.environ["PATH"] + ":/usr/sbin")
+LEASE_S = 4
+WAIT_S = 120  # for what takes seconds on a machine at rest
+MOMENTS = int(os.environ.get("GLOVEBOX_TEST_MOMENTS", "200"))
+KILL_TASKS = 1500
+
+
+class Server:
+    """A nats-server with a folder of its own. Its port stays the same when it is started again."""
+
+    def __init__(self, folder, config=""):
+        if NATS is None:
+            raise tap.Skip("nats-server is not installed: apt install nats-server")
+        self.folder, self.port, self.process = folder, -1, None
+        self.config = os.path.join(folder, "nats.conf")
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(config)
+        self.start()
+
+    def start(self):
+        ports = os.path.join(self.folder, "ports")
+        shutil.rmtree(ports, ignore_errors=True)
+        os.mkdir(ports)
+        with open(os.path.join(self.folder, "log"), "ab") as log:
+            self.process = subprocess.Popen(
+                [NATS, "-c", self.config, "-js", "-sd", os.path.join(self.folder, "js"), "-a", "127.0.0.1",
+                 "-p", str(self.port), "--ports_file_dir", ports],
+                stdout=log, stderr=log)
+        wait_for(lambda: self.read_port(ports), "the server's port")
+
+    def read_port(self, ports):
+        for name in glob.glob(os.path.join(ports, "*.ports")):
+            with contextlib.suppress(ValueError, OSError), open(name, encoding="utf-8") as file:
+                self.port = int(json.load(file)["nats"][0].rsplit(":", 1)[1])
+                return True
+        if self.process.poll() is not None:
+            with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as file:
+                raise AssertionError(file.read()[-2000:])
+        return False
+
+    @property
+    def url(self):
+        return f"nats://127.0.0.1:{self.port}"
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        if number == signal.SIGKILL:
+            self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.wait()
+
+
+def wait_for(ready, what, seconds=WAIT_S):
+    end = time.monotonic() + seconds
+    while True:
+        found = ready()
+        if found:
+            return found
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.05)
+
+
+class Fleet:
+    """A server, a store, and what works on them; all of it is gone at the end."""
+
+    def __init__(self, config=""):
+        self.folder = tempfile.mkdtemp(prefix="glovebox-fleet-test-")
+        self.processes = []
+        self.store = os.path.join(self.folder, "store")
+        os.mkdir(os.path.join(self.folder, "home"))
+        self.env = {**os.environ, "HOME": os.path.join(self.folder, "home"), "TMPDIR": self.folder}
+        for name in list(self.env):
+            if name.startswith("XDG_"):
+                del self.env[name]
+        os.mkdir(os.path.join(self.folder, "nats"))
+        try:
+            self.server = Server(os.path.join(self.folder, "nats"), config)
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        self.write_config(lease_s=LEASE_S)
+
+    def write_config(self, **more):
+        folder = os.path.join(self.folder, "home", ".config", "glovebox")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({"fleet": {"url": self.server.url, "store": self.store, **more}}, file)
+
+    def tasks(self, name, lines):
+        path = os.path.join(self.folder, name + ".jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            for line in lines:
+                file.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
+        return path
+
+    def run(self, *words, code=0, timeout=WAIT_S):
+        done = tap.run([PROGRAM, *words], env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, timeout=timeout)
+        if code is not None:
+            assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+        return done
+
+    def spawn(self, words, **options):
+        log = open(os.path.join(self.folder, f"log{len(self.processes)}"), "wb+")
+        process = subprocess.Popen(words, env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=log, **options)
+        process.log = log
+        self.processes.append(process)
+        return process
+
+    def worker(self, *options, cells=2):
+        return self.spawn([PROGRAM, "worker", "--cells", str(cells), *options])
+
+    def driver(self, *words):
+        return self.spawn([DRIVER, "work", self.server.url, self.store, *(str(word) for word in words)])
+
+    def said(self, process):
+        process.log.flush()
+        with open(process.log.name, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def result_names(self, job):
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(name[:-len(".json")] for name in os.listdir(os.path.join(self.store, "jobs", job, "results"))
+                          if name.endswith(".json"))
+        return []
+
+    def result(self, job, task):
+        with open(os.path.join(self.store, "jobs", job, "results", task + ".json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def wait_for_results(self, job, count, seconds=WAIT_S):
+        wait_for(lambda: len(self.result_names(job)) >= count, f"{count} results of {job}", seconds)
+
+    def queued(self, job):
+        done = tap.run([DRIVER, "waiting", self.server.url, job], timeout=WAIT_S)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+
+    def close(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+            process.log.close()
+        self.server.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def fleet(config=""):
+    made = Fleet(config)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class Wire:
+    """As much of a NATS client as a test needs to be somebody else."""
+
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S)
+        self.file = self.socket.makefile("rb")
+        self.file.readline()
+        self.send(b'CONNECT {"verbose":false,"headers":true,"no_responders":true,"lang":"test","version":"0"}\r\n'
+                  b"SUB test.inbox 1\r\n")
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def request(self, subject, body=b"", headers=None):
+        if headers is None:
+            self.send(b"PUB %s test.inbox %d\r\n%s\r\n" % (subject.encode(), len(body), body))
+        else:
+            head = ("NATS/1.0\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items()) + "\r\n").encode()
+            self.send(b"HPUB %s test.inbox %d %d\r\n%s%s\r\n"
+                      % (subject.encode(), len(head), len(head) + len(body), head, body))
+        while True:
+            words = self.file.readline().split()
+            if words and words[0] == b"PING":
+                self.send(b"PONG\r\n")
+            if words and words[0] in (b"MSG", b"HMSG"):
+                return self.file.read(int(words[-1]) + 2)[:-2]
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+def command(number, text="true", **more):
+    return {"id": f"t{number}", "run": {"command": text}, **more}
+
+
+@tap.case
+def a_fleet_in_two_commands_ends_with_a_signal():
+    if NATS is None:
+        raise tap.Skip("nats-server is not installed: apt install nats-server")
+    with tempfile.TemporaryDirectory(prefix="glovebox-fleet-test-") as folder:
+        env = {**os.environ, "HOME": folder, "TMPDIR": folder, "PATH": os.environ["PATH"] + ":" + os.path.dirname(NATS)}
+        with open(os.path.join(folder, "tasks.jsonl"), "w", encoding="utf-8") as file:
+            for i in range(4):
+                file.write(json.dumps(command(i, f"echo {i} >out; exit {i % 2}", collect=["out"])) + "\n")
+        up = subprocess.Popen([PROGRAM, "fleet", "up", "--cells", "2", "--lease", "4"], cwd=folder, env=env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        try:
+            line = ""
+            while "fleet submit" not in line:
+                line = up.stdout.readline()
+                assert line, up.wait()
+            place = line.split("TASKS", 1)[1].split()
+            done = tap.run([PROGRAM, "fleet", "submit", "tasks.jsonl", "--job", "two", *place], cwd=folder, env=env)
+            assert done.returncode == 0, done.stderr
+            assert "4 tasks, 4 queued now" in done.stdout, done.stdout
+            done = tap.run([PROGRAM, "fleet", "results", "two", "--follow", "--json", "--out", "kept", *place], cwd=folder,
+                           env=env, timeout=WAIT_S)
+            assert done.returncode == 1, (done.stdout, done.stderr)  # two of them have failed
+            statuses = {r["id"]: r["status"] for r in map(json.loads, done.stdout.splitlines())}
+            assert statuses == {"t0": "done", "t1": "failed", "t2": "done", "t3": "failed"}, statuses
+            with open(os.path.join(folder, "kept", "t2", "out"), encoding="utf-8") as file:
+                assert file.read() == "2\n"
+        finally:
+            up.send_signal(signal.SIGINT)
+            code = up.wait(timeout=WAIT_S)
+            up.stdout.close()
+        assert code == 130, code
+        # Nothing listens any more.
+        port = int(re.search(r":(\d+)", place[1]).group(1))
+        with contextlib.suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            raise AssertionError("the server still listens")
+
+
+@tap.case
+def a_bad_line_is_named_and_nothing_is_submitted():
+    with fleet() as f:
+        path = f.tasks("bad", [command(0), command(1), '{"id": "t2", "run": {"command": "true"}, "nonsense": 1}'])
+        done = f.run("fleet", "submit", path, "--job", "bad", code=2)
+        assert f"{path}:3" in done.stderr and "nonsense" in done.stderr, done.stderr
+        assert not os.path.exists(f.store) and done.stdout == ""
+        assert "no jobs" in f.run("fleet", "status", code=None).stdout or not os.path.exists(f.store)
+
+
+@tap.case
+def the_store_and_the_queue_are_named_when_they_are_missing():
+    with fleet() as f:
+        path = f.tasks("one", [command(0)])
+        f.server.kill()
+        done = f.run("fleet", "submit", path, "--job", "one", code=1)
+        assert "no NATS server answers" in done.stderr and "glovebox fleet up" in done.stderr, done.stderr
+        f.server.start()
+        f.write_config(url="nats://user:secret@127.0.0.1:1")
+        done = f.run("fleet", "workers", code=1)
+        assert "127.0.0.1:1" in done.stderr and "secret" not in done.stderr, done.stderr
+        done = f.run("fleet", "status", "--store", os.path.join(f.folder, "nowhere"), code=1)
+        assert "nowhere" in done.stderr, done.stderr
+        tap.refused(PROGRAM, ["fleet", "limit", "x", "many"], "no number")
+        tap.refused(PROGRAM, ["fleet", "retry", "j", "--status", "done"], "--status")
+
+
+@tap.case
+def a_server_without_jetstream_and_a_full_one_say_the_remedy():
+    with fleet("jetstream { max_file_store: 8MB }\n") as f:
+        lines = [command(i, "true # " + "x" * 60000) for i in range(200)]
+        done = f.run("fleet", "submit", f.tasks("full", lines), "--job", "full", code=1)
+        assert "max_file_store" in done.stderr or "could not store" in done.stderr, done.stderr
+        # All of it is in the store all the same, and more room is all that was missing.
+        assert os.path.exists(os.path.join(f.store, "jobs", "full", "tasks.jsonl"))
+
+
+@tap.case
+def jobs_are_done_looked_at_and_done_once_more():
+    with fleet() as f:
+        f.worker(cells=4)
+        path = f.tasks("j", [command(i, f"exit {1 if i == 3 else 0}") for i in range(6)])
+        f.run("fleet", "submit", path, "--job", "j")
+        f.wait_for_results("j", 6)
+        state = json.loads(f.run("fleet", "status", "j", "--json").stdout)
+        assert (state["tasks"], state["results"], state["statuses"]["done"], state["statuses"]["failed"]) == (6, 6, 5, 1), state
+        rows = list(csv.DictReader(io.StringIO(f.run("fleet", "results", "j", "--csv", code=1).stdout)))
+        assert [row["status"] for row in rows].count("done") == 5 and rows[3]["exit"] == "1", rows
+        before = f.result("j", "t3")
+        # The same line again is the same job, and does nothing twice.
+        assert "0 queued now" in f.run("fleet", "submit", path, "--job", "j").stdout
+        assert "1 results taken away, 1 tasks queued" in f.run("fleet", "retry", "j", "--status", "failed").stdout
+        f.wait_for_results("j", 6)
+        assert f.result("j", "t3")["began"] != before["began"]
+        logged = f.run("fleet", "logs", "j", "t3").stdout
+        assert logged.count("began") == 2 and logged.count("ended failed") == 2, logged
+        wait_for(lambda: f.queued("j") == 0, "an empty queue")
+        assert "of 4 cells busy" in f.run("fleet", "workers").stdout
+        other = f.tasks("other", [command(1)])
+        assert "j" in f.run("fleet", "submit", other, "--job", "j", code=1).stderr
+
+
+@tap.case
+def a_paused_job_waits_and_a_cancelled_one_ends():
+    with fleet() as f:
+        f.run("fleet", "submit", f.tasks("p", [command(i) for i in range(3)]), "--job", "p")
+        f.run("fleet", "pause", "p")
+        f.worker()
+        # The worker takes them out; it never begins one.
+        wait_for(lambda: f.queued("p") == 0, "an empty queue")
+        assert f.result_names("p") == []
+        f.run("fleet", "resume", "p")
+        f.wait_for_results("p", 3)
+        path = f.tasks("c", [command(i, "sleep 600") for i in range(5)])
+        f.run("fleet", "submit", path, "--job", "c")
+        wait_for(lambda: json.loads(f.run("fleet", "status", "c", "--json").stdout)["running"] == 2, "two that run")
+        f.run("fleet", "cancel", "c")
+        assert [f.result("c", f"t{i}")["status"] for i in range(5)] == ["cancelled"] * 5
+        wait_for(lambda: "0 of 2 cells busy" in f.run("fleet", "workers").stdout, "free cells")
+        assert f.queued("c") == 0
+
+
+@tap.case
+def a_task_of_which_nothing_runs_gives_up_after_its_attempts():
+    with fleet() as f:
+        f.worker()
+        f.run("fleet", "submit", f.tasks("g", [command(0, base="rootfs:/nowhere/at/all", attempts=2)]), "--job", "g")
+        f.wait_for_results("g", 1)
+        result = f.result("g", "t0")
+        assert result["status"] == "gave_up" and result["attempt"] == 2, result
+
+
+@tap.case
+def a_line_of_a_newer_release_is_given_back_with_a_sentence():
+    with fleet() as f:
+        worker = f.worker()
+        wait_for(lambda: "cells for the fleet" in f.said(worker), "the worker")
+        wire = Wire(f.server)
+        wire.request("gb.main.task.default.1.newer.t1", b'{"id":"t1","run":{"command":"true"}}', {"Glovebox-Line": 2})
+        wait_for(lambda: "newer/t1 is given back" in f.said(worker), "the sentence")
+        assert "use the newer release" in f.said(worker)
+        assert f.queued("newer") == 1 and f.result_names("newer") == []
+        wire.close()
+
+
+@tap.case
+def a_queue_that_lost_its_streams_is_made_again_from_the_store():
+    with fleet() as f:
+        f.run("fleet", "limit", "slow", "3")
+        f.run("fleet", "submit", f.tasks("lost", [command(i, lane="slow") for i in range(6)]), "--job", "lost")
+        wire = Wire(f.server)
+        for name in ("TASKS", "PERMITS", "RESULTS", "EVENTS"):
+            assert b'"success":true' in wire.request(f"$JS.API.STREAM.DELETE.GB_main_{name}")
+        for name in ("STATE", "WORKERS", "LEAD"):
+            assert b'"success":true' in wire.request(f"$JS.API.STREAM.DELETE.KV_GB_main_{name}")
+        wire.close()
+        worker = f.worker()
+        f.wait_for_results("lost", 6)
+        wait_for(lambda: f.queued("lost") == 0, "an empty queue")
+        # The streams go while the worker lives.
+        f.run("fleet", "submit", f.tasks("again", [command(i, "sleep 0.3", lane="slow") for i in range(12)]), "--job", "again")
+        wire = Wire(f.server)
+        for name in ("GB_main_TASKS", "GB_main_PERMITS", "KV_GB_main_STATE", "KV_GB_main_LEAD"):
+            wire.request(f"$JS.API.STREAM.DELETE.{name}")
+        wire.close()
+        f.wait_for_results("again", 12)
+        assert "made again" in f.said(worker), f.said(worker)
+        wait_for(lambda: json.loads(tap.run([PROGRAM, "fleet", "status", "lost", "--json"], env=f.env).stdout)["queued"] == 0,
+                 "nothing queued")
+
+
+@tap.case
+def a_lane_runs_as_many_tasks_as_it_has_permits():
+    with fleet() as f:
+        f.run("fleet", "limit", "ten", "10")
+        counter = os.path.join(f.folder, "counter")
+        f.run("fleet", "submit", f.tasks("l", [command(i, lane="ten") for i in range(120)]), "--job", "l")
+        for _ in range(4):
+            f.driver(8, 60, counter)
+        f.wait_for_results("l", 120)
+        with open(counter, "rb") as file:
+            numbers = file.read()
+        assert int.from_bytes(numbers[4:8], "little") == 10, numbers
+        # A worker that is killed gives its permits back when its lease is over.
+        f.processes[-1].kill()
+        f.run("fleet", "limit", "ten", "2")
+        f.run("fleet", "submit", f.tasks("m", [command(i, lane="ten") for i in range(6)]), "--job", "m")
+        f.wait_for_results("m", 6)
+
+
+@tap.case
+def a_worker_that_stood_still_for_longer_than_its_lease_changes_nothing():
+    with fleet() as f:
+        f.run("fleet", "submit", f.tasks("s", [command(i) for i in range(40)]), "--job", "s")
+        stopped = f.driver(4, 400)
+        f.wait_for_results("s", 4)
+        stopped.send_signal(signal.SIGSTOP)
+        f.driver(8, 20)
+        f.wait_for_results("s", 40)
+        before = {name: f.result("s", name) for name in f.result_names("s")}
+        stopped.send_signal(signal.SIGCONT)
+        wait_for(lambda: f.queued("s") == 0, "an empty queue")
+        assert before == {name: f.result("s", name) for name in f.result_names("s")}
+
+
+@tap.case
+def kills_and_stops_at_random_moments_leave_one_result_each():
+    rng = random.Random(11)
+    with fleet() as f:
+        f.run("fleet", "submit", f.tasks("k", [command(i) for i in range(KILL_TASKS)]), "--job", "k")
+        lead = f.worker()
+        drivers = [f.driver(8, 25) for _ in range(3)]
+        seen = {}
+        for moment in range(MOMENTS):
+            time.sleep(rng.uniform(0, 0.12))
+            what = rng.random()
+            if what < 0.6:
+                i = rng.randrange(len(drivers))
+                drivers[i].kill()
+                drivers[i].wait()
+                drivers[i] = f.driver(8, 25)
+            elif what < 0.8:
+                i = rng.randrange(len(drivers))
+                drivers[i].send_signal(signal.SIGSTOP)
+                time.sleep(rng.uniform(0, 0.1))
+                drivers[i].send_signal(signal.SIGCONT)
+            elif what < 0.9:
+                f.server.kill(signal.SIGSTOP)
+                time.sleep(rng.uniform(0, 0.1))
+                f.server.kill(signal.SIGCONT)
+            elif what < 0.96:
+                f.server.kill()
+                f.server.start()
+            else:
+                f.server.kill()
+                lead.kill()
+                lead.wait()
+                f.server.start()
+                lead = f.worker()
+            if moment % 20 == 0:
+                for name in f.result_names("k"):
+                    seen.setdefault(name, json.dumps(f.result("k", name)))
+        f.wait_for_results("k", KILL_TASKS)
+        assert f.result_names("k") == sorted(f"t{i}" for i in range(KILL_TASKS))
+        for name, text in seen.items():
+            assert json.dumps(f.result("k", name)) == text, f"{name} has a second result"
+        # Debian's server leaves tasks in the queue that were done: the lead takes them out.
+        wait_for(lambda: f.queued("k") == 0, "an empty queue")
+        state = json.loads(f.run("fleet", "status", "k", "--json").stdout)
+        assert state["statuses"]["done"] == KILL_TASKS, state
+
+
+@tap.case
+def a_real_worker_that_is_killed_loses_nothing():
+    with fleet() as f:
+        count = 24
+        lines = [command(i, f"echo {i} >out; sleep 0.2", collect=["out"]) for i in range(count)]
+        f.run("fleet", "submit", f.tasks("w", lines), "--job", "w")
+        rng = random.Random(5)
+        worker = f.worker(cells=4)
+        for _ in range(3):
+            time.sleep(rng.uniform(0.5, 1.5))
+            worker.kill()
+            worker.wait()
+            worker = f.worker(cells=4)
+        f.wait_for_results("w", count)
+        for i in range(count):
+            result = f.result("w", f"t{i}")
+            blob = os.path.join(f.store, "blobs", result["files"]["out"])
+            with open(blob, encoding="utf-8") as file:
+                assert file.read() == f"{i}\n", result
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=WAIT_S) == 143, f.said(worker)
+
+
+@tap.case
+def the_doctor_says_what_is_at_stake():
+    with fleet() as f:
+        report = json.loads(f.run("fleet", "doctor", "--json").stdout)
+        found = {finding["name"]: finding for finding in report}
+        assert "nats-server" in found["version"]["text"], found
+        assert found["GB_main_TASKS"]["state"] == "ok" and found["store"]["state"] == "ok", found
+        assert "always" in found["sync_interval"]["text"], found
+        text = f.run("fleet", "doctor", "--nats-config").stdout
+        config = text.replace("nkey: U…", "user: submitter, password: s", 1).replace("nkey: U…", "user: worker, password: w", 1)
+        config = re.sub(r"^jetstream.*$", "", config, flags=re.M)
+    # With these permissions a fleet works.
+    with fleet(config) as f:
+        f.write_config(url=f.server.url.replace("//", "//worker:w@"), lease_s=LEASE_S)
+        f.worker()
+        wait_for(lambda: "cells" in f.run("fleet", "workers").stdout, "the worker")
+        f.write_config(url=f.server.url.replace("//", "//submitter:s@"))
+        f.run("fleet", "submit", f.tasks("d", [command(i) for i in range(2)]), "--job", "d")
+        f.wait_for_results("d", 2)
+        f.write_config(url=f.server.url.replace("//", "//nobody:x@"))
+        assert "credentials" in f.run("fleet", "workers", code=1).stderr
+
+
+@tap.case
+def the_manifest_is_yaml():
+    text = tap.run([PROGRAM, "fleet", "manifest", "kubernetes"]).stdout
+    try:
+        import yaml  # pylint: disable=import-outside-toplevel
+    except ImportError as missing:
+        raise tap.Skip("python3-yaml is not installed") from missing
+    deployment, scaled = list(yaml.safe_load_all(text))
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["hostUsers"] is False and pod["containers"][0]["securityContext"]["procMount"] == "Unmasked"
+    assert scaled["spec"]["triggers"][0]["metadata"]["stream"] == "GB_main_TASKS"
+    tap.refused(PROGRAM, ["fleet", "manifest", "nomad"], "kubernetes")
+
+
+tap.play()
