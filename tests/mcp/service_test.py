@@ -106,7 +106,11 @@ class Service:
         self.options = options
         if "--http" not in words:
             self.words += ["--http", "127.0.0.1:0"]
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.remove()
+            raise
 
     def start(self):
         self.said = []
@@ -230,8 +234,11 @@ class Service:
                 self.process.kill()
                 self.process.wait()
                 sys.stderr.write("".join(self.said))
-        self.process.stderr.close()
         left_behind()
+        self.remove()
+
+    def remove(self):
+        self.process.stderr.close()
         if self.owns:
             shutil.rmtree(self.folder, ignore_errors=True)
 
