@@ -78,6 +78,7 @@ struct caller {
 	enum caller_life life;
 	/* set by the owner: messages have no member `jsonrpc`, and errors no `data` */
 	bool bare;
+	bool greeted; /* set by the owner: it has said hello */
 	int input;
 	struct watch reading;
 	struct buf in, line; /* bytes that were read; the line that they are part of */

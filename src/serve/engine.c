@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -43,6 +44,13 @@ enum {
 	REMOVERS = 16, /* threads that remove fresh workspaces at the end */
 	IDLE_SECONDS_MAX = 365 * 24 * 3600,
 	VARIABLES_MAX = 1024,
+};
+
+struct engine_caller {
+	struct caller caller; /* first: they are one and the same */
+	struct engine_caller *next;
+	int owned;     /* its socket, which we have accepted; -1: none */
+	bool did_read; /* before the tasks had their turn */
 };
 
 /* The parameters of a request. */
@@ -168,9 +176,9 @@ bool engine_path(const struct engine_cell *cell, const char *text, struct buf *p
 static const struct caller_fault calls_busy = {
 	.kind = CALLER_BUSY, .remedy = "wait for an answer, or cancel a call"};
 
-static void refuse_calls(struct engine *engine, const struct value *id)
+static void refuse_calls(struct caller *caller, const struct value *id)
 {
-	caller_refuse(&engine->caller, id, &calls_busy,
+	caller_refuse(caller, id, &calls_busy,
 		      "%d calls are under way, which is the most", ENGINE_TASKS);
 }
 
@@ -179,13 +187,13 @@ bool engine_has_room(const struct engine_request *request, uint64_t kept)
 	struct engine *engine = request->engine;
 
 	if (engine->task_count >= ENGINE_TASKS)
-		refuse_calls(engine, request->id);
+		refuse_calls(request->caller, request->id);
 	else if (request->cell->tasks >= ENGINE_CELL_TASKS)
-		caller_refuse(&engine->caller, request->id, &calls_busy,
+		caller_refuse(request->caller, request->id, &calls_busy,
 			      "%d calls are under way in cell %s, which is the most",
 			      ENGINE_CELL_TASKS, request->cell->name);
 	else if (engine->kept + kept > ENGINE_KEPT)
-		engine_refuse_kept(engine, request->id);
+		engine_refuse_kept(request->caller, request->id);
 	else
 		return true;
 	return false;
@@ -200,9 +208,9 @@ bool engine_charge(struct engine *engine, uint64_t *charged, uint64_t kept)
 	return true;
 }
 
-void engine_refuse_kept(struct engine *engine, const struct value *id)
+void engine_refuse_kept(struct caller *caller, const struct value *id)
 {
-	caller_refuse(&engine->caller, id,
+	caller_refuse(caller, id,
 		      &(struct caller_fault){.kind = CALLER_BUSY,
 					     .remedy = "wait for an answer, or ask for less "
 						       "by `keep` or `size`"},
@@ -211,14 +219,16 @@ void engine_refuse_kept(struct engine *engine, const struct value *id)
 		      ENGINE_KEPT >> 20);
 }
 
-void engine_add_task(struct engine_task *task, struct engine_cell *cell,
+void engine_add_task(struct engine_task *task, const struct engine_request *request,
 		     const struct value *id)
 {
-	struct engine *engine = cell->engine;
+	struct engine *engine = request->engine;
+	struct engine_cell *cell = request->cell;
 	struct engine_task **end = &engine->tasks;
 
 	task->engine = engine;
 	task->cell = cell;
+	task->caller = request->caller;
 	task->id = id != NULL ? value_copy(id) : NULL;
 	while (*end != NULL)
 		end = &(*end)->next;
@@ -276,8 +286,9 @@ static void add_cell_accounts(const struct engine_cell *cell, struct value *told
 	value_set(told, "network", hosts);
 }
 
-void engine_refuse_result(const struct engine_cell *cell, const struct value *id,
-			  bool cancelled, const struct tool_result *result, const char *what)
+void engine_refuse_result(struct caller *caller, const struct engine_cell *cell,
+			  const struct value *id, bool cancelled,
+			  const struct tool_result *result, const char *what)
 {
 	const struct value *denial = value_item(denial_list(result), 0);
 	const int64_t error = value_integer(value_member(result->details, "code"));
@@ -301,10 +312,10 @@ void engine_refuse_result(const struct engine_cell *cell, const struct value *id
 	else
 		fault.kind = caller_kind_of(fault.error);
 	if (cancelled)
-		caller_refuse(&cell->engine->caller, id, &fault, "%s was cancelled", what);
+		caller_refuse(caller, id, &fault, "%s was cancelled", what);
 	else
-		caller_refuse(&cell->engine->caller, id, &fault, "%s: %.*s", what,
-			      (int)text.size, text.data);
+		caller_refuse(caller, id, &fault, "%s: %.*s", what, (int)text.size,
+			      text.data);
 }
 
 /* Cells. */
@@ -351,11 +362,11 @@ static struct engine_cell *cell_of(const struct engine_request *request,
 	if (cell != NULL)
 		return cell;
 	if (number > 0 && number <= engine->cells_made)
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_CLOSED},
 			      "%s: cell %.100s has been closed", method->name, name);
 	else
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_NO_SUCH},
 			      "%s: there is no cell %.100s; cell/list names those that are open",
 			      method->name, name);
@@ -377,8 +388,8 @@ static void end_tasks(struct engine *engine, const struct engine_cell *cell)
 			at = &task->next;
 			continue;
 		}
-		if (task->id != NULL && !task->over)
-			caller_refuse(&engine->caller, task->id,
+		if (task->id != NULL && task->caller != NULL && !task->over)
+			caller_refuse(task->caller, task->id,
 				      &(struct caller_fault){.kind = CALLER_CLOSED},
 				      "cell %s was closed while the call was under way",
 				      task->cell->name);
@@ -387,9 +398,8 @@ static void end_tasks(struct engine *engine, const struct engine_cell *cell)
 }
 
 /* Close CELL, in which no task is left. False: nothing of it is kept. */
-static bool cell_end(struct engine_cell *cell, bool keeps)
+static bool cell_end(struct engine *engine, struct engine_cell *cell, bool keeps)
 {
-	struct engine *engine = cell->engine;
 	struct engine_cell **at = &engine->cells;
 
 	while (*at != cell)
@@ -403,8 +413,8 @@ static bool cell_end(struct engine_cell *cell, bool keeps)
 	const bool kept = engine->options.host.closed(engine->options.host.context,
 						      &cell->place, keeps);
 	engine_tools_free(cell);
-	engine_files_forget(cell);
-	engine_trees_forget(cell);
+	engine_files_forget(engine, cell, NULL);
+	engine_trees_forget(engine, cell, NULL);
 	free(cell->offered);
 	free(cell->name);
 	free(cell);
@@ -430,7 +440,7 @@ static void close_idle(struct engine *engine)
 		next = at->next;
 		if (at->failed) {
 			end_tasks(engine, at);
-			cell_end(at, false);
+			cell_end(engine, at, false);
 			continue;
 		}
 		if (at->idle_s <= 0)
@@ -445,8 +455,11 @@ static void close_idle(struct engine *engine)
 		value_set_text(told, "reason", "idle");
 		/* Programs that have ended can still be asked for until now. */
 		end_tasks(engine, at);
-		(void)cell_end(at, false);
-		(void)caller_tell(&engine->caller, "cell/closed", told, false);
+		(void)cell_end(engine, at, false);
+		for (struct engine_caller *to = engine->callers; to != NULL; to = to->next)
+			(void)caller_tell(&to->caller, "cell/closed", value_copy(told),
+					  false);
+		value_free(told);
 	}
 }
 
@@ -499,20 +512,20 @@ static void hello(const struct engine_request *request)
 	struct value *told;
 
 	if (version != ENGINE_VERSION) {
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
 			      "hello: version %" PRId64 " is not spoken here; ask for %d",
 			      version, ENGINE_VERSION);
 		return;
 	}
-	engine->greeted = true;
+	request->caller->greeted = true;
 	told = value_new_object();
 	value_set_text(told, "program", engine->options.program);
 	value_set_integer(told, "version", ENGINE_VERSION);
 	add_machine(told);
 	add_limits(engine, told);
 	value_set(told, "methods", method_names());
-	caller_answer(&engine->caller, request->id, told);
+	caller_answer(request->caller, request->id, told);
 }
 
 static const struct row workspace_rows[] = {
@@ -608,9 +621,9 @@ static bool may_open(const struct engine_request *request, const char *name)
 	const struct value *params = request->params;
 
 	if (engine->task_count >= ENGINE_TASKS)
-		refuse_calls(engine, request->id);
+		refuse_calls(request->caller, request->id);
 	else if (engine->cell_count >= engine->options.max_cells)
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY,
 						     .rule = "max_cells",
 						     .remedy = "close a cell, or start with a "
@@ -618,20 +631,20 @@ static bool may_open(const struct engine_request *request, const char *name)
 			      "cell/open: %zu cells are open, which is the most",
 			      engine->cell_count);
 	else if (name != NULL && is_made_name(name))
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
 			      "cell/open: %s is the name of a cell without a name; choose "
 			      "another",
 			      name);
 	else if (name != NULL && cell_find(engine, name) != NULL)
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
 			      "cell/open: a cell %s is open already; close it, or choose another "
 			      "name",
 			      name);
 	else if (value_member(params, "policy") != NULL &&
 		 value_member(params, "agent") != NULL)
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
 			      "cell/open: policy and agent exclude each other: give one of both");
 	else
@@ -639,7 +652,7 @@ static bool may_open(const struct engine_request *request, const char *name)
 	return false;
 }
 
-static void cell_open_failed(struct engine *engine, const struct value *id,
+static void cell_open_failed(struct caller *caller, const struct value *id,
 			     const struct err *err)
 {
 	struct caller_fault fault = {.kind = caller_kind_of(err->code), .error = err->code};
@@ -651,7 +664,7 @@ static void cell_open_failed(struct engine *engine, const struct value *id,
 		fault = (struct caller_fault){.kind = CALLER_SET_UP,
 					      .remedy = "glovebox doctor says what this "
 							"machine lacks"};
-	caller_refuse(&engine->caller, id, &fault, "cell/open: %s", err->text);
+	caller_refuse(caller, id, &fault, "cell/open: %s", err->text);
 }
 
 /* A request to open a cell, which is being built. */
@@ -669,14 +682,14 @@ static void opening_turn(struct engine_task *task)
 	struct err err;
 
 	if (task->cancelled) {
-		caller_refuse(&task->engine->caller, task->id,
+		caller_refuse(task->caller, task->id,
 			      &(struct caller_fault){.kind = CALLER_CANCELLED},
 			      "cell/open was cancelled");
 	} else if (broken != NULL) {
 		(void)err_set(&err, ECHILD, "%s", broken);
-		cell_open_failed(task->engine, task->id, &err);
+		cell_open_failed(task->caller, task->id, &err);
 	} else if (session_is_built(cell->place.session)) {
-		caller_answer(&task->engine->caller, task->id, cell_value(cell));
+		caller_answer(task->caller, task->id, cell_value(cell));
 		task->over = true;
 		return;
 	} else {
@@ -686,13 +699,16 @@ static void opening_turn(struct engine_task *task)
 	task->over = true;
 }
 
-static void opening_begin(struct engine_cell *cell, const struct value *id)
+static void opening_begin(const struct engine_request *request, struct engine_cell *cell)
 {
 	struct engine_task *task = memory_alloc(sizeof(*task));
 
 	task->turn = opening_turn;
 	task->free = opening_free;
-	engine_add_task(task, cell, id);
+	struct engine_request of_cell = *request;
+
+	of_cell.cell = cell;
+	engine_add_task(task, &of_cell, request->id);
 	cell->calls--; /* it is none */
 }
 
@@ -710,6 +726,33 @@ static void opening_wait(struct engine *engine)
 		if (count >= OPENING_MAX && !engine->stopped)
 			loop_turn(engine->loop, CLOCK_NEVER);
 	} while (count >= OPENING_MAX && !engine->stopped);
+}
+
+/* Begin to open the cell NAME (NULL: the engine names it). NULL with ERR: it cannot be opened. */
+static struct engine_cell *cell_begin(struct engine *engine, const struct engine_wish *wish,
+				      const char *name, double idle_s, struct err *err)
+{
+	struct engine_cell *cell = memory_alloc(sizeof(*cell));
+	char made[NAME_ROOM];
+
+	if (!engine->options.host.open(engine->options.host.context, wish, engine->loop,
+				       &cell->place, err)) {
+		free(cell);
+		return NULL;
+	}
+	(void)snprintf(made, sizeof(made), "c%" PRIu64, ++engine->cells_made);
+	cell->engine = engine;
+	cell->name = memory_copy(name != NULL ? name : made);
+	cell->opened_ms = cell->used_ms = clock_now_ms();
+	cell->idle_s = idle_s;
+	cell->idle =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = idle_due, .context = cell};
+	if (cell->idle_s > 0)
+		loop_add_timer(engine->loop, &cell->idle);
+	cell->next = engine->cells;
+	engine->cells = cell;
+	engine->cell_count++;
+	return cell;
 }
 
 static void open_cell(const struct engine_request *request)
@@ -732,41 +775,27 @@ static void open_cell(const struct engine_request *request)
 		.ready = (unsigned)value_integer(value_member(params, "ready")),
 	};
 	struct engine_cell *cell;
-	char made[NAME_ROOM];
 	struct err err = {0};
 
 	if (!may_open(request, name))
 		return;
 	opening_wait(engine);
 	if (engine->stopped) {
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_CLOSED},
 			      "cell/open: the engine ends");
 		return;
 	}
-	cell = memory_alloc(sizeof(*cell));
-	if (!engine->options.host.open(engine->options.host.context, &wish, engine->loop,
-				       &cell->place, &err)) {
-		cell_open_failed(engine, request->id, &err);
-		free(cell);
+	cell = cell_begin(engine, &wish, name,
+			  value_number(value_member(params, "idle_s")), &err);
+	if (cell == NULL) {
+		cell_open_failed(request->caller, request->id, &err);
 		return;
 	}
-	(void)snprintf(made, sizeof(made), "c%" PRIu64, ++engine->cells_made);
-	cell->engine = engine;
-	cell->name = memory_copy(name != NULL ? name : made);
-	cell->opened_ms = cell->used_ms = clock_now_ms();
-	cell->idle_s = value_number(value_member(params, "idle_s"));
-	cell->idle =
-		(struct timer){.due_ms = CLOCK_NEVER, .due = idle_due, .context = cell};
-	if (cell->idle_s > 0)
-		loop_add_timer(engine->loop, &cell->idle);
-	cell->next = engine->cells;
-	engine->cells = cell;
-	engine->cell_count++;
 	if (session_is_built(cell->place.session))
-		caller_answer(&engine->caller, request->id, cell_value(cell));
+		caller_answer(request->caller, request->id, cell_value(cell));
 	else
-		opening_begin(cell, request->id);
+		opening_begin(request, cell);
 }
 
 static const struct row close_params[] = {
@@ -785,7 +814,7 @@ static void close_cell(const struct engine_request *request)
 
 	if (keeps && cell->place.snapshot != NULL) {
 		caller_refuse(
-			&engine->caller, request->id,
+			request->caller, request->id,
 			&(struct caller_fault){.kind = CALLER_USAGE,
 					       .remedy = "cell/snapshot keeps its files"},
 			"cell/close: a layer over a snapshot goes with its cell, and cannot "
@@ -799,11 +828,11 @@ static void close_cell(const struct engine_request *request)
 	if (keeps || cell->place.fresh == NULL)
 		value_set_text(told, "workspace", session_workspace(cell->place.session));
 	layer = keeps && cell->place.layer != NULL ? layer_value(cell) : NULL;
-	if (cell_end(cell, keeps) && layer != NULL)
+	if (cell_end(engine, cell, keeps) && layer != NULL)
 		value_set(told, "layer", layer);
 	else
 		value_free(layer);
-	caller_answer(&engine->caller, request->id, told);
+	caller_answer(request->caller, request->id, told);
 }
 
 static const struct row no_params[] = {{0}};
@@ -816,12 +845,12 @@ static void list_cells(const struct engine_request *request)
 	for (struct engine_cell *at = request->engine->cells; at != NULL; at = at->next)
 		value_append(list, info_value(at));
 	value_set(told, "cells", list);
-	caller_answer(&request->engine->caller, request->id, told);
+	caller_answer(request->caller, request->id, told);
 }
 
 static void tell_cell(const struct engine_request *request)
 {
-	caller_answer(&request->engine->caller, request->id, info_value(request->cell));
+	caller_answer(request->caller, request->id, info_value(request->cell));
 }
 
 static void tell_accounts(const struct engine_request *request)
@@ -829,7 +858,7 @@ static void tell_accounts(const struct engine_request *request)
 	struct value *told = value_new_object();
 
 	add_cell_accounts(request->cell, told);
-	caller_answer(&request->engine->caller, request->id, told);
+	caller_answer(request->caller, request->id, told);
 }
 
 static const struct row cancel_params[] = {
@@ -842,14 +871,15 @@ static void cancel(const struct engine_request *request)
 	const struct value *id = value_member(request->params, "id");
 
 	for (struct engine_task *at = request->engine->tasks; at != NULL; at = at->next) {
-		if (at->id == NULL || at->over || at->rests || !value_equal(at->id, id))
+		if (at->caller != request->caller || at->id == NULL || at->over ||
+		    at->rests || !value_equal(at->id, id))
 			continue;
 		at->cancelled = true;
 		if (at->running != NULL)
 			running_cancel(at->running);
 	}
 	if (request->id != NULL)
-		caller_answer(&request->engine->caller, request->id, value_new_object());
+		caller_answer(request->caller, request->id, value_new_object());
 }
 
 /* Methods and their requests. */
@@ -903,11 +933,11 @@ bool engine_check(const char *name, const struct value *params)
 	return fits;
 }
 
-static void refuse_method(struct engine *engine, const struct mcp_message *message)
+static void refuse_method(struct caller *caller, const struct mcp_message *message)
 {
 	auto_value struct value *names = method_names();
 
-	caller_refuse(&engine->caller, message->id,
+	caller_refuse(caller, message->id,
 		      &(struct caller_fault){.kind = CALLER_NO_SUCH,
 					     .code = MCP_CODE_METHOD,
 					     .known = names},
@@ -916,23 +946,24 @@ static void refuse_method(struct engine *engine, const struct mcp_message *messa
 }
 
 /* A request or a notice. Nobody is told of a notice that is wrong. */
-static void take_request(struct engine *engine, const struct mcp_message *message)
+static void take_request(struct engine *engine, struct caller *caller,
+			 const struct mcp_message *message)
 {
 	const struct engine_method *method = method_find(message->method);
 	struct engine_request request = {.engine = engine,
+					 .caller = caller,
 					 .id = message->id,
 					 .params = message->params};
-	struct caller *caller = &engine->caller;
 	struct buf sentence;
 	bool fits;
 
 	if (message->id == NULL && (method == NULL || method->take != cancel))
 		return;
 	if (method == NULL) {
-		refuse_method(engine, message);
+		refuse_method(caller, message);
 		return;
 	}
-	if (!engine->greeted && method->take != hello) {
+	if (!caller->greeted && method->take != hello) {
 		caller_refuse(caller, message->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE,
 						     .code = MCP_CODE_INVALID},
@@ -959,23 +990,27 @@ static void take_request(struct engine *engine, const struct mcp_message *messag
 
 /* One turn of the loop. */
 
-static void take_messages(struct engine *engine)
+static void take_messages(struct engine *engine, struct caller *caller)
 {
 	struct mcp_message message = {0};
 
-	while (!engine->stopped && caller_next(&engine->caller, &message)) {
+	while (!engine->stopped && caller_next(caller, &message)) {
 		if (message.kind == MCP_RESPONSE)
 			engine_tools_answer(engine, caller_answered(&message), &message);
 		else
-			take_request(engine, &message);
+			take_request(engine, caller, &message);
 		mcp_message_fini(&message);
 	}
 }
 
 static void turn_tasks(struct engine *engine)
 {
-	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next)
-		at->turn(at);
+	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next) {
+		if (!at->left)
+			at->turn(at);
+		else
+			at->over = at->running == NULL || running_is_done(at->running);
+	}
 	for (struct engine_task **at = &engine->tasks; *at != NULL;) {
 		if ((*at)->over)
 			task_drop(at);
@@ -984,20 +1019,148 @@ static void turn_tasks(struct engine *engine)
 	}
 }
 
+/* The caller at *AT has gone: end what it has begun, but for what stays. */
+static void caller_drop(struct engine *engine, struct engine_caller **at)
+{
+	struct engine_caller *gone = *at;
+
+	for (struct engine_task *task = engine->tasks; task != NULL; task = task->next) {
+		if (task->caller != &gone->caller)
+			continue;
+		task->left = true;
+		task->caller = NULL;
+		if (task->running != NULL)
+			running_cancel(task->running);
+	}
+	engine_programs_forget(engine, &gone->caller);
+	engine_files_forget(engine, NULL, &gone->caller);
+	engine_trees_forget(engine, NULL, &gone->caller);
+	*at = gone->next;
+	engine->caller_count--;
+	caller_close(&gone->caller);
+	fd_close(&gone->owned);
+	free(gone);
+}
+
+static struct engine_caller *caller_add(struct engine *engine, int input, int output)
+{
+	struct engine_caller *added = memory_alloc(sizeof(*added));
+
+	caller_open(&added->caller, engine->loop, input, output);
+	added->owned = -1;
+	added->next = engine->callers;
+	engine->callers = added;
+	engine->caller_count++;
+	return added;
+}
+
+/* Has any caller just read enough, so that what had to wait for that goes on? */
+static bool goes_on(const struct engine *engine)
+{
+	for (const struct engine_caller *at = engine->callers; at != NULL; at = at->next) {
+		if (at->caller.life != CALLER_LOST && caller_reads(&at->caller) &&
+		    (at->caller.in.size > 0 || !at->did_read))
+			return true;
+	}
+	return false;
+}
+
 static void settle(struct engine *engine)
 {
-	bool did_read;
-
-	/* Where the caller has just read enough, go on with what had to wait for that. */
 	do {
-		take_messages(engine);
-		did_read = caller_reads(&engine->caller);
+		for (struct engine_caller *at = engine->callers; at != NULL; at = at->next) {
+			take_messages(engine, &at->caller);
+			at->did_read = caller_reads(&at->caller);
+		}
 		turn_tasks(engine);
 		close_idle(engine);
-		caller_settle(&engine->caller);
-	} while (!engine->stopped && engine->caller.life != CALLER_LOST &&
-		 caller_reads(&engine->caller) &&
-		 (engine->caller.in.size > 0 || !did_read));
+		for (struct engine_caller *at = engine->callers; at != NULL; at = at->next)
+			caller_settle(&at->caller);
+	} while (!engine->stopped && goes_on(engine));
+	for (struct engine_caller **at = &engine->callers; *at != NULL;) {
+		if ((*at)->caller.life == CALLER_TALKS) {
+			at = &(*at)->next;
+			continue;
+		}
+		if (engine->options.standing != NULL) {
+			caller_drop(engine, at);
+			continue;
+		}
+		engine->stopped = true;
+		engine->failed = (*at)->caller.life == CALLER_LOST;
+		engine->gone = (*at)->caller.out.gone;
+		at = &(*at)->next;
+	}
+}
+
+/* Callers of a cell that outlives them. */
+
+static bool is_of_user(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static void listening_ready(struct watch *watch, short events)
+{
+	struct engine *engine = watch->context;
+	const int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct engine_caller *added;
+
+	(void)events;
+	if (fd < 0)
+		return;
+	if (!is_of_user(fd)) {
+		(void)close(fd);
+		return;
+	}
+	added = caller_add(engine, fd, fd);
+	added->owned = fd;
+	if (engine->caller_count <= ENGINE_CALLERS)
+		return;
+	caller_refuse(&added->caller, NULL,
+		      &(struct caller_fault){.kind = CALLER_BUSY,
+					     .remedy = "end one of them, or try again"},
+		      "%d callers use this cell, which is the most", ENGINE_CALLERS);
+	caller_settle(&added->caller);
+	caller_drop(engine, &engine->callers);
+}
+
+/* Open the one cell of an engine that outlives its callers, and listen. */
+static bool stand(struct engine *engine, struct err *err)
+{
+	const struct engine_standing *standing = engine->options.standing;
+	const struct engine_wish wish = {0};
+	struct engine_cell *cell = cell_begin(engine, &wish, standing->cell, 0, err);
+	const char *broken;
+
+	if (cell == NULL)
+		return false;
+	while (!engine->stopped && !session_is_built(cell->place.session) &&
+	       session_broken(cell->place.session) == NULL)
+		loop_turn(engine->loop, CLOCK_NEVER);
+	broken = session_broken(cell->place.session);
+	if (broken != NULL)
+		return err_set(err, ECHILD, "%s", broken);
+	if (engine->stopped)
+		return err_set(err, EINTR, "it was ended by a signal");
+	engine->listening = (struct watch){.fd = standing->listener,
+					   .events = POLLIN,
+					   .ready = listening_ready,
+					   .context = engine};
+	loop_add(engine->loop, &engine->listening);
+	return standing->ready(standing->context, &cell->place, err);
+}
+
+/* An engine that outlives its callers ends with its cell. */
+static bool has_fallen(const struct engine *engine)
+{
+	return engine->options.standing != NULL &&
+	       (engine->cells == NULL ||
+		session_broken(engine->cells->place.session) != NULL);
 }
 
 static void stop_ready(struct watch *watch, short events)
@@ -1028,14 +1191,17 @@ static void begin(struct engine *engine)
 	const struct engine_options *options = &engine->options;
 
 	engine->loop = loop_new();
-	caller_open(&engine->caller, engine->loop, options->input, options->output);
+	if (options->standing == NULL)
+		(void)caller_add(engine, options->input, options->output);
 	engine->stopping = (struct watch){.fd = options->stop_fd,
 					  .events = POLLIN,
 					  .ready = stop_ready,
 					  .context = engine};
 	if (options->stop_fd >= 0)
 		loop_add(engine->loop, &engine->stopping);
-	watch_parent(engine);
+	engine->parent.fd = -1;
+	if (options->standing == NULL)
+		watch_parent(engine);
 }
 
 /* A thread that removes each REMOVERS-th fresh workspace from the one with the number FIRST on. */
@@ -1111,18 +1277,21 @@ static void end(struct engine *engine)
 		if (is_passing(at))
 			continue;
 		if (clock_now_ms() < now + ENGINE_LOOK_MS)
-			(void)cell_end(at, false);
+			(void)cell_end(engine, at, false);
 		else
 			session_abandon(at->place.session, false);
 	}
 	remove_fresh(engine);
 	while (engine->cells != NULL && clock_now_ms() < now + ENGINE_END_MS)
-		(void)cell_end(engine->cells, false);
-	caller_settle(&engine->caller);
+		(void)cell_end(engine, engine->cells, false);
 	loop_remove(&engine->stopping);
 	loop_remove(&engine->parent);
+	loop_remove(&engine->listening);
 	fd_close(&engine->parent.fd);
-	caller_close(&engine->caller);
+	while (engine->callers != NULL) {
+		caller_settle(&engine->callers->caller);
+		caller_drop(engine, &engine->callers);
+	}
 	if (engine->cells == NULL)
 		loop_free(engine->loop);
 }
@@ -1130,15 +1299,18 @@ static void end(struct engine *engine)
 bool engine_run(const struct engine_options *options, struct err *err)
 {
 	struct engine engine = {.options = *options};
-	bool lost;
+	bool stands;
 
 	begin(&engine);
-	while (!engine.stopped && engine.caller.life == CALLER_TALKS) {
+	stands = options->standing == NULL || stand(&engine, err);
+	while (stands && !engine.stopped && !has_fallen(&engine)) {
 		loop_turn(engine.loop, CLOCK_NEVER);
 		settle(&engine);
 	}
-	lost = engine.caller.life == CALLER_LOST && engine.caller.out.gone != EPIPE;
-	const int code = engine.caller.out.gone;
 	end(&engine);
-	return !lost || err_set(err, code, "the caller reads nothing: %s", strerror(code));
+	if (!stands)
+		return false;
+	return !engine.failed || engine.gone == EPIPE ||
+	       err_set(err, engine.gone, "the caller reads nothing: %s",
+		       strerror(engine.gone));
 }

@@ -1,6 +1,6 @@
 /*
- * engine: a process with many cells and one caller (`glovebox serve`): programs, files and
- * tools, over the lines of caller.h. docs/serve.md is the table of methods for those who
+ * engine: a process with many cells and one caller (`glovebox serve`), or with one cell that
+ * outlives its callers (`glovebox start`): programs, files and tools, over the lines of caller.h. docs/serve.md is the table of methods for those who
  * use it. Each cell is a session (session/session.h), and each request that wants
  * anything of a cell is a call of this session: there is no second way past its checks.
  *
@@ -41,6 +41,7 @@ enum {
 	ENGINE_CELLS_MAX = 4096,         /* the most that it may say */
 	ENGINE_TASKS = 1024,             /* calls under way */
 	ENGINE_CELL_TASKS = 64,          /* of them in one cell */
+	ENGINE_CALLERS = 64,             /* of a cell that outlives them */
 	ENGINE_KEPT = 1 << 30,           /* bytes that are kept for them together */
 	ENGINE_NAME = 128,               /* bytes of a name that the caller gives */
 	ENGINE_VARIABLE = 128 << 10,     /* bytes of a variable, as the kernel has it */
@@ -144,17 +145,32 @@ struct engine_host {
 	void *context;
 };
 
+/*
+ * An engine whose cell outlives its callers. It opens this one cell itself, and ends when the
+ * cell is closed or broken. At most ENGINE_CALLERS of this user, or root, are served at the
+ * same time. When a caller goes, its requests and programs end, but for those that stay.
+ */
+struct engine_standing {
+	const char *cell; /* its name */
+	int listener;     /* a listening socket, which stays the owner's */
+	/* The cell is open. False: ERR says why the engine is to end. */
+	bool (*ready)(void *context, const struct engine_place *place, struct err *err);
+	void *context;
+};
+
 struct engine_options {
 	struct engine_host host;
 	const char *program; /* its version, for `hello` */
 	size_t max_cells;
 	int input, output; /* the caller's; they stay the owner's */
 	int stop_fd;       /* readable: end now; -1: none */
+	/* NULL: one caller, at `input` and `output` */
+	const struct engine_standing *standing;
 };
 
 /*
- * Serve the caller until it goes. False: its output failed before that. All cells are
- * closed then.
+ * Serve the caller until it goes; with `standing`, serve callers until the cell is closed. False:
+ * the output failed before that, or the cell could not be opened. All cells are closed then.
  */
 bool engine_run(const struct engine_options *options, struct err *err);
 
@@ -188,11 +204,13 @@ struct engine_task {
 	struct engine_task *next;
 	struct engine *engine;
 	struct engine_cell *cell;
-	struct value *id; /* of the request that its end answers; NULL: none */
+	struct caller *caller; /* NULL: it has gone, or the task stays without one */
+	struct value *id;      /* of the request that its end answers; NULL: none */
 	struct running *running;
 	bool cancelled; /* by $/cancel */
 	bool rests;     /* nothing of it is under way, but it can still be asked for */
 	bool over;      /* its end was told, and it may be freed */
+	bool left;      /* its caller has gone; its call was cancelled */
 	uint64_t kept;  /* bytes of ENGINE_KEPT that are charged to it */
 	/* In each turn of the loop, before the next: RUNNING may be done. */
 	void (*turn)(struct engine_task *task);
@@ -203,10 +221,12 @@ struct engine_task {
 struct engine {
 	struct engine_options options;
 	struct loop *loop;
-	struct caller caller;
-	struct watch stopping, parent;
+	struct engine_caller *callers;
+	size_t caller_count;
+	struct watch stopping, parent, listening;
 	bool stopped; /* by a signal, or because the parent has died */
-	bool greeted;
+	bool failed;  /* the output of the caller, whose error `gone` is */
+	int gone;
 	struct engine_cell *cells; /* the one that was used last comes first */
 	size_t cell_count;
 	uint64_t cells_made, programs_made;
@@ -222,6 +242,7 @@ struct engine {
 /* One request. */
 struct engine_request {
 	struct engine *engine;
+	struct caller *caller;
 	const struct value *id;
 	const struct value *params; /* an object that fits the rows, or NULL */
 	struct engine_cell *cell;   /* of the member `cell`; NULL: it has none */
@@ -259,21 +280,21 @@ bool engine_has_room(const struct engine_request *request, uint64_t kept);
  */
 bool engine_charge(struct engine *engine, uint64_t *charged, uint64_t kept);
 /* Refuse the request ID, for which engine_charge had no room. */
-void engine_refuse_kept(struct engine *engine, const struct value *id);
+void engine_refuse_kept(struct caller *caller, const struct value *id);
 /* Add TASK, all of whose members but `next` and `engine` the caller has filled. */
-void engine_add_task(struct engine_task *task, struct engine_cell *cell,
+void engine_add_task(struct engine_task *task, const struct engine_request *request,
 		     const struct value *id);
 /* Nothing of TASK is under way any more, but it stays. */
 void engine_rest_task(struct engine_task *task);
 /* Free what all tasks have: for `free` of a task. */
 void engine_task_fini(struct engine_task *task);
 /*
- * Answer the request ID, whose call in CELL has not done what it should, by RESULT: with the
+ * Answer the request ID of CALLER, whose call in CELL has not done what it should, by RESULT: with the
  * kind, the rule and the remedy. WHAT begins the sentence. CANCELLED: by the caller.
  */
-void engine_refuse_result(const struct engine_cell *cell, const struct value *id,
-			  bool cancelled, const struct tool_result *result,
-			  const char *what);
+void engine_refuse_result(struct caller *caller, const struct engine_cell *cell,
+			  const struct value *id, bool cancelled,
+			  const struct tool_result *result, const char *what);
 /* The accounts of a call, as the wire has them. The caller owns the value. */
 struct value *engine_accounts(const struct tool_result *result);
 /* For rows of variables: are all members of VALUE texts, with names of variables? */
@@ -286,10 +307,14 @@ struct value *engine_variables(const struct value *env);
  * for PATH, or leads above /.
  */
 bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path);
-/* Forget the pieces of files that CELL has got (files.c). */
-void engine_files_forget(struct engine_cell *cell);
-/* Forget the trees that pass into or out of CELL (trees.c). */
-void engine_trees_forget(struct engine_cell *cell);
+/* Forget the pieces of files that CELL has got, or that CALLER sends (files.c); one is NULL. */
+void engine_files_forget(struct engine *engine, const struct engine_cell *cell,
+			 const struct caller *caller);
+/* Forget the trees that pass into or out of CELL, or that are CALLER's (trees.c); one is NULL. */
+void engine_trees_forget(struct engine *engine, const struct engine_cell *cell,
+			 const struct caller *caller);
+/* CALLER goes: it looks at no job any more, and types at none (programs.c). */
+void engine_programs_forget(struct engine *engine, const struct caller *caller);
 /* Free the caller's own tools of CELL, whose session is closed. */
 void engine_tools_free(struct engine_cell *cell);
 /* Take the response of the caller to request NUMBER of ours (tools.c). */

@@ -69,7 +69,7 @@ static void refuse_quarantined(const struct file_task *file, const struct tool_r
 {
 	const struct str text = str_trim(buf_str(&result->text));
 
-	caller_refuse(&file->task.engine->caller, file->task.id,
+	caller_refuse(file->task.caller, file->task.id,
 		      &(struct caller_fault){.kind = CALLER_DENIED}, "%s: %.*s",
 		      file->name, (int)text.size, text.data);
 }
@@ -79,12 +79,12 @@ static void file_turn(struct engine_task *task)
 	struct file_task *file = (struct file_task *)task;
 	const struct tool_result *result = running_result(task->running);
 
-	if (!running_is_done(task->running) || !caller_reads(&task->engine->caller))
+	if (!running_is_done(task->running) || !caller_reads(task->caller))
 		return;
 	task->over = true;
 	if (result->status != RESULT_DONE || task->cancelled)
-		engine_refuse_result(task->cell, task->id, task->cancelled, result,
-				     file->name);
+		engine_refuse_result(task->caller, task->cell, task->id, task->cancelled,
+				     result, file->name);
 	else if (audit_quarantined(result))
 		refuse_quarantined(file, result);
 	else
@@ -122,7 +122,7 @@ static struct file_task *file_new(const struct engine_request *request, const ch
 	file->task.turn = file_turn;
 	file->task.free = file_free;
 	buf_init(&file->content, 2 * PIECE_MAX);
-	engine_add_task(&file->task, request->cell, request->id);
+	engine_add_task(&file->task, request, request->id);
 	return file;
 }
 
@@ -133,7 +133,7 @@ static bool take_path(const struct engine_request *request, const char *key, str
 
 	if (text == NULL || engine_path(request->cell, text, path))
 		return true;
-	caller_refuse(&request->engine->caller, request->id,
+	caller_refuse(request->caller, request->id,
 		      &(struct caller_fault){.kind = CALLER_USAGE, .error = ENAMETOOLONG},
 		      "file: %s is too long, or leads above /", key);
 	return false;
@@ -199,7 +199,7 @@ static void call_block(struct file_task *file)
 /* One more block has come. All blocks of an answer are of one state of the file. */
 static void answer_content(struct file_task *file, const struct tool_result *result)
 {
-	struct caller *caller = &file->task.engine->caller;
+	struct caller *caller = file->task.caller;
 	const char *mark = value_text(value_member(result->details, "mark"));
 	const bool ended = value_is_true(value_member(result->details, "eof"));
 	const int64_t size = file->wanted < BLOCK ? file->wanted : BLOCK;
@@ -215,7 +215,7 @@ static void answer_content(struct file_task *file, const struct tool_result *res
 	}
 	if (!engine_charge(file->task.engine, &file->task.kept,
 			   file->content.size + result->text.size)) {
-		engine_refuse_kept(file->task.engine, file->task.id);
+		engine_refuse_kept(file->task.caller, file->task.id);
 		return;
 	}
 	if (file->mark == NULL)
@@ -272,7 +272,7 @@ static void answer_stat(struct file_task *file, const struct tool_result *result
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		value_set_integer(told, times[i][1],
 				  value_integer(value_member(result->details, times[i][0])));
-	caller_answer(&file->task.engine->caller, file->task.id, told);
+	caller_answer(file->task.caller, file->task.id, told);
 }
 
 static void stat_file(const struct engine_request *request)
@@ -294,7 +294,7 @@ static void answer_list(struct file_task *file, const struct tool_result *result
 		value_append(list, entry);
 	}
 	value_set(told, "entries", list);
-	caller_answer(&file->task.engine->caller, file->task.id, told);
+	caller_answer(file->task.caller, file->task.id, told);
 }
 
 static void list_folder(const struct engine_request *request)
@@ -307,7 +307,7 @@ static void list_folder(const struct engine_request *request)
 static void answer_changed(struct file_task *file, const struct tool_result *result)
 {
 	(void)result;
-	caller_answer(&file->task.engine->caller, file->task.id, value_new_object());
+	caller_answer(file->task.caller, file->task.id, value_new_object());
 }
 
 /* Is PATH something in the workspace, and not the workspace itself? Else REQUEST is refused. */
@@ -317,7 +317,7 @@ static bool is_within(const struct engine_request *request, const char *name,
 	if (path->size > 0 && strcmp(path->data, ".") != 0 &&
 	    strcmp(path->data, session_workspace(request->cell->place.session)) != 0)
 		return true;
-	caller_refuse(&request->engine->caller, request->id,
+	caller_refuse(request->caller, request->id,
 		      &(struct caller_fault){.kind = CALLER_USAGE},
 		      "%s: the workspace itself stays; name what is in it", name);
 	return false;
@@ -420,6 +420,7 @@ static const struct row write_params[] = {
 /* A file that comes in pieces. */
 struct engine_pieces {
 	struct engine_pieces *next;
+	const struct caller *caller;
 	const struct engine_cell *cell;
 	char *path;
 	int fd; /* in memory */
@@ -449,10 +450,11 @@ static void pieces_drop(struct engine_pieces **at)
 	free(pieces);
 }
 
-void engine_files_forget(struct engine_cell *cell)
+void engine_files_forget(struct engine *engine, const struct engine_cell *cell,
+			 const struct caller *caller)
 {
-	for (struct engine_pieces **at = &cell->engine->pieces; *at != NULL;) {
-		if ((*at)->cell == cell)
+	for (struct engine_pieces **at = &engine->pieces; *at != NULL;) {
+		if ((*at)->cell == cell || (*at)->caller == caller)
 			pieces_drop(at);
 		else
 			at = &(*at)->next;
@@ -469,7 +471,7 @@ static struct engine_pieces **pieces_begin(const struct engine_request *request,
 	for (; *at != NULL; at = &(*at)->next)
 		count++;
 	if (count >= PIECES_MAX) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY},
 			      "file/write: %zu files come in pieces already; end one of them by "
 			      "`last`",
@@ -478,13 +480,14 @@ static struct engine_pieces **pieces_begin(const struct engine_request *request,
 	}
 	fd = memfd_create("glovebox-file", MFD_CLOEXEC);
 	if (fd < 0) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = errno},
 			      "file/write: a file in memory: %s", strerror(errno));
 		return NULL;
 	}
 	pieces = memory_alloc(sizeof(*pieces));
 	pieces->cell = request->cell;
+	pieces->caller = request->caller;
 	pieces->path = memory_copy(path);
 	pieces->fd = fd;
 	*at = pieces;
@@ -532,7 +535,7 @@ static void write_pieces(const struct engine_request *request, struct engine_pie
 static bool add_piece(const struct engine_request *request, struct engine_pieces **at,
 		      int64_t offset, struct str bytes)
 {
-	struct caller *caller = &request->engine->caller;
+	struct caller *caller = request->caller;
 	struct engine_pieces *pieces = *at;
 	struct err err = {0};
 
@@ -548,7 +551,7 @@ static bool add_piece(const struct engine_request *request, struct engine_pieces
 			      "file/write: a file may have %d MiB", FILE_MAX >> 20);
 	else if (!engine_charge(request->engine, &pieces->kept,
 				(uint64_t)pieces->size + bytes.size))
-		engine_refuse_kept(request->engine, request->id);
+		engine_refuse_kept(request->caller, request->id);
 	else if (!fd_write_all(pieces->fd, bytes.data, bytes.size, &err)) {
 		caller_refuse(caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_LIMIT,
@@ -593,7 +596,7 @@ static void take_piece(const struct engine_request *request, const char *path, b
 	if (!added)
 		return;
 	if (!last) {
-		caller_answer(&request->engine->caller, request->id, value_new_object());
+		caller_answer(request->caller, request->id, value_new_object());
 		return;
 	}
 	write_pieces(request, at);

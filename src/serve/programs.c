@@ -9,9 +9,14 @@
  * ended, exec/wait answers and the cell is free for other calls; what the pipes still hold is
  * kept here, charged to ENGINE_KEPT, until the caller has taken it. The notice of the end
  * follows the last piece of the output.
+ *
+ * A program that `stays` is a job: it outlives its caller, nobody holds it up, and its output is
+ * one stream, of which a spool keeps the newest. Any caller may watch it. Of those who want to
+ * type one types, and the others wait for that in the order in which they came.
  */
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -23,6 +28,7 @@
 #include "process/pty.h"
 #include "serve/caller.h"
 #include "serve/engine.h"
+#include "serve/spool.h"
 #include "session/piped.h"
 #include "session/session.h"
 #include "tool/denial.h"
@@ -48,6 +54,8 @@ enum {
 	PROGRAM_REST = 64 << 10,
 	ARGUMENTS_MAX = 4096,
 	TERMINAL_MAX = UINT16_MAX,
+	TITLE_MAX = 200,   /* bytes of a command line in a list */
+	WATCHERS_MAX = 64, /* of one job */
 	TEXT_MAX = 16 << 20,
 };
 
@@ -69,6 +77,22 @@ struct kept {
 	uint64_t dropped; /* bytes for which `bytes` had no room */
 };
 
+/* The part that a caller has who watches a job. */
+enum watcher_part {
+	WATCHER_LOOKS,
+	WATCHER_WAITS, /* it types when nobody else does */
+	WATCHER_TYPES,
+};
+
+struct watcher {
+	struct watcher *next;
+	struct caller *caller;
+	enum watcher_part part;
+	uint64_t at;     /* the position of the next byte that it gets */
+	uint64_t unread; /* bytes told since its last exec/more, and not taken by it */
+	bool told;       /* the end */
+};
+
 struct program {
 	struct engine_task task; /* first: they are one and the same */
 	enum program_kind kind;
@@ -83,6 +107,14 @@ struct program {
 	uint64_t rest_kept;  /* and to the output that it has left */
 	uint64_t unread; /* bytes told since the last exec/more, and not taken by it */
 	struct value *outcome; /* of its end; NULL: its call is under way */
+	char *title;
+	int64_t began_ms, ended_ms;
+	struct pty_size size; /* of its terminal */
+	bool stays;           /* it is a job, and has the following */
+	struct spool spool;
+	uint64_t spool_kept; /* bytes of ENGINE_KEPT that are charged to it */
+	struct watcher *watchers;
+	size_t watcher_count;
 };
 
 static struct program *program_of(struct engine_task *task)
@@ -101,8 +133,8 @@ static const char *method_of(const struct program *program)
 /* May output of PROGRAM be taken now? */
 static bool may_read(const struct program *program)
 {
-	return program->gathers || (program->unread < PROGRAM_UNREAD &&
-				    caller_reads(&program->task.engine->caller));
+	return program->gathers || program->stays ||
+	       (program->unread < PROGRAM_UNREAD && caller_reads(program->task.caller));
 }
 
 static const char *stream_name(const struct program *program, enum piped_stream stream)
@@ -110,7 +142,9 @@ static const char *stream_name(const struct program *program, enum piped_stream 
 	return program->tty ? "tty" : stream == PIPED_OUTPUT ? "stdout" : "stderr";
 }
 
-static void tell_output(struct program *program, enum piped_stream stream, struct str bytes)
+/* Tell CALLER that PROGRAM has printed BYTES, before which it has missed DROPPED. */
+static void tell_piece(const struct program *program, struct caller *caller,
+		       enum piped_stream stream, struct str bytes, uint64_t dropped)
 {
 	struct value *told = value_new_object();
 	struct buf text;
@@ -121,8 +155,34 @@ static void tell_output(struct program *program, enum piped_stream stream, struc
 	value_set_text(told, "stream", stream_name(program, stream));
 	value_set_str(told, "bytes", buf_str(&text));
 	buf_fini(&text);
+	if (dropped > 0)
+		value_set_integer(told, "dropped", (int64_t)dropped);
+	(void)caller_tell(caller, "exec/output", told, false);
+}
+
+static void tell_output(struct program *program, enum piped_stream stream, struct str bytes)
+{
 	program->unread += bytes.size;
-	(void)caller_tell(&program->task.engine->caller, "exec/output", told, false);
+	tell_piece(program, program->task.caller, stream, bytes, 0);
+}
+
+static void tell_exited(const struct program *program, struct caller *caller)
+{
+	struct value *told = value_copy(program->outcome);
+
+	value_set_integer(told, "process", (int64_t)program->number);
+	(void)caller_tell(caller, "exec/exited", told, false);
+}
+
+/* Put BYTES into the spool of PROGRAM, which grows while there is room for it. */
+static void keep_output(struct program *program, struct str bytes)
+{
+	const size_t wanted = spool_wants(&program->spool, bytes.size);
+
+	if (wanted > program->spool.capacity &&
+	    engine_charge(program->task.engine, &program->spool_kept, wanted))
+		spool_grow(&program->spool, wanted);
+	spool_add(&program->spool, bytes);
 }
 
 /* PROGRAM has printed BYTES. */
@@ -132,6 +192,12 @@ static void said(void *owner, enum piped_stream stream, struct str bytes)
 	struct kept *kept = &program->kept[stream];
 	size_t room = kept->bytes.max - kept->bytes.size;
 
+	if (program->task.left)
+		return;
+	if (program->stays) {
+		keep_output(program, bytes);
+		return;
+	}
 	if (!program->gathers) {
 		tell_output(program, stream, bytes);
 		piped_hold(&program->piped, !may_read(program));
@@ -199,6 +265,83 @@ static bool type(struct program *program, struct str bytes, bool ends)
 	return taken;
 }
 
+/* Those who watch a job. */
+
+/* Tell WATCHER what PROGRAM has printed, as far as it takes that, and the end. */
+static void tell_watcher(struct program *program, struct watcher *watcher)
+{
+	const struct spool *spool = &program->spool;
+
+	while (watcher->at < spool->total && watcher->unread < PROGRAM_UNREAD &&
+	       caller_reads(watcher->caller)) {
+		const uint64_t from = spool_begin(spool, watcher->at);
+		const struct str piece = spool_piece(spool, from, PIECE_BYTES);
+
+		tell_piece(program, watcher->caller, PIPED_OUTPUT, piece,
+			   from - watcher->at);
+		watcher->unread += piece.size;
+		watcher->at = piece.size > 0 ? from + piece.size : spool->total;
+	}
+	if (program->state == PROGRAM_OVER && program->outcome != NULL &&
+	    !watcher->told && watcher->at >= spool->total) {
+		tell_exited(program, watcher->caller);
+		watcher->told = true;
+	}
+}
+
+static struct watcher *watcher_find(const struct program *program,
+				    const struct caller *caller)
+{
+	struct watcher *at = program->watchers;
+
+	while (at != NULL && at->caller != caller)
+		at = at->next;
+	return at;
+}
+
+static struct watcher *typist_of(const struct program *program)
+{
+	struct watcher *at = program->watchers;
+
+	while (at != NULL && at->part != WATCHER_TYPES)
+		at = at->next;
+	return at;
+}
+
+static void set_part(const struct program *program, struct watcher *watcher,
+		     enum watcher_part part)
+{
+	struct value *told = value_new_object();
+
+	watcher->part = part;
+	value_set_integer(told, "process", (int64_t)program->number);
+	value_set_boolean(told, "types", part == WATCHER_TYPES);
+	(void)caller_tell(watcher->caller, "exec/types", told, false);
+}
+
+/* CALLER watches PROGRAM no more. Where it has typed, the next one does. */
+static void unwatch(struct program *program, const struct caller *caller)
+{
+	struct watcher **at = &program->watchers;
+	struct watcher *gone;
+
+	while (*at != NULL && (*at)->caller != caller)
+		at = &(*at)->next;
+	if (*at == NULL)
+		return;
+	gone = *at;
+	*at = gone->next;
+	program->watcher_count--;
+	for (struct watcher *next = program->watchers;
+	     gone->part == WATCHER_TYPES && next != NULL; next = next->next) {
+		if (next->part == WATCHER_WAITS) {
+			set_part(program, next, WATCHER_TYPES);
+			break;
+		}
+	}
+	free(gone);
+}
+
 /* The life of programs. */
 
 static void program_free(struct engine_task *task)
@@ -214,6 +357,15 @@ static void program_free(struct engine_task *task)
 	value_free(program->outcome);
 	engine_task_fini(task);
 	value_free(program->carried);
+	while (program->watchers != NULL) {
+		struct watcher *watcher = program->watchers;
+
+		program->watchers = watcher->next;
+		free(watcher);
+	}
+	(void)engine_charge(task->engine, &program->spool_kept, 0);
+	spool_fini(&program->spool);
+	free(program->title);
 	free(program);
 }
 
@@ -232,6 +384,7 @@ static struct program *program_new(enum program_kind kind, size_t keep)
 
 	tool.is_step = true;
 	program->kind = kind;
+	program->began_ms = clock_now_ms();
 	program->task.free = program_free;
 	program->task.turn = program_turn;
 	program->task.kept = PIPED_STREAMS * keep;
@@ -318,16 +471,15 @@ static void answer_run(struct program *program, const struct tool_result *result
 		dropped += program->kept[i].dropped;
 	}
 	value_set_integer(told, "dropped", (int64_t)dropped);
-	caller_answer(&program->task.engine->caller, program->task.id, told);
+	caller_answer(program->task.caller, program->task.id, told);
 }
 
-/* The call of a program of exec/start is done, and all its output was told. */
+/* The call of a program of exec/start is done, and all its output was told or kept. */
 static void tell_end(struct program *program)
 {
-	struct value *told = value_copy(program->outcome);
-
-	value_set_integer(told, "process", (int64_t)program->number);
-	(void)caller_tell(&program->task.engine->caller, "exec/exited", told, false);
+	if (!program->stays)
+		tell_exited(program, program->task.caller);
+	program->ended_ms = clock_now_ms();
 	piped_close(&program->piped);
 	for (size_t i = 0; i < PIPED_STREAMS; i++)
 		buf_fini(&program->kept[i].bytes);
@@ -344,7 +496,8 @@ static void forget_oldest(struct engine_cell *cell)
 
 	for (struct engine_task *at = cell->engine->tasks; at != NULL; at = at->next) {
 		if (at->cell != cell || at->free != program_free || at->over ||
-		    program_of(at)->state != PROGRAM_OVER)
+		    program_of(at)->state != PROGRAM_OVER ||
+		    program_of(at)->watchers != NULL)
 			continue;
 		oldest = oldest != NULL ? oldest : at;
 		count++;
@@ -367,8 +520,8 @@ static void program_end(struct program *program)
 	} else {
 		piped_drain(&program->piped);
 		if (task->cancelled || !has_run(result))
-			engine_refuse_result(task->cell, task->id, task->cancelled,
-					     result, method_of(program));
+			engine_refuse_result(task->caller, task->cell, task->id,
+					     task->cancelled, result, method_of(program));
 		else
 			answer_run(program, result);
 		task->over = true;
@@ -402,13 +555,16 @@ static void program_turn(struct engine_task *task)
 	if (program->state == PROGRAM_RUNS && !task->over) {
 		piped_settle(&program->piped);
 		settle_typed(program);
-		if (running_is_done(task->running) && caller_reads(&task->engine->caller))
+		if (running_is_done(task->running) &&
+		    (program->stays || caller_reads(task->caller)))
 			program_end(program);
 		else
 			piped_hold(&program->piped, !may_read(program));
 	}
 	if (program->state == PROGRAM_ENDED_UNREAD)
 		finish(program);
+	for (struct watcher *at = program->watchers; at != NULL; at = at->next)
+		tell_watcher(program, at);
 }
 
 /* Requests that start a program. */
@@ -459,6 +615,8 @@ static const struct row start_params[] = {
 	 .check = check_bytes},
 	{"input", ROW_FLAG, false, "more input comes by exec/write"},
 	{"tty", ROW_OBJECT, false, "a terminal", .rows = tty_rows},
+	{"stays", ROW_FLAG, false,
+	 "it outlives the caller, as a job: exec/watch shows its output"},
 	{0},
 };
 
@@ -470,7 +628,7 @@ static struct value *argv_of(const struct engine_request *request, const char **
 	struct value *list;
 
 	if ((argv == NULL) == (command == NULL)) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
 			      "exec: give argv or command, and not both");
 		return NULL;
@@ -499,7 +657,7 @@ static bool carry(const struct engine_request *request, struct program *program)
 	buf_fini(&path);
 	value_set(program->carried, "env", engine_variables(env));
 	if (!fits)
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
 			      "exec: the path of cwd is too long");
 	return fits;
@@ -546,7 +704,7 @@ static bool begin(const struct engine_request *request, struct program *program,
 	struct err err = {0};
 
 	if (!piped_open(&program->piped, request->engine->loop, &wish, &err)) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_LIMIT, .error = err.code},
 			      "exec: %s", err.text);
 		return false;
@@ -555,6 +713,35 @@ static bool begin(const struct engine_request *request, struct program *program,
 	piped_start(&program->piped, request->cell->place.session, &call, NULL, NULL);
 	program->task.running = program->piped.running;
 	return true;
+}
+
+/* The size of a terminal, as OBJECT has it. */
+static struct pty_size size_in(const struct value *object)
+{
+	return (struct pty_size){
+		.rows = (uint16_t)value_integer(value_member(object, "rows")),
+		.columns = (uint16_t)value_integer(value_member(object, "columns")),
+	};
+}
+
+/* The words of ARGV, for a list of programs. */
+static char *title_of(const struct value *argv)
+{
+	struct buf title;
+	char *text;
+
+	buf_init(&title, TITLE_MAX);
+	for (size_t i = 0; i < value_count(argv); i++) {
+		const struct str word = value_str(value_item(argv, i));
+		const size_t room = title.max - title.size;
+
+		if (i > 0 && room > 0)
+			(void)buf_addc(&title, ' ');
+		(void)buf_addstr(&title, str_part(word, 0, title.max - title.size));
+	}
+	text = memory_copy(title.data);
+	buf_fini(&title);
+	return text;
 }
 
 /* Start PROGRAM as REQUEST wants it. False: it was refused. */
@@ -567,14 +754,20 @@ static bool start(const struct engine_request *request, struct program *program,
 	struct value *argv = argv_of(request, &title);
 
 	/* It is a task from now on, so that it is freed like one. */
-	engine_add_task(&program->task, request->cell,
+	engine_add_task(&program->task, request,
 			program->kind == PROGRAM_RUN ? request->id : NULL);
 	program->tty = tty != NULL;
-	program->merge = value_is_true(value_member(request->params, "merge"));
+	program->size = size_in(tty);
+	program->stays = value_is_true(value_member(request->params, "stays"));
+	program->merge =
+		program->stays || value_is_true(value_member(request->params, "merge"));
+	if (program->stays)
+		program->task.caller = NULL;
 	if (argv == NULL || !carry(request, program)) {
 		value_free(argv);
 		return false;
 	}
+	program->title = title_of(argv);
 	value_set(arguments, "argv", argv);
 	value_set_text(arguments, "title", title);
 	if (program->tty) {
@@ -630,7 +823,7 @@ static void start_program(const struct engine_request *request)
 	if (running_is_done(program->task.running) &&
 	    !has_run(running_result(program->task.running))) {
 		/* The policy has refused it: this is the answer, and no notice follows. */
-		engine_refuse_result(request->cell, request->id, false,
+		engine_refuse_result(request->caller, request->cell, request->id, false,
 				     running_result(program->task.running),
 				     method_of(program));
 		program_refuse(program);
@@ -638,7 +831,7 @@ static void start_program(const struct engine_request *request)
 	}
 	told = value_new_object();
 	value_set_integer(told, "process", (int64_t)program->number);
-	caller_answer(&engine->caller, request->id, told);
+	caller_answer(request->caller, request->id, told);
 }
 
 /* Requests about a program that was started. */
@@ -654,7 +847,7 @@ static struct program *program_find(const struct engine *engine,
 {
 	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next) {
 		if (at->free == program_free && at->cell == cell && number > 0 &&
-		    program_of(at)->number == number && !at->over)
+		    program_of(at)->number == number && !at->over && !at->left)
 			return program_of(at);
 	}
 	return NULL;
@@ -669,7 +862,7 @@ static struct program *known_program(const struct engine_request *request)
 
 	if (program != NULL)
 		return program;
-	caller_refuse(&request->engine->caller, request->id,
+	caller_refuse(request->caller, request->id,
 		      &(struct caller_fault){.kind = CALLER_NO_SUCH},
 		      "there is no process %" PRId64
 		      " in cell %s; it may have ended long ago",
@@ -679,7 +872,7 @@ static struct program *known_program(const struct engine_request *request)
 
 static void answer_done(const struct engine_request *request)
 {
-	caller_answer(&request->engine->caller, request->id, value_new_object());
+	caller_answer(request->caller, request->id, value_new_object());
 }
 
 static const struct row write_params[] = {
@@ -687,20 +880,76 @@ static const struct row write_params[] = {
 	PROGRAM_ROW,
 	{"bytes", ROW_ANY, false, "what is typed", .check = check_bytes},
 	{"end", ROW_FLAG, false, "its input ends behind these bytes"},
+	{"taken", ROW_FLAG, false, "answer when the program has taken all that was typed"},
 	{0},
 };
+
+/* A request that waits for a program. */
+struct waiting {
+	struct engine_task task;
+	uint64_t number;
+};
+
+static void waiting_free(struct engine_task *task)
+{
+	engine_task_fini(task);
+	free(task);
+}
+
+static void wait_for(const struct engine_request *request, const struct program *program,
+		     void (*turn)(struct engine_task *task))
+{
+	struct waiting *waiting = memory_alloc(sizeof(*waiting));
+
+	waiting->number = program->number;
+	waiting->task.turn = turn;
+	waiting->task.free = waiting_free;
+	engine_add_task(&waiting->task, request, request->id);
+}
+
+/* Answer when nothing of what was typed waits any more, or the program takes nothing more. */
+static void taking_turn(struct engine_task *task)
+{
+	const struct waiting *waiting = (const struct waiting *)task;
+	const struct program *program =
+		program_find(task->engine, task->cell, waiting->number);
+
+	if (!task->cancelled && program != NULL && program->state == PROGRAM_RUNS &&
+	    piped_waiting(&program->piped) > 0)
+		return;
+	caller_answer(task->caller, task->id, value_new_object());
+	task->over = true;
+}
+
+/* May the caller of REQUEST type at PROGRAM? False: it was refused. */
+static bool may_type(const struct engine_request *request, const struct program *program,
+		     const char *method)
+{
+	const struct watcher *typist = typist_of(program);
+
+	if (typist == NULL || typist->caller == request->caller)
+		return true;
+	caller_refuse(request->caller, request->id,
+		      &(struct caller_fault){.kind = CALLER_BUSY,
+					     .remedy = "watch it with types: take"},
+		      "%s: another caller types at process %" PRIu64, method,
+		      program->number);
+	return false;
+}
 
 static void write_program(const struct engine_request *request)
 {
 	struct program *program = known_program(request);
 	const bool ends = value_is_true(value_member(request->params, "end"));
+	const bool waits = value_is_true(value_member(request->params, "taken"));
 	struct buf bytes;
 	bool taken;
 
-	if (program == NULL)
+	if (program == NULL || !may_type(request, program, "exec/write") ||
+	    (waits && !engine_has_room(request, 0)))
 		return;
 	if (!piped_takes_input(&program->piped)) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_CLOSED, .error = EPIPE},
 			      "exec/write: process %" PRIu64 " has no input, or no more",
 			      program->number);
@@ -710,10 +959,12 @@ static void write_program(const struct engine_request *request)
 	(void)buf_base64_read(value_str(value_member(request->params, "bytes")), &bytes);
 	taken = type(program, buf_str(&bytes), ends);
 	buf_fini(&bytes);
-	if (taken)
+	if (taken && waits)
+		wait_for(request, program, taking_turn);
+	else if (taken)
 		answer_done(request);
 	else
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY,
 						     .remedy = "write less at a time"},
 			      "exec/write: the program does not read its input: %zu bytes wait "
@@ -737,7 +988,7 @@ static void signal_program(const struct engine_request *request)
 		return;
 	if (program->state == PROGRAM_RUNS &&
 	    piped_signal(&program->piped, (int)number) == PIPED_FULL) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY},
 			      "exec/signal: the cell takes no signals of process %" PRIu64
 			      " now, and as many as fit wait for it",
@@ -759,15 +1010,12 @@ static const struct row resize_params[] = {
 static void resize_program(const struct engine_request *request)
 {
 	struct program *program = known_program(request);
-	const struct pty_size size = {
-		.rows = (uint16_t)value_integer(value_member(request->params, "rows")),
-		.columns = (uint16_t)value_integer(value_member(request->params, "columns")),
-	};
+	const struct pty_size size = size_in(request->params);
 
-	if (program == NULL)
+	if (program == NULL || !may_type(request, program, "exec/resize"))
 		return;
 	if (!program->tty) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE, .error = ENOTTY},
 			      "exec/resize: process %" PRIu64
 			      " has no terminal; start it with "
@@ -775,28 +1023,18 @@ static void resize_program(const struct engine_request *request)
 			      program->number);
 		return;
 	}
+	program->size = size;
 	piped_resize(&program->piped, size);
 	answer_done(request);
 }
 
 static const struct row program_params[] = {ENGINE_ROW_CELL, PROGRAM_ROW, {0}};
 
-/* A request that waits for the end of a program. */
-struct waiting {
-	struct engine_task task;
-	uint64_t number;
-};
-
-static void waiting_free(struct engine_task *task)
-{
-	engine_task_fini(task);
-	free(task);
-}
-
+/* Answer when the program has ended. */
 static void waiting_turn(struct engine_task *task)
 {
 	const struct waiting *waiting = (const struct waiting *)task;
-	struct caller *caller = &task->engine->caller;
+	struct caller *caller = task->caller;
 	const struct program *program =
 		program_find(task->engine, task->cell, waiting->number);
 
@@ -819,15 +1057,9 @@ static void waiting_turn(struct engine_task *task)
 static void wait_program(const struct engine_request *request)
 {
 	const struct program *program = known_program(request);
-	struct waiting *waiting;
 
-	if (program == NULL || !engine_has_room(request, 0))
-		return;
-	waiting = memory_alloc(sizeof(*waiting));
-	waiting->number = program->number;
-	waiting->task.turn = waiting_turn;
-	waiting->task.free = waiting_free;
-	engine_add_task(&waiting->task, request->cell, request->id);
+	if (program != NULL && engine_has_room(request, 0))
+		wait_for(request, program, waiting_turn);
 }
 
 static const struct row more_params[] = {
@@ -842,11 +1074,187 @@ static void more_output(const struct engine_request *request)
 	struct program *program = known_program(request);
 	const uint64_t bytes =
 		(uint64_t)value_integer(value_member(request->params, "bytes"));
+	struct watcher *watcher;
+	uint64_t *unread;
 
 	if (program == NULL)
 		return;
-	program->unread -= bytes < program->unread ? bytes : program->unread;
+	watcher = watcher_find(program, request->caller);
+	unread = watcher != NULL ? &watcher->unread : &program->unread;
+	*unread -= bytes < *unread ? bytes : *unread;
 	answer_done(request);
+}
+
+static void cancel_program(const struct engine_request *request)
+{
+	const struct program *program = known_program(request);
+
+	if (program == NULL)
+		return;
+	if (program->state == PROGRAM_RUNS)
+		running_cancel(program->task.running);
+	answer_done(request);
+}
+
+static const struct row end_output_params[] = {
+	ENGINE_ROW_CELL,
+	PROGRAM_ROW,
+	{"stream", ROW_CHOICE, true, "the output that nobody reads any more",
+	 .choices = "stdout stderr"},
+	{0},
+};
+
+static void end_output(const struct engine_request *request)
+{
+	struct program *program = known_program(request);
+	const char *stream = value_text(value_member(request->params, "stream"));
+
+	if (program == NULL)
+		return;
+	if (program->stays || program->tty) {
+		caller_refuse(request->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "exec/end_output: a job and a terminal keep their output");
+		return;
+	}
+	if (program->state == PROGRAM_RUNS)
+		piped_end_stream(&program->piped, strcmp(stream, "stdout") == 0
+							  ? PIPED_OUTPUT
+							  : PIPED_ERROR);
+	answer_done(request);
+}
+
+/* Requests about jobs. */
+
+static const struct row watch_params[] = {
+	ENGINE_ROW_CELL,
+	PROGRAM_ROW,
+	{"last", ROW_COUNT, false,
+	 "how many of the bytes that are kept come first; all unless "
+	 "told"},
+	{"types", ROW_CHOICE, false,
+	 "the caller types when nobody else does, or in any case", .choices = "free take"},
+	{0},
+};
+
+/* Add the caller of REQUEST to those who watch PROGRAM; it gets all bytes from AT on. */
+static struct watcher *watch_add(const struct engine_request *request,
+				 struct program *program, uint64_t at)
+{
+	const char *types = value_text(value_member(request->params, "types"));
+	struct watcher *watcher = memory_alloc(sizeof(*watcher)),
+		       *typist = typist_of(program);
+	struct watcher **end = &program->watchers;
+
+	watcher->caller = request->caller;
+	watcher->at = at;
+	if (types != NULL && typist != NULL && strcmp(types, "take") == 0) {
+		set_part(program, typist, WATCHER_WAITS);
+		typist = NULL;
+	}
+	watcher->part = types == NULL    ? WATCHER_LOOKS
+			: typist != NULL ? WATCHER_WAITS
+					 : WATCHER_TYPES;
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = watcher;
+	program->watcher_count++;
+	return watcher;
+}
+
+static void watch_program(const struct engine_request *request)
+{
+	struct program *program = known_program(request);
+	const struct value *last = value_member(request->params, "last");
+	const struct watcher *watcher;
+	struct value *told;
+
+	if (program == NULL)
+		return;
+	if (!program->stays || program->watcher_count >= WATCHERS_MAX) {
+		caller_refuse(request->caller, request->id,
+			      &(struct caller_fault){.kind = program->stays ? CALLER_BUSY
+									    : CALLER_USAGE},
+			      program->stays
+				      ? "exec/watch: as many as may watch process %" PRIu64
+					" watch it"
+				      : "exec/watch: process %" PRIu64
+					" is no job, and its own caller has its output",
+			      program->number);
+		return;
+	}
+	unwatch(program, request->caller);
+	const uint64_t total = program->spool.total;
+	const uint64_t wanted = last != NULL ? (uint64_t)value_integer(last) : total;
+	const uint64_t from =
+		spool_begin(&program->spool, wanted < total ? total - wanted : 0);
+
+	watcher = watch_add(request, program, from);
+	told = value_new_object();
+	value_set_integer(told, "from", (int64_t)from);
+	value_set_integer(told, "to", (int64_t)total);
+	value_set_integer(told, "first", (int64_t)spool_first(&program->spool));
+	value_set_boolean(told, "tty", program->tty);
+	value_set_boolean(told, "types", watcher->part == WATCHER_TYPES);
+	value_set_boolean(told, "running", program->outcome == NULL);
+	caller_answer(request->caller, request->id, told);
+}
+
+static void unwatch_program(const struct engine_request *request)
+{
+	struct program *program = known_program(request);
+
+	if (program == NULL)
+		return;
+	unwatch(program, request->caller);
+	answer_done(request);
+}
+
+static struct value *program_value(const struct program *program)
+{
+	static const char *const copied[] = {"exit", "signal", "timed_out"};
+	const int64_t now = clock_now_ms();
+	const bool runs = program->outcome == NULL;
+	struct value *told = value_new_object();
+
+	value_set_integer(told, "process", (int64_t)program->number);
+	value_set_text(told, "command", program->title != NULL ? program->title : "");
+	value_set_boolean(told, "running", runs);
+	value_set_boolean(told, "stays", program->stays);
+	value_set_boolean(told, "tty", program->tty);
+	value_set_real(told, "age_s", (double)(now - program->began_ms) / 1000);
+	value_set_integer(told, "watchers", (int64_t)program->watcher_count);
+	if (program->stays)
+		value_set_integer(told, "bytes", (int64_t)program->spool.total);
+	if (runs)
+		return told;
+	value_set_real(told, "ended_s",
+		       program->ended_ms > 0 ? (double)(now - program->ended_ms) / 1000 : 0);
+	for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++)
+		value_set(told, copied[i],
+			  value_copy(value_member(program->outcome, copied[i])));
+	return told;
+}
+
+static void list_programs(const struct engine_request *request)
+{
+	struct value *told = value_new_object(), *list = value_new_array();
+
+	for (struct engine_task *at = request->engine->tasks; at != NULL; at = at->next) {
+		if (at->free == program_free && at->cell == request->cell && !at->over &&
+		    !at->left && program_of(at)->number > 0)
+			value_append(list, program_value(program_of(at)));
+	}
+	value_set(told, "processes", list);
+	caller_answer(request->caller, request->id, told);
+}
+
+void engine_programs_forget(struct engine *engine, const struct caller *caller)
+{
+	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next) {
+		if (at->free == program_free)
+			unwatch(program_of(at), caller);
+	}
 }
 
 const struct engine_method engine_programs[] = {
@@ -857,5 +1265,10 @@ const struct engine_method engine_programs[] = {
 	{"exec/resize", resize_params, resize_program},
 	{"exec/wait", program_params, wait_program},
 	{"exec/more", more_params, more_output},
+	{"exec/cancel", program_params, cancel_program},
+	{"exec/end_output", end_output_params, end_output},
+	{"exec/list", engine_cell_params, list_programs},
+	{"exec/watch", watch_params, watch_program},
+	{"exec/unwatch", program_params, unwatch_program},
 	{0},
 };

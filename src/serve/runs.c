@@ -48,9 +48,9 @@ static void run_turn(struct engine_task *task)
 {
 	struct run_task *run = (struct run_task *)task;
 
-	if (run->told == NULL || !caller_reads(&task->engine->caller))
+	if (run->told == NULL || !caller_reads(task->caller))
 		return;
-	(void)caller_tell(&task->engine->caller, "run/ended", run->told, false);
+	(void)caller_tell(task->caller, "run/ended", run->told, false);
 	run->told = NULL;
 	task->over = true;
 }
@@ -78,7 +78,7 @@ static void take_event(void *context, const struct value *event)
 			value_set(told, members[i], value_ref(member));
 	}
 	value_set(told, "event", value_ref(value_member(event, "event_of")));
-	(void)caller_tell(&run->task.engine->caller, "run/event", told, false);
+	(void)caller_tell(run->task.caller, "run/event", told, false);
 }
 
 static void take_end(void *context, struct value *take_told)
@@ -138,7 +138,7 @@ static void start_run(const struct engine_request *request)
 		host->run(host->context, &request->cell->place, &wish, engine->loop, &err);
 	if (run->run == NULL) {
 		free(run);
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = err.code == ENOENT
 								     ? CALLER_NO_SUCH
 								     : CALLER_UNAVAILABLE,
@@ -146,10 +146,10 @@ static void start_run(const struct engine_request *request)
 			      "run/start: %s", err.text);
 		return;
 	}
-	engine_add_task(&run->task, request->cell, NULL);
+	engine_add_task(&run->task, request, NULL);
 	told = value_new_object();
 	value_set_integer(told, "run", (int64_t)run->number);
-	caller_answer(&engine->caller, request->id, told);
+	caller_answer(request->caller, request->id, told);
 }
 
 static const struct row cancel_params[] = {
@@ -172,10 +172,10 @@ static void cancel_run(const struct engine_request *request)
 			continue;
 		if (run->told == NULL)
 			engine->options.host.run_end(run->run);
-		caller_answer(&engine->caller, request->id, value_new_object());
+		caller_answer(request->caller, request->id, value_new_object());
 		return;
 	}
-	caller_refuse(&engine->caller, request->id,
+	caller_refuse(request->caller, request->id,
 		      &(struct caller_fault){.kind = CALLER_NO_SUCH},
 		      "run/cancel: no run %" PRId64 " is under way in cell %s", number,
 		      request->cell->name);

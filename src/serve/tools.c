@@ -46,6 +46,7 @@ struct host_call {
 struct engine_host_tool {
 	struct engine_host_tool *next;
 	struct engine_cell *cell;
+	struct caller *caller; /* that carries it out */
 	char *name, *description;
 	struct value *schema;
 	struct tool tool;
@@ -81,11 +82,12 @@ static void call_turn(struct engine_task *task)
 	const struct tool_task *call = (const struct tool_task *)task;
 	const struct tool_result *result = running_result(task->running);
 
-	if (!running_is_done(task->running) || !caller_reads(&task->engine->caller))
+	if (!running_is_done(task->running) || !caller_reads(task->caller))
 		return;
 	task->over = true;
 	if (task->cancelled)
-		engine_refuse_result(task->cell, task->id, true, result, call->name);
+		engine_refuse_result(task->caller, task->cell, task->id, true, result,
+				     call->name);
 	else
 		call->answer(task, result);
 }
@@ -104,7 +106,7 @@ static void begin_call(const struct engine_request *request, const char *name,
 	call->answer = answer;
 	call->task.turn = call_turn;
 	call->task.free = call_free;
-	engine_add_task(&call->task, request->cell, request->id);
+	engine_add_task(&call->task, request, request->id);
 	call->task.running =
 		session_start(request->cell->place.session, wanted, NULL, NULL);
 }
@@ -124,12 +126,13 @@ static void answer_call(struct engine_task *task, const struct tool_result *resu
 	struct value *told;
 
 	if (result->status == RESULT_FAILED && broken != NULL) {
-		engine_refuse_result(task->cell, task->id, false, result, "tool/call");
+		engine_refuse_result(task->caller, task->cell, task->id, false, result,
+				     "tool/call");
 		return;
 	}
 	told = tool_result_value(result);
 	value_set(told, "accounts", engine_accounts(result));
-	caller_answer(&task->engine->caller, task->id, told);
+	caller_answer(task->caller, task->id, told);
 }
 
 static void call_tool(const struct engine_request *request)
@@ -164,7 +167,7 @@ static void list_tools(const struct engine_request *request)
 		value_append(list, row);
 	}
 	value_set(told, "tools", list);
-	caller_answer(&request->engine->caller, request->id, told);
+	caller_answer(request->caller, request->id, told);
 }
 
 /* The changes of a cell. */
@@ -176,7 +179,7 @@ static void answer_changes(struct engine_task *task, const struct tool_result *r
 
 	/* A patch of nothing is refused to a model; to a program it is an empty list. */
 	value_set(told, "files", files != NULL ? value_ref(files) : value_new_array());
-	caller_answer(&task->engine->caller, task->id, told);
+	caller_answer(task->caller, task->id, told);
 }
 
 static void answer_patch(struct engine_task *task, const struct tool_result *result)
@@ -187,7 +190,7 @@ static void answer_patch(struct engine_task *task, const struct tool_result *res
 	value_set(told, "patch", patch != NULL ? value_ref(patch) : value_new_text(""));
 	if (result->status != RESULT_DONE)
 		value_set_str(told, "because", str_trim(buf_str(&result->text)));
-	caller_answer(&task->engine->caller, task->id, told);
+	caller_answer(task->caller, task->id, told);
 }
 
 static void ask_patch(const struct engine_request *request, const char *name,
@@ -229,7 +232,7 @@ static void undo(const struct engine_request *request)
 	struct tool_result result;
 
 	if (request->cell->tasks > 0) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY},
 			      "cell/undo: %zu calls are under way in cell %s; wait for them",
 			      request->cell->tasks, request->cell->name);
@@ -244,10 +247,10 @@ static void undo(const struct engine_request *request)
 		value_set(told, "details",
 			  result.details != NULL ? value_copy(result.details)
 						 : value_new_object());
-		caller_answer(&request->engine->caller, request->id, told);
+		caller_answer(request->caller, request->id, told);
 	} else {
-		engine_refuse_result(request->cell, request->id, false, &result,
-				     "cell/undo");
+		engine_refuse_result(request->caller, request->cell, request->id, false,
+				     &result, "cell/undo");
 	}
 	tool_result_fini(&result);
 }
@@ -264,8 +267,7 @@ static void host_begin(void *keeper, struct running *running)
 	value_set_text(params, "tool", host->name);
 	value_set(params, "arguments", value_copy(running_arguments(running)));
 	call->running = running;
-	call->number =
-		caller_tell(&host->cell->engine->caller, "tool/host_call", params, true);
+	call->number = caller_tell(host->caller, "tool/host_call", params, true);
 	call->next = host->calls;
 	host->calls = call;
 }
@@ -288,7 +290,7 @@ static void host_stop(void *keeper, struct running *running)
 	params = value_new_object();
 	(void)snprintf(id, sizeof(id), CALLER_ASKS "%" PRId64, call->number);
 	value_set_text(params, "id", id);
-	(void)caller_tell(&host->cell->engine->caller, "$/cancel", params, false);
+	(void)caller_tell(host->caller, "$/cancel", params, false);
 	free(call);
 }
 
@@ -399,6 +401,7 @@ static struct engine_host_tool *host_new(const struct engine_request *request)
 	struct engine_host_tool *host = memory_alloc(sizeof(*host));
 
 	host->cell = request->cell;
+	host->caller = request->caller;
 	host->name = memory_copy(value_text(value_member(params, "name")));
 	host->description = memory_copy(value_text(value_member(params, "description")));
 	host->schema = value_copy(value_member(params, "schema"));
@@ -523,12 +526,19 @@ static bool name_is_free(const struct engine_cell *cell, const char *name, struc
 
 static void register_tool(const struct engine_request *request)
 {
-	struct caller *caller = &request->engine->caller;
+	struct caller *caller = request->caller;
 	const char *name = value_text(value_member(request->params, "name"));
 	struct engine_cell *cell = request->cell;
 	struct engine_host_tool *host;
 	struct err err = {0};
 
+	if (request->engine->options.standing != NULL) {
+		caller_refuse(caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_USAGE},
+			      "tool/register: this cell outlives its callers, and a tool of one of "
+			      "them would not; open a cell of `glovebox serve --stdio`");
+		return;
+	}
 	if (!name_is_free(cell, name, &err) ||
 	    !is_schema(value_member(request->params, "schema"), &err)) {
 		caller_refuse(caller, request->id,

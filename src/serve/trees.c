@@ -41,6 +41,7 @@ enum {
 struct engine_tree {
 	struct engine_tree *next;
 	struct engine_cell *cell;
+	const struct caller *caller;
 	uint64_t number;
 	bool comes; /* from the caller; else it goes there */
 	char *path; /* the folder in the cell, as the caller has named it */
@@ -67,17 +68,18 @@ static void tree_free(struct engine_tree *tree)
 	free(tree);
 }
 
-void engine_trees_forget(struct engine_cell *cell)
+void engine_trees_forget(struct engine *engine, const struct engine_cell *cell,
+			 const struct caller *caller)
 {
-	for (struct engine_tree **at = &cell->engine->trees; *at != NULL;) {
+	for (struct engine_tree **at = &engine->trees; *at != NULL;) {
 		struct engine_tree *tree = *at;
 
-		if (tree->cell != cell) {
+		if (tree->cell != cell && tree->caller != caller) {
 			at = &tree->next;
 			continue;
 		}
 		*at = tree->next;
-		cell->engine->tree_count--;
+		engine->tree_count--;
 		tree_free(tree);
 	}
 }
@@ -117,7 +119,7 @@ static struct engine_tree *tree_new(const struct engine_request *request,
 	int fd;
 
 	if (engine->tree_count >= TREES_MAX) {
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY,
 						     .remedy = "let one of them pass to its end, "
 							       "or close its cell"},
@@ -127,7 +129,7 @@ static struct engine_tree *tree_new(const struct engine_request *request,
 	}
 	fd = open_nameless();
 	if (fd < 0) {
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_LIMIT,
 						     .error = errno,
 						     .remedy = "name another folder in TMPDIR"},
@@ -136,6 +138,7 @@ static struct engine_tree *tree_new(const struct engine_request *request,
 	}
 	tree = memory_alloc(sizeof(*tree));
 	tree->cell = request->cell;
+	tree->caller = request->caller;
 	tree->number = ++engine->trees_made;
 	tree->comes = comes;
 	tree->path = memory_copy(path != NULL ? path : ".");
@@ -179,7 +182,7 @@ static struct engine_tree *tree_find(const struct engine_request *request,
 		    at->number == (uint64_t)number)
 			return at;
 	}
-	caller_refuse(&engine->caller, request->id,
+	caller_refuse(request->caller, request->id,
 		      &(struct caller_fault){.kind = CALLER_NO_SUCH},
 		      "%s: no tree %" PRId64
 		      " of cell %s is passing; leave out `tree` to begin",
@@ -237,7 +240,7 @@ static void begin_call(const struct engine_request *request, struct engine_tree 
 	call->wanted = wanted;
 	call->task.turn = turn;
 	call->task.free = tree_task_free;
-	engine_add_task(&call->task, request->cell, request->id);
+	engine_add_task(&call->task, request, request->id);
 	tree_call(call, tool);
 }
 
@@ -247,14 +250,15 @@ static bool has_result(struct tree_task *call)
 	struct engine_task *task = &call->task;
 	const struct tool_result *result = running_result(task->running);
 
-	if (!running_is_done(task->running) || !caller_reads(&task->engine->caller))
+	if (!running_is_done(task->running) || !caller_reads(task->caller))
 		return false;
 	task->over = true;
 	if (call->sweeps)
 		return false;
 	if (result->status == RESULT_DONE && !task->cancelled)
 		return true;
-	engine_refuse_result(task->cell, task->id, task->cancelled, result, call->name);
+	engine_refuse_result(task->caller, task->cell, task->id, task->cancelled, result,
+			     call->name);
 	return false;
 }
 
@@ -269,7 +273,7 @@ static bool path_fits(const struct engine_request *request, const char *name)
 	fits = text == NULL || engine_path(request->cell, text, &path);
 	buf_fini(&path);
 	if (!fits)
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE,
 						     .error = ENAMETOOLONG},
 			      "%s: path is too long, or leads above /", name);
@@ -285,9 +289,8 @@ static void refuse_quarantined(const struct engine_task *task, const char *name,
 {
 	const struct str text = str_trim(buf_str(&result->text));
 
-	caller_refuse(&task->engine->caller, task->id,
-		      &(struct caller_fault){.kind = CALLER_DENIED}, "%s: %.*s", name,
-		      (int)text.size, text.data);
+	caller_refuse(task->caller, task->id, &(struct caller_fault){.kind = CALLER_DENIED},
+		      "%s: %.*s", name, (int)text.size, text.data);
 }
 
 /* tree/put. */
@@ -333,7 +336,7 @@ static void answer_put(struct engine_task *task, const struct tool_result *resul
 		value_set_integer(left, dropped[i],
 				  value_integer(value_member(result->details, dropped[i])));
 	value_set(told, "dropped", left);
-	caller_answer(&task->engine->caller, task->id, told);
+	caller_answer(task->caller, task->id, told);
 }
 
 static void put_turn(struct engine_task *task)
@@ -370,7 +373,7 @@ static bool add_piece(const struct engine_request *request, struct engine_tree *
 		      struct str bytes)
 {
 	const struct value *offset = value_member(request->params, "offset");
-	struct caller *caller = &request->engine->caller;
+	struct caller *caller = request->caller;
 	struct err err = {0};
 
 	if (offset != NULL && value_integer(offset) != tree->size) {
@@ -410,7 +413,7 @@ static void answer_number(const struct engine_request *request,
 	struct value *told = value_new_object();
 
 	value_set_integer(told, "tree", (int64_t)tree->number);
-	caller_answer(&request->engine->caller, request->id, told);
+	caller_answer(request->caller, request->id, told);
 }
 
 /* Take TREE out of the list, but count it further: its call has it. */
@@ -476,10 +479,10 @@ static const struct row get_params[] = {
  * Answer ID with the bytes of TREE at OFFSET, WANTED at most, in TOLD. The last ones end the
  * tree; true: it goes on.
  */
-static bool answer_piece(struct engine_tree *tree, const struct value *id,
-			 struct value *take_told, int64_t offset, int64_t wanted)
+static bool answer_piece(struct engine_tree *tree, struct caller *caller,
+			 const struct value *id, struct value *take_told, int64_t offset,
+			 int64_t wanted)
 {
-	struct caller *caller = &tree->cell->engine->caller;
 	const int64_t rest = offset < tree->size ? tree->size - offset : 0;
 	const size_t size = (size_t)(rest < wanted ? rest : wanted);
 	struct buf bytes, text;
@@ -530,7 +533,7 @@ static void get_turn(struct engine_task *task)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		value_set_integer(told, counts[i],
 				  value_integer(value_member(details, counts[i])));
-	if (answer_piece(tree, task->id, told, 0, call->wanted)) {
+	if (answer_piece(tree, task->caller, task->id, told, 0, call->wanted)) {
 		call->tree = NULL;
 		tree_add(tree);
 	}
@@ -545,7 +548,7 @@ static void get_tree(const struct engine_request *request)
 	struct engine_tree *tree;
 
 	if (begins && offset > 0) {
-		caller_refuse(&request->engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE},
 			      "tree/get: without `tree` it begins at 0, not at %" PRId64,
 			      offset);
@@ -561,8 +564,8 @@ static void get_tree(const struct engine_request *request)
 		return;
 	}
 	tree = tree_find(request, "tree/get", false);
-	if (tree != NULL &&
-	    !answer_piece(tree, request->id, value_new_object(), offset, wanted))
+	if (tree != NULL && !answer_piece(tree, request->caller, request->id,
+					  value_new_object(), offset, wanted))
 		tree_drop(tree);
 }
 
@@ -623,7 +626,7 @@ static void freezing_call(struct freezing *freezing, struct session *session,
 	freezing->task.running = session_start(session, &request, NULL, NULL);
 }
 
-static void refuse_name(struct engine *engine, const struct value *id, const struct err *err)
+static void refuse_name(struct caller *caller, const struct value *id, const struct err *err)
 {
 	const struct caller_fault fault = {
 		.kind = err->code == EEXIST || err->code == EINVAL ? CALLER_USAGE
@@ -633,7 +636,7 @@ static void refuse_name(struct engine *engine, const struct value *id, const str
 		.error = err->code,
 	};
 
-	caller_refuse(&engine->caller, id, &fault, "cell/snapshot: %s", err->text);
+	caller_refuse(caller, id, &fault, "cell/snapshot: %s", err->text);
 }
 
 /* All files are in the folder of the snapshot, as RESULT tells. */
@@ -671,11 +674,11 @@ static void freeze_end(struct freezing *freezing, const struct tool_result *resu
 		.bytes = made.bytes,
 	};
 	if (host->frozen(host->context, &freezing->place, &kept, &err)) {
-		caller_answer(&engine->caller, freezing->task.id, told);
+		caller_answer(freezing->task.caller, freezing->task.id, told);
 		return;
 	}
 	value_free(told);
-	refuse_name(engine, freezing->task.id, &err);
+	refuse_name(freezing->task.caller, freezing->task.id, &err);
 }
 
 static void freezing_turn(struct engine_task *task)
@@ -683,12 +686,12 @@ static void freezing_turn(struct engine_task *task)
 	struct freezing *freezing = (struct freezing *)task;
 	const struct tool_result *result = running_result(task->running);
 
-	if (!running_is_done(task->running) || !caller_reads(&task->engine->caller))
+	if (!running_is_done(task->running) || !caller_reads(task->caller))
 		return;
 	task->over = true;
 	if (result->status != RESULT_DONE || task->cancelled) {
-		engine_refuse_result(task->cell, task->id, task->cancelled, result,
-				     "cell/snapshot");
+		engine_refuse_result(task->caller, task->cell, task->id, task->cancelled,
+				     result, "cell/snapshot");
 	} else if (audit_quarantined(result)) {
 		refuse_quarantined(task, "cell/snapshot", result);
 	} else if (freezing->state == FREEZING_PACKS) {
@@ -721,7 +724,7 @@ static void take_snapshot(const struct engine_request *request)
 	int fd;
 
 	if (request->cell->tasks > 0) {
-		caller_refuse(&engine->caller, request->id,
+		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY},
 			      "cell/snapshot: %zu calls are under way in cell %s; wait for them",
 			      request->cell->tasks, request->cell->name);
@@ -734,13 +737,13 @@ static void take_snapshot(const struct engine_request *request)
 		(void)err_set(&err, ENOSPC,
 			      "a temporary file: %s; name another folder in TMPDIR",
 			      strerror(errno));
-		refuse_name(engine, request->id, &err);
+		refuse_name(request->caller, request->id, &err);
 		return;
 	}
 	if (!host->freeze(host->context, name, session_workspace(session), engine->loop,
 			  &place, &err)) {
 		fd_close(&fd);
-		refuse_name(engine, request->id, &err);
+		refuse_name(request->caller, request->id, &err);
 		return;
 	}
 	freezing = memory_alloc(sizeof(*freezing));
@@ -749,7 +752,7 @@ static void take_snapshot(const struct engine_request *request)
 	freezing->name = memory_copy(name);
 	freezing->task.turn = freezing_turn;
 	freezing->task.free = freezing_free;
-	engine_add_task(&freezing->task, request->cell, request->id);
+	engine_add_task(&freezing->task, request, request->id);
 	freezing_call(freezing, session, &tree_get_tool);
 }
 

@@ -113,6 +113,11 @@ void piped_drain(struct piped *piped)
 	}
 }
 
+void piped_end_stream(struct piped *piped, enum piped_stream stream)
+{
+	reading_end(&piped->readings[stream]);
+}
+
 void piped_end_output(struct piped *piped)
 {
 	for (size_t i = 0; i < PIPED_STREAMS; i++)

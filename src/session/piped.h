@@ -120,6 +120,8 @@ void piped_drain(struct piped *piped);
 size_t piped_unread(const struct piped *piped);
 /* Close the outputs: what lies in the pipes is lost. */
 void piped_end_output(struct piped *piped);
+/* Close one of them: the program finds that nobody reads it any more. */
+void piped_end_stream(struct piped *piped, enum piped_stream stream);
 
 /* May bytes still be typed? */
 bool piped_takes_input(const struct piped *piped);
