@@ -196,8 +196,9 @@ bool setup_resume(const struct options *options, const char *name, struct option
  */
 
 /* The variables that view/shape.h looks at. */
-static const char *const kept[] = {"PATH", "HOME",           "PWD",   "TERM", "LANG",
-				   "TZ",   "XDG_STATE_HOME", "TMPDIR"};
+static const char *const kept[] = {"PATH",           "HOME",   "PWD",
+				   "TERM",           "LANG",   "TZ",
+				   "XDG_STATE_HOME", "TMPDIR", "XDG_RUNTIME_DIR"};
 
 static bool is_kept(const char *entry, const struct policy_names *passed)
 {

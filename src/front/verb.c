@@ -11,6 +11,7 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/agents.h"
+#include "front/cells/place.h"
 #include "front/output/formats.h"
 #include "front/setup.h"
 #include "front/wrap/mcp_install.h"
@@ -1188,6 +1189,16 @@ static void offer_models(struct completing *completing, const struct config *con
 	catalogue_close(catalogue);
 }
 
+static void offer_cells(const struct completing *completing)
+{
+	auto_value struct value *names = NULL;
+
+	if (!cells_place_names(&names, NULL))
+		return;
+	for (size_t i = 0; i < value_count(names); i++)
+		offer(completing, value_text(value_item(names, i)), "");
+}
+
 static void offer_tools(const struct completing *completing)
 {
 	for (size_t i = 0; builtin_tools[i] != NULL; i++) {
@@ -1339,6 +1350,9 @@ static void offer_names(struct completing *completing, enum option_names names)
 		break;
 	case NAMES_COSTS:
 		offer_words(completing, VERB_COST_GROUPS);
+		break;
+	case NAMES_CELLS:
+		offer_cells(completing);
 		break;
 	case NAMES_LEVELS:
 		offer_levels(completing);

@@ -60,6 +60,7 @@ enum option_names {
 	NAMES_MODES,    /* of --mode */
 	NAMES_THINKING, /* of --thinking */
 	NAMES_COSTS,    /* of cost --by */
+	NAMES_CELLS,    /* of start */
 };
 
 /* The values of `cost --by`. */

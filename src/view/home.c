@@ -746,6 +746,21 @@ static bool hide_logins(const struct shape_options *options, struct cell_spec *s
 	return logins == NULL || hide_own(spec, logins, "XDG_CONFIG_HOME", err);
 }
 
+/* The sockets of the cells of `glovebox start`: a program that reaches one works in another cell. */
+static bool hide_cells(const struct shape_options *options, struct cell_spec *spec,
+		       struct err *err)
+{
+	const char *runtime = shape_environment(options, "XDG_RUNTIME_DIR");
+	auto_free char *cells = NULL;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (runtime != NULL && runtime[0] == '/' && buf_addf(&path, "%s/glovebox", runtime))
+		cells = realpath(path.data, NULL);
+	buf_fini(&path);
+	return cells == NULL || hide_own(spec, cells, "XDG_RUNTIME_DIR", err);
+}
+
 /*
  * Keeps the stores from which cells begin as they are: the caches of images and of snapshots. A
  * cell that could write there would choose what later cells find. A cell over a snapshot has
@@ -869,6 +884,7 @@ bool shape_hide_state(const struct shape_options *options, struct cell_spec *spe
 		      struct err *err)
 {
 	return hide_state(options, spec, err) && hide_logins(options, spec, err) &&
+	       hide_cells(options, spec, err) &&
 	       (options->unguarded || keep_stores(options, spec, err));
 }
 

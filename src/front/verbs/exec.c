@@ -19,6 +19,7 @@
 #include "cell/layers/layer.h"
 #include "front/ask/desk.h"
 #include "front/ask/question.h"
+#include "front/cells/carry.h"
 #include "front/hands/relay.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
@@ -673,6 +674,10 @@ static int explain_print(struct setup *setup, const struct setup_flags *flags,
 }
 
 static const struct option_row exec_options[] = {
+	{"in", 0, OPTION_TEXT, "NAME",
+	 "run it in the cell NAME of glovebox start, as that is", NAMES_CELLS},
+	{"detach", 0, OPTION_FLAG, NULL,
+	 "with --in: begin it as a job, print its number, and do not wait"},
 	EXEC_OPTION_ROWS,
 	{"json", 0, OPTION_EITHER, "FILE|FD",
 	 "write how it ended, and what it used, as one JSON object to FILE or to the open "
@@ -1622,6 +1627,12 @@ static int exec_run(const struct options *options, FILE *out)
 	struct setup setup = {0};
 	int code;
 
+	if (options_given(options, "in"))
+		return cells_carry_exec(options, options_text(options, "in"));
+	if (options_given(options, "detach"))
+		return verb_complain(CODE_USAGE,
+				     "exec: --detach goes with --in NAME; glovebox start -- CMD "
+				     "makes a cell for it");
 	if (options->word_count == 0 && !options_given(options, "explain"))
 		return verb_complain(CODE_USAGE, "exec: no command; usage: glovebox exec [--] "
 						 "CMD [ARGS…]");

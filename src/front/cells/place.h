@@ -1,0 +1,71 @@
+/*
+ * place: where the cells of `glovebox start` are found, which outlive the terminal they were
+ * started at. Each has a folder of its name in $XDG_RUNTIME_DIR/glovebox/cells, which only this user
+ * can open:
+ *
+ *	about.json	name, pid, workspace, level, started_ms, program
+ *	socket		the wire (serve/engine.h)
+ *
+ * The front behind a cell holds a lock on its folder as long as it lives. A folder on which
+ * nobody holds a lock is that of a dead cell: its finder removes it. A folder gets its name when
+ * the cell serves callers, and a name is given once.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	CELLS_NAME_MAX = 64, /* bytes of a name */
+	CELLS_MAX = 1024,    /* cells of a user that are looked at */
+};
+
+/* Can NAME be that of a cell? */
+bool cells_place_fits(const char *name, struct err *err);
+/*
+ * Append a name for a cell of the folder WORKSPACE that no cell has now: that of the folder, with a
+ * number behind it when it is taken.
+ */
+bool cells_place_choose(const char *workspace, struct buf *name, struct err *err);
+
+/* The folder of a cell, before and while it serves. */
+struct cells_place {
+	char *path; /* NULL: there is none */
+	int folder; /* open and locked; -1: none */
+	int listener;
+};
+
+/* Make a folder without a name, and listen in it. Call cells_place_remove in either case. */
+bool cells_place_make(struct cells_place *place, struct err *err);
+/* Write ABOUT into PLACE, which gets NAME. EEXIST: a cell that lives has it. */
+bool cells_place_name(struct cells_place *place, const char *name,
+		      const struct value *about, struct err *err);
+/* Remove the folder, with what is in it. */
+void cells_place_remove(struct cells_place *place);
+
+enum cells_life {
+	CELLS_NONE,
+	CELLS_GONE, /* its front is dead; the folder is removed */
+	CELLS_LIVES,
+};
+
+struct cells_found {
+	enum cells_life life;
+	struct value *about; /* an object; empty when it cannot be read */
+	int folder;          /* open; -1: none */
+};
+
+/* Look for the cell NAME. False: it cannot be looked for. Call cells_place_found_fini. */
+bool cells_place_find(const char *name, struct cells_found *found, struct err *err);
+void cells_place_found_fini(struct cells_found *found);
+/* Does the front of FOUND still hold its folder? */
+bool cells_place_is_held(const struct cells_found *found);
+/* Connect to the front of FOUND; the socket does not block. -1: ERR says why not. */
+int cells_place_connect(const struct cells_found *found, const char *name, struct err *err);
+
+/* The names of all cells, living and dead, in their order; the caller frees the list. */
+bool cells_place_names(struct value **names, struct err *err);

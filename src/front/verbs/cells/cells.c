@@ -1,0 +1,734 @@
+/*
+ * glovebox ps, attach, logs, stop: the cells of `glovebox start`, seen from outside. Each verb
+ * is a caller of the front behind a cell (front/cells/peer.h).
+ */
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/kernel.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "front/cells/carry.h"
+#include "front/cells/peer.h"
+#include "front/cells/place.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "mcp/message.h"
+#include "process/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	ASK_MS = 2000,     /* for the answers of all cells of a list together */
+	STOP_S = 5,        /* unless --time says otherwise */
+	STOP_MAX_S = 3600, /* the most that it may say */
+	END_MS = 5000,     /* for the end of a front whose cell is closed */
+	LOOK_MS = 20,      /* between two looks whether a front has ended */
+	NAME_COLUMN = 16,
+	TIME_TEXT = 32,
+};
+
+/* The job that the second word of OPTIONS names; 0: none. False: it is no number. */
+static bool take_job(const char *verb, const struct options *options, uint64_t *job)
+{
+	const char *text = options->word_count > 1 ? options->words[1] : NULL;
+	char *end = NULL;
+
+	*job = 0;
+	if (text == NULL)
+		return true;
+	errno = 0;
+	*job = strtoull(text, &end, 10);
+	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *job > 0)
+		return true;
+	(void)verb_complain(CODE_USAGE,
+			    "%s: \"%.40s\" is no number of a job; glovebox ps --json names them",
+			    verb, text);
+	return false;
+}
+
+/* ps. */
+
+enum asked { ASKED_INFO, ASKED_ACCOUNTS, ASKED_LIST, ASKED };
+
+/* A cell of the list. */
+struct listed {
+	struct cells_peer peer;
+	const char *name;
+	const char *state; /* gone, or unreachable; NULL: it answers */
+	int64_t numbers[ASKED];
+	struct value *answers[ASKED];
+};
+
+static void take_answer(void *context, const struct mcp_message *message)
+{
+	struct listed *listed = context;
+	const int64_t number = caller_answered(message);
+
+	for (size_t i = 0; i < ASKED; i++) {
+		if (number != 0 && number == listed->numbers[i] && message->result != NULL)
+			listed->answers[i] = value_copy(message->result);
+	}
+}
+
+static void ask(struct listed *listed, struct loop *loop)
+{
+	static const char *const methods[] = {"cell/info", "cell/accounts", "exec/list"};
+	struct err err = {0};
+
+	if (!cells_peer_open(&listed->peer, listed->name, loop, &err)) {
+		listed->state =
+			listed->peer.found.life == CELLS_GONE ? "gone" : "unreachable";
+		return;
+	}
+	listed->peer.take = take_answer;
+	listed->peer.context = listed;
+	for (size_t i = 0; i < ASKED; i++)
+		listed->numbers[i] =
+			cells_peer_send(&listed->peer, methods[i], value_new_object());
+}
+
+static bool waits(const struct listed *listed)
+{
+	return listed->state == NULL && !cells_peer_is_lost(&listed->peer) &&
+	       (listed->answers[ASKED_INFO] == NULL ||
+		listed->answers[ASKED_ACCOUNTS] == NULL ||
+		listed->answers[ASKED_LIST] == NULL);
+}
+
+/* Let all cells answer, which have ASK_MS for that together. */
+static void gather(struct listed *list, size_t count, struct loop *loop)
+{
+	const int64_t until = clock_now_ms() + ASK_MS;
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < count; i++) {
+			if (list[i].state != NULL)
+				continue;
+			cells_peer_settle(&list[i].peer);
+			more = more || waits(&list[i]);
+		}
+		more = more && clock_now_ms() < until;
+		if (more)
+			loop_turn(loop, until);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].state == NULL && list[i].answers[ASKED_INFO] == NULL)
+			list[i].state = "silent";
+	}
+}
+
+static size_t count_running(const struct value *jobs)
+{
+	size_t running = 0;
+
+	for (size_t i = 0; i < value_count(jobs); i++)
+		running += value_is_true(value_member(value_item(jobs, i), "running"));
+	return running;
+}
+
+static const struct value *jobs_of(const struct listed *listed)
+{
+	return value_member(listed->answers[ASKED_LIST], "processes");
+}
+
+/* A member of the accounts of LISTED; NULL: it is not known. */
+static const struct value *account_of(const struct listed *listed, const char *name)
+{
+	return value_member(value_member(listed->answers[ASKED_ACCOUNTS], "accounts"), name);
+}
+
+static struct value *row_of(const struct listed *listed)
+{
+	static const char *const of_info[] = {"state", "because", "age_s"};
+	static const char *const of_about[] = {"workspace", "level", "pid", "started_ms",
+					       "program"};
+	const struct value *info = listed->answers[ASKED_INFO];
+	struct value *row = value_new_object();
+
+	value_set_text(row, "name", listed->name);
+	if (listed->state != NULL)
+		value_set_text(row, "state", listed->state);
+	for (size_t i = 0; i < sizeof(of_info) / sizeof(of_info[0]); i++) {
+		const struct value *member = value_member(info, of_info[i]);
+
+		if (member != NULL)
+			value_set(row, of_info[i], value_copy(member));
+	}
+	if (info != NULL)
+		value_set_real(row, "idle_s", value_number(value_member(info, "unused_s")));
+	for (size_t i = 0; i < sizeof(of_about) / sizeof(of_about[0]); i++) {
+		const struct value *member =
+			value_member(listed->peer.found.about, of_about[i]);
+
+		if (member != NULL)
+			value_set(row, of_about[i], value_copy(member));
+	}
+	if (listed->answers[ASKED_ACCOUNTS] != NULL)
+		value_set(row, "accounts",
+			  value_copy(value_member(listed->answers[ASKED_ACCOUNTS],
+						  "accounts")));
+	if (jobs_of(listed) != NULL)
+		value_set(row, "jobs", value_copy(jobs_of(listed)));
+	return row;
+}
+
+/* "3 s", "12 min", "5 h", "2 d". */
+static const char *time_text(const struct value *seconds, char text[TIME_TEXT])
+{
+	const double s = value_number(seconds);
+
+	if (seconds == NULL)
+		(void)snprintf(text, TIME_TEXT, "-");
+	else if (s < 60)
+		(void)snprintf(text, TIME_TEXT, "%.0f s", s);
+	else if (s < 3600)
+		(void)snprintf(text, TIME_TEXT, "%.0f min", s / 60);
+	else if (s < 24 * 3600.0)
+		(void)snprintf(text, TIME_TEXT, "%.0f h", s / 3600);
+	else
+		(void)snprintf(text, TIME_TEXT, "%.0f d", s / (24 * 3600));
+	return text;
+}
+
+static void print_row(const struct listed *listed, FILE *out)
+{
+	const struct value *info = listed->answers[ASKED_INFO];
+	const struct value *about = listed->peer.found.about;
+	const struct value *cpu = account_of(listed, "cpu_s");
+	const struct value *memory = account_of(listed, "memory_peak");
+	const char *workspace = value_text(value_member(about, "workspace"));
+	char age[TIME_TEXT], idle[TIME_TEXT], used[TIME_TEXT] = "-", size[TIME_TEXT] = "-";
+	char jobs[TIME_TEXT] = "-";
+
+	if (value_is_number(cpu))
+		(void)snprintf(used, sizeof(used), "%.2f s", value_number(cpu));
+	if (value_is_number(memory))
+		(void)text_size((uint64_t)value_number(memory), size);
+	if (jobs_of(listed) != NULL)
+		(void)snprintf(jobs, sizeof(jobs), "%zu", count_running(jobs_of(listed)));
+	(void)fprintf(out, "%-*s  %-11s  %-7s  %-7s  L%-4" PRId64 "  %-8s  %-9s  %-4s  ",
+		      NAME_COLUMN, listed->name,
+		      listed->state != NULL ? listed->state
+					    : value_text(value_member(info, "state")),
+		      time_text(value_member(info, "age_s"), age),
+		      time_text(value_member(info, "unused_s"), idle),
+		      value_integer(value_member(about, "level")), used, size, jobs);
+	verb_print_name(workspace != NULL ? workspace : "-", 0, out);
+	(void)fputc('\n', out);
+}
+
+static int print_list(struct listed *list, size_t count, bool as_json, FILE *out)
+{
+	int code = CODE_DONE;
+
+	if (!as_json && count == 0)
+		(void)fprintf(out, "No cells. glovebox start makes one.\n");
+	else if (!as_json)
+		(void)fprintf(out, "%-*s  %-11s  %-7s  %-7s  %-5s  %-8s  %-9s  %-4s  %s\n",
+			      NAME_COLUMN, "NAME", "STATE", "AGE", "IDLE", "LEVEL", "CPU",
+			      "MEMORY", "JOBS", "WORKSPACE");
+	for (size_t i = 0; i < count && code == CODE_DONE; i++) {
+		if (as_json) {
+			auto_value struct value *row = row_of(&list[i]);
+
+			code = verb_print_json(row, 0, out);
+		} else {
+			print_row(&list[i], out);
+		}
+	}
+	return code;
+}
+
+static int ps_run(const struct options *options, FILE *out)
+{
+	auto_value struct value *names = NULL;
+	struct loop *loop;
+	struct listed *list;
+	struct err err = {0};
+	size_t count;
+	int code;
+
+	if (!cells_place_names(&names, &err))
+		return verb_complain(CODE_FAILED, "ps: %s", err.text);
+	count = value_count(names);
+	list = memory_array(count + 1, sizeof(*list));
+	loop = loop_new();
+	for (size_t i = 0; i < count; i++) {
+		list[i].name = value_text(value_item(names, i));
+		ask(&list[i], loop);
+	}
+	gather(list, count, loop);
+	code = print_list(list, count, options_given(options, "json"), out);
+	for (size_t i = 0; i < count; i++) {
+		cells_peer_close(&list[i].peer);
+		for (size_t j = 0; j < ASKED; j++)
+			value_free(list[i].answers[j]);
+	}
+	loop_free(loop);
+	free(list);
+	return code;
+}
+
+static const struct option_row ps_options[] = {
+	{"json", 0, OPTION_FLAG, NULL,
+	 "print one object per line, with the jobs of each cell"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char ps_help[] =
+	"List the cells of `glovebox start`: name, state, age, how long nothing has run in\n"
+	"it, level, processor time and the most memory that it has used, jobs that run, and\n"
+	"workspace. With --json each cell has its jobs, with numbers, commands and ends.\n\n"
+	"A cell whose front was killed is shown as `gone`, once; everything in it has ended.\n"
+	"One that is `silent` does not answer within two seconds: `stop` ends it.";
+
+const struct verb verb_ps = {
+	.name = "ps",
+	.summary = "list the cells that outlive a terminal",
+	.arguments = "",
+	.help = ps_help,
+	.example = "  glovebox ps\n"
+		   "  glovebox ps --json | jq -r 'select(.idle_s > 3600).name'",
+	.options = ps_options,
+	.run = ps_run,
+};
+
+/* attach. */
+
+static int attach_run(const struct options *options, FILE *out)
+{
+	struct cells_attach attach = {
+		.name = options->words[0],
+		.looks = options_given(options, "look"),
+		.takes = options_given(options, "take"),
+	};
+
+	(void)out;
+	if (attach.looks && attach.takes)
+		return verb_complain(CODE_USAGE,
+				     "attach: --look never types, and --take does: give one");
+	if (!take_job("attach", options, &attach.job))
+		return CODE_USAGE;
+	return cells_carry_attach(&attach);
+}
+
+static const struct option_row attach_options[] = {
+	{"look", 0, OPTION_FLAG, NULL, "only look, and never type"},
+	{"take", 0, OPTION_FLAG, NULL,
+	 "type, though somebody else does, who looks from then on"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char attach_help[] =
+	"Show the terminal of a job in the cell NAME, and type at it: of the job with the\n"
+	"number JOB, else of the newest that runs and has a terminal. Where there is none, a\n"
+	"shell is started, which stays as a job.\n\n"
+	"Ctrl+] lets go; the job goes on. Several may look at the same time, and one types:\n"
+	"the first that came, and then the next. The size of the terminal is that of the one\n"
+	"who types. The exit code is that of the job when it ends, else 0.";
+
+const struct verb verb_attach = {
+	.name = "attach",
+	.summary = "show the terminal of a job in a cell, and type at it",
+	.arguments = "NAME [JOB]",
+	.help = attach_help,
+	.example = "  glovebox attach work\n"
+		   "  glovebox attach --look web 2",
+	.options = attach_options,
+	.words_least = 1,
+	.words_most = 2,
+	.names = NAMES_CELLS,
+	.run = attach_run,
+};
+
+/* logs. */
+
+struct logging {
+	struct cells_peer peer;
+	struct loop *loop;
+	FILE *out;
+	uint64_t job;
+	uint64_t before, got; /* bytes that were printed before; that have come */
+	bool plain;           /* for a terminal */
+	bool follows, ended;
+};
+
+static void print_output(struct logging *logging, const struct value *params)
+{
+	const int64_t dropped = value_integer(value_member(params, "dropped"));
+	struct value *more;
+	struct buf bytes, plain;
+
+	buf_init(&bytes, 2 * CELLS_REPLAY);
+	buf_init(&plain, 2 * CELLS_REPLAY);
+	(void)buf_base64_read(value_str(value_member(params, "bytes")), &bytes);
+	if (dropped > 0) {
+		(void)fflush(logging->out);
+		(void)verb_complain(CODE_DONE,
+				    "%" PRId64
+				    " bytes are lost: the job prints faster than they "
+				    "are read here",
+				    dropped);
+	}
+	const size_t size = bytes.size;
+	if (logging->plain)
+		cells_carry_plain(buf_str(&bytes), &plain);
+	else
+		buf_swap(&bytes, &plain);
+	(void)fwrite(plain.data, 1, plain.size, logging->out);
+	if (logging->follows)
+		(void)fflush(logging->out);
+	more = value_new_object();
+	value_set_integer(more, "process", (int64_t)logging->job);
+	value_set_integer(more, "bytes", (int64_t)size);
+	(void)cells_peer_send(&logging->peer, "exec/more", more);
+	logging->got += size + (uint64_t)dropped;
+	buf_fini(&plain);
+	buf_fini(&bytes);
+}
+
+static void take_log(void *context, const struct mcp_message *message)
+{
+	struct logging *logging = context;
+
+	if (message->method == NULL ||
+	    (uint64_t)value_integer(value_member(message->params, "process")) != logging->job)
+		return;
+	if (strcmp(message->method, "exec/output") == 0)
+		print_output(logging, message->params);
+	else if (strcmp(message->method, "exec/exited") == 0)
+		logging->ended = true;
+}
+
+/* Find the job that is meant: the newest one unless its number is there. */
+static bool find_log(struct logging *logging, struct err *err)
+{
+	auto_value struct value *told = NULL;
+	const struct value *list;
+	uint64_t newest = 0;
+	bool found = false;
+
+	if (!cells_peer_ask(&logging->peer, "exec/list", value_new_object(),
+			    CELLS_ANSWER_MS, &told, err))
+		return false;
+	list = value_member(told, "processes");
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *at = value_item(list, i);
+		const uint64_t number =
+			(uint64_t)value_integer(value_member(at, "process"));
+
+		if (!value_is_true(value_member(at, "stays")))
+			continue;
+		newest = number > newest ? number : newest;
+		found = found || number == logging->job;
+	}
+	if (logging->job == 0 && newest == 0)
+		return err_set(err, ENOENT,
+			       "cell %s has no jobs yet; glovebox exec --in %s --detach -- CMD "
+			       "begins one",
+			       logging->peer.name, logging->peer.name);
+	if (logging->job > 0 && !found)
+		return err_set(err, ENOENT,
+			       "there is no job %" PRIu64
+			       " in cell %s, or it has ended long ago; "
+			       "glovebox ps --json names those that there are",
+			       logging->job, logging->peer.name);
+	logging->job = logging->job > 0 ? logging->job : newest;
+	return true;
+}
+
+static int print_log(struct logging *logging)
+{
+	struct value *params = value_new_object();
+	auto_value struct value *told = NULL;
+	struct err err = {0};
+	int64_t first;
+
+	value_set_integer(params, "process", (int64_t)logging->job);
+	logging->peer.take = take_log;
+	logging->peer.context = logging;
+	if (!cells_peer_ask(&logging->peer, "exec/watch", params, CELLS_ANSWER_MS, &told,
+			    &err))
+		return verb_complain(CODE_FAILED, "logs: %s", err.text);
+	first = value_integer(value_member(told, "from"));
+	logging->before = (uint64_t)(value_integer(value_member(told, "to")) - first);
+	if (first > 0)
+		(void)verb_complain(CODE_DONE,
+				    "the first %" PRId64
+				    " bytes are gone: the newest %d of a job "
+				    "are kept",
+				    first, CELLS_REPLAY);
+	logging->ended = logging->ended || !value_is_true(value_member(told, "running"));
+	cells_peer_settle(&logging->peer);
+	while ((logging->got < logging->before || (logging->follows && !logging->ended)) &&
+	       !cells_peer_is_lost(&logging->peer) && !ferror(logging->out)) {
+		loop_turn(logging->loop, CLOCK_NEVER);
+		cells_peer_settle(&logging->peer);
+	}
+	return CODE_DONE;
+}
+
+static int logs_run(const struct options *options, FILE *out)
+{
+	struct logging logging = {
+		.out = out,
+		.plain = isatty(STDOUT_FILENO),
+		.follows = options_given(options, "follow"),
+	};
+	struct err err = {0};
+	int code;
+
+	if (!take_job("logs", options, &logging.job))
+		return CODE_USAGE;
+	logging.loop = loop_new();
+	if (!cells_peer_open(&logging.peer, options->words[0], logging.loop, &err) ||
+	    !find_log(&logging, &err))
+		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
+				     "logs: %s", err.text);
+	else
+		code = print_log(&logging);
+	cells_peer_close(&logging.peer);
+	loop_free(logging.loop);
+	return code;
+}
+
+static const struct option_row logs_options[] = {
+	{"follow", 'f', OPTION_FLAG, NULL, "go on until the job ends"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char logs_help[] =
+	"Print what a job in the cell NAME has printed: the job with the number JOB, else\n"
+	"the newest. The newest MiB of each job is kept, and what has gone is told. Output\n"
+	"and error output are one stream, in their order. On a terminal only text and\n"
+	"colours are shown; elsewhere the bytes are as they were.";
+
+const struct verb verb_logs = {
+	.name = "logs",
+	.summary = "print what a job in a cell has printed",
+	.arguments = "NAME [JOB]",
+	.help = logs_help,
+	.example = "  glovebox logs web\n"
+		   "  glovebox logs -f web 2",
+	.options = logs_options,
+	.words_least = 1,
+	.words_most = 2,
+	.names = NAMES_CELLS,
+	.run = logs_run,
+};
+
+/* stop. */
+
+/* A cell that is being stopped. */
+struct stopping {
+	struct cells_peer peer;
+	const char *name;
+	bool reached;
+	struct value *waited; /* the numbers of the requests that wait for programs, as keys */
+};
+
+static void take_end(void *context, const struct mcp_message *message)
+{
+	struct stopping *stopping = context;
+	char key[TIME_TEXT];
+
+	(void)snprintf(key, sizeof(key), "%" PRId64, caller_answered(message));
+	value_remove(stopping->waited, key);
+}
+
+/* Send TERM to all that runs in the cell, and ask to be told of the ends. */
+static void ask_to_end(struct stopping *stopping)
+{
+	auto_value struct value *told = NULL;
+	const struct value *list;
+	struct err err = {0};
+
+	stopping->waited = value_new_object();
+	if (!cells_peer_ask(&stopping->peer, "exec/list", value_new_object(), ASK_MS,
+			    &told, &err)) {
+		stopping->reached = false;
+		return;
+	}
+	stopping->peer.take = take_end;
+	stopping->peer.context = stopping;
+	list = value_member(told, "processes");
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *at = value_item(list, i);
+		struct value *params;
+		char key[TIME_TEXT];
+
+		if (!value_is_true(value_member(at, "running")))
+			continue;
+		params = value_new_object();
+		value_set(params, "process", value_copy(value_member(at, "process")));
+		(void)snprintf(key, sizeof(key), "%" PRId64,
+			       cells_peer_send(&stopping->peer, "exec/wait",
+					       value_copy(params)));
+		value_set_boolean(stopping->waited, key, true);
+		value_set_integer(params, "signal", SIGTERM);
+		(void)cells_peer_send(&stopping->peer, "exec/signal", params);
+	}
+}
+
+/* Turn LOOP until all programs have ended, or UNTIL. */
+static void wait_for_ends(struct stopping *list, size_t count, struct loop *loop,
+			  int64_t until)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < count; i++) {
+			if (!list[i].reached)
+				continue;
+			cells_peer_settle(&list[i].peer);
+			more = more || (value_count(list[i].waited) > 0 &&
+					!cells_peer_is_lost(&list[i].peer));
+		}
+		more = more && clock_now_ms() < until;
+		if (more)
+			loop_turn(loop, until);
+	}
+}
+
+/* Has the front of STOPPING ended within LIMIT_MS? */
+static bool has_ended(const struct stopping *stopping, int limit_ms)
+{
+	const int64_t until = clock_now_ms() + limit_ms;
+
+	while (cells_place_is_held(&stopping->peer.found)) {
+		if (clock_now_ms() >= until)
+			return false;
+		(void)poll(NULL, 0, LOOK_MS);
+	}
+	return true;
+}
+
+/* Kill the front of STOPPING, which does not answer; its cell dies with it. */
+static bool kill_front(const struct stopping *stopping)
+{
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+	auto_close int process = -1;
+
+	/* The process that listens, whatever about.json says. */
+	if (stopping->peer.fd >= 0 &&
+	    getsockopt(stopping->peer.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	    peer.pid > 0)
+		process = kernel_pidfd_open(peer.pid);
+	if (process < 0 || !cells_place_is_held(&stopping->peer.found))
+		return false;
+	return syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0) == 0;
+}
+
+static int finish_stop(struct stopping *stopping, FILE *out)
+{
+	struct cells_found left;
+	struct err err = {0};
+
+	if (stopping->reached)
+		(void)cells_peer_ask(&stopping->peer, "cell/close", value_new_object(),
+				     END_MS, NULL, &err);
+	if (!has_ended(stopping, stopping->reached ? END_MS : 0) &&
+	    (!kill_front(stopping) || !has_ended(stopping, END_MS)))
+		return verb_complain(
+			CODE_FAILED,
+			"stop: cell %s does not end; kill -9 %lld ends its front, and "
+			"the cell with it",
+			stopping->name,
+			(long long)value_integer(
+				value_member(stopping->peer.found.about, "pid")));
+	/* The folder of a front that was killed: finding it removes it. */
+	(void)cells_place_find(stopping->name, &left, &err);
+	cells_place_found_fini(&left);
+	(void)fprintf(out, "%s\n", stopping->name);
+	return CODE_DONE;
+}
+
+static int stop_run(const struct options *options, FILE *out)
+{
+	const double seconds = options_seconds(options, "time", STOP_S);
+	struct stopping *list;
+	struct loop *loop;
+	int code = CODE_DONE;
+
+	if (seconds > STOP_MAX_S)
+		return verb_complain(CODE_USAGE, "stop: --time: at most %d seconds",
+				     STOP_MAX_S);
+	list = memory_array(options->word_count, sizeof(*list));
+	loop = loop_new();
+	for (size_t i = 0; i < options->word_count; i++) {
+		struct err err = {0};
+
+		list[i].name = options->words[i];
+		list[i].reached = cells_peer_open(&list[i].peer, list[i].name, loop, &err);
+		if (!list[i].reached)
+			code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
+					     "stop: %s", err.text);
+		else if (seconds > 0)
+			ask_to_end(&list[i]);
+	}
+	wait_for_ends(list, options->word_count, loop,
+		      clock_now_ms() + (int64_t)(seconds * 1000));
+	for (size_t i = 0; i < options->word_count; i++) {
+		if (list[i].peer.found.life == CELLS_LIVES) {
+			const int ended = finish_stop(&list[i], out);
+
+			code = code == CODE_DONE ? ended : code;
+		}
+		cells_peer_close(&list[i].peer);
+		value_free(list[i].waited);
+	}
+	loop_free(loop);
+	free(list);
+	return code;
+}
+
+static const struct option_row stop_options[] = {
+	{"time", 't', OPTION_SECONDS, "S",
+	 "how long programs have to end after SIGTERM, 0: no time (default: 5)"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char stop_help[] =
+	"End the cells with these names. Everything that runs in them gets SIGTERM; after\n"
+	"the time of --time, or earlier when all has ended, the cell is closed, and with it\n"
+	"ends whatever is left. A front that does not answer is killed. The names of the\n"
+	"cells that were ended are printed.";
+
+const struct verb verb_stop = {
+	.name = "stop",
+	.summary = "end cells that outlive a terminal",
+	.arguments = "NAME…",
+	.help = stop_help,
+	.example = "  glovebox stop web work\n"
+		   "  glovebox stop --time 0 web",
+	.options = stop_options,
+	.words_least = 1,
+	.words_most = VERB_WORDS_ANY,
+	.names = NAMES_CELLS,
+	.run = stop_run,
+};

@@ -1,0 +1,573 @@
+#!/usr/bin/env python3
+"""Cells that outlive a terminal: start, ps, exec --in, attach, logs, stop, and what is killed on the way.
+
+cells_test.py TAP_FOLDER GLOVEBOX"""
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, sys.argv[1])
+import tap  # noqa: E402
+import terminal  # noqa: E402
+from place import Home  # noqa: E402
+
+GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
+PATIENCE_S = int(os.environ.get("GLOVEBOX_TEST_PATIENCE", terminal.PATIENCE_S))
+MEBI = 1 << 20
+KILLS = 6
+LET_GO = b"\x1d"
+TOP = max(30, 3 * tap.START_S)
+
+
+class Place(Home):
+    """A person with a runtime directory. What is left of their cells at the end is stopped, and that is a failure
+    unless the case says so."""
+
+    def __init__(self):
+        super().__init__("glovebox-cells-")
+        self.runtime = os.path.join(self.folder, "run")
+        os.mkdir(self.runtime, 0o700)
+        self.mark = f"{random.randrange(10 ** 9)}"
+
+    def __exit__(self, *how):
+        for name in self.names():
+            self.run("stop", "--time", "0", name)
+        super().__exit__(*how)
+
+    @property
+    def cells(self):
+        return os.path.join(self.runtime, "glovebox", "cells")
+
+    def names(self):
+        return sorted(os.listdir(self.cells)) if os.path.isdir(self.cells) else []
+
+    def variables(self, **more):
+        return {**self.environment(XDG_RUNTIME_DIR=self.runtime, TERM="xterm"), **more}
+
+    def run(self, *words, environment=None, **more):
+        more.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run([GLOVEBOX, *words], cwd=self.work, env=environment or self.variables(),
+                              capture_output=True, check=False, timeout=PATIENCE_S, **more)
+
+    def begin(self, *words, **more):
+        return subprocess.Popen([GLOVEBOX, *words], cwd=self.work, env=self.variables(), **more)
+
+    def start(self, name, *words):
+        done = self.run("start", "--name", name, *words)
+        assert (done.returncode, done.stdout.decode()) == (0, name + "\n"), done
+
+    def inside(self, name, *argv, **more):
+        return self.run("exec", "--in", name, "--", *argv, **more)
+
+    def rows(self):
+        done = self.run("ps", "--json")
+        assert done.returncode == 0, done
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def row(self, name):
+        return next((row for row in self.rows() if row["name"] == name), None)
+
+    def running(self, name):
+        return [job for job in self.row(name)["jobs"] if job["running"]]
+
+    def front(self, name):
+        with open(os.path.join(self.cells, name, "about.json"), encoding="utf-8") as file:
+            return json.load(file)["pid"]
+
+    def terminal(self, *words):
+        return Shown(GLOVEBOX, *words, environment=self.variables(), looked_at=False)
+
+    def marked(self):
+        """The processes on this machine whose command line has our mark."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    if self.mark.encode() in file.read():
+                        found.append(int(pid))
+        return found
+
+
+def until(holds, what):
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end, f"not {what}"
+        time.sleep(0.02)
+
+
+def types(tty, word, shown, by):
+    """Type the line WORD until BY has SHOWN: a terminal that somebody takes has another size for a moment."""
+    end = time.monotonic() + PATIENCE_S
+    while shown not in by.printed:
+        assert time.monotonic() < end, f"no {shown!r} in {by.printed!r}"
+        tty.type(word + b"\r")
+        by.begins_to_show(word)
+    by.wait_for(shown)
+
+
+class Shown(terminal.Terminal):
+    """A terminal that can wait for an answer without knowing all of it."""
+
+    def begins_to_show(self, word):
+        end = time.monotonic() + PATIENCE_S
+        seen = len(self.printed)
+        while b"got " + word not in self.printed[max(0, seen - len(word) - 4):] and time.monotonic() < end:
+            self._read(time.monotonic() + 0.1)
+        self._read(time.monotonic() + 0.1)
+
+
+def says(done, code, *parts):
+    assert done.returncode == code, done
+    for part in parts:
+        assert part in done.stderr.decode(), (part, done)
+
+
+@tap.case
+def a_program_in_a_cell_has_its_streams_and_its_code():
+    with Place() as place:
+        place.start("one")
+        done = place.inside("one", "sh", "-c", "cat; echo err >&2; exit 7", input=b"in\0\xff", stdin=None)
+        assert (done.returncode, done.stdout, done.stderr) == (7, b"in\0\xff", b"err\n"), done
+        data = random.randbytes(3 * MEBI + 1)
+        done = place.inside("one", "cat", input=data, stdin=None)
+        assert done.returncode == 0 and done.stdout == data
+        assert place.inside("one", "sh", "-c", "kill -9 $$").returncode == 137
+        done = place.run("exec", "--in", "one", "--timeout", "0.3", "--", "sleep", "600")
+        says(done, 124, "ended after 0.3 s (--timeout)")
+        says(place.inside("one", "no-such-program"), 127, "no-such-program")
+        done = place.run("exec", "--in", "one", "-e", "A=5", "-e", "B", "--", "sh", "-c", "echo $A$B; pwd",
+                         environment=place.variables(B="6"))
+        assert done.stdout.decode() == f"56\n{place.work}\n", done
+        assert place.inside("one", "touch", "made").returncode == 0
+        assert os.path.exists(os.path.join(place.work, "made"))
+        done = subprocess.run(f"exec '{GLOVEBOX}' exec --in one -- yes | head -1", shell=True, cwd=place.work,
+                              env=place.variables(), capture_output=True, check=False, timeout=PATIENCE_S)
+        assert done.stdout == b"y\n", done
+        until(lambda: not place.running("one"), "ended when nobody reads")
+        assert place.run("stop", "one").stdout == b"one\n"
+        assert place.names() == [] and place.rows() == []
+
+
+@tap.case
+def files_devices_and_a_slow_reader_are_carried_whole():
+    with Place() as place:
+        place.start("one")
+        data = random.randbytes(2 * MEBI)
+        path = os.path.join(place.folder, "data")
+        with open(path, "wb") as file:
+            file.write(data)
+        with open(path, "rb") as source, open(path + ".out", "wb") as target:
+            done = subprocess.run([GLOVEBOX, "exec", "--in", "one", "--", "cat"], stdin=source, stdout=target,
+                                  env=place.variables(), check=False, timeout=PATIENCE_S)
+        with open(path + ".out", "rb") as file:
+            assert done.returncode == 0 and file.read() == data
+        with place.begin("exec", "--in", "one", "--", "sh", "-c", "head -c 5000000 /dev/zero; echo x >&2",
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert len(process.stdout.read()) == 5000000 and process.stderr.read() == b"x\n"
+            assert process.wait(PATIENCE_S) == 0
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([GLOVEBOX, "exec", "--in", "one", "--", "echo", "x"], stdin=subprocess.DEVNULL,
+                                  stdout=full, stderr=subprocess.PIPE, env=place.variables(), check=False,
+                                  timeout=PATIENCE_S)
+        says(done, 1, "No space left on device")
+
+
+@tap.case
+def input_that_nobody_reads_holds_nothing_up():
+    with Place() as place:
+        place.start("one")
+        with open("/dev/zero", "rb") as zero:
+            assert place.inside("one", "true", stdin=zero).returncode == 0
+            with place.begin("exec", "--in", "one", "--", "sleep", "600", stdin=zero) as process:
+                until(lambda: place.running("one"), "running")
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(PATIENCE_S) == 143
+        until(lambda: not place.running("one"), "ended")
+
+
+@tap.case
+def signals_end_the_program_and_a_killed_caller_does():
+    with Place() as place:
+        place.start("one")
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+            with place.begin("exec", "--in", "one", "--", "sleep", "600" + place.mark,
+                             stdin=subprocess.DEVNULL) as process:
+                until(lambda: place.running("one"), "running")
+                process.send_signal(number)
+                assert process.wait(PATIENCE_S) == code
+        for _ in range(KILLS):
+            with place.begin("exec", "--in", "one", "--", "sleep", "600" + place.mark,
+                             stdin=subprocess.DEVNULL) as process:
+                time.sleep(random.random() * 0.2)
+                process.kill()
+        until(lambda: not place.running("one"), "ended with its caller")
+        until(lambda: place.marked() == [], "gone")
+
+
+@tap.case
+def a_job_stays_and_its_log_is_bounded():
+    with Place() as place:
+        place.start("one", "--", "sh", "-c", "echo first; echo second >&2; sleep 600")
+        until(lambda: place.run("logs", "one").stdout == b"first\nsecond\n", "logged")
+        done = place.run("exec", "--in", "one", "--detach", "--", "sh", "-c", "seq 1 400000; echo end")
+        assert done.stdout == b"2\n", done
+        done = place.run("logs", "-f", "one")
+        assert done.returncode == 0 and done.stdout.endswith(b"\nend\n"), done
+        until(lambda: len(place.running("one")) == 1, "ended")
+        done = place.run("logs", "one", "2")
+        says(done, 0, "bytes are gone: the newest 1048576 of a job are kept")
+        lines = done.stdout.split(b"\n")
+        assert len(done.stdout) <= MEBI and lines[0].isdigit() and lines[-3:] == [b"400000", b"end", b""], lines[:2]
+        assert int(lines[0]) + len(lines) - 3 == 400000 + (lines[-2] != b"end"), (lines[0], len(lines))
+        says(place.run("logs", "one", "9"), 1, "there is no job 9 in cell one")
+        says(place.run("logs", "one", "x"), 2, "no number of a job")
+        says(place.run("attach", "one", "1", stdin=subprocess.DEVNULL), 2, "needs a terminal")
+        jobs = {job["process"]: job for job in place.row("one")["jobs"]}
+        assert jobs[2]["exit"] == 0 and jobs[1]["running"], jobs
+
+
+@tap.case
+def a_follower_that_does_not_read_holds_up_no_job():
+    with Place() as place:
+        place.start("one", "--", "sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; seq 1 1000000; touch done")
+        with place.begin("logs", "-f", "one", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            until(lambda: place.row("one")["jobs"][0]["watchers"] == 1, "watched")
+            assert place.inside("one", "touch", "go").returncode == 0
+            until(lambda: os.path.exists(os.path.join(place.work, "done")), "done")
+            out, error = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0 and out.endswith(b"\n1000000\n"), out[-50:]
+        assert b"bytes are lost: the job prints faster" in error, error
+
+
+@tap.case
+def names_and_places_that_do_not_fit_are_told_with_the_remedy():
+    with Place() as place:
+        for name in "", "-x", "../up", "a/b", "x" * 65, "ä", ".x", "c12":
+            says(place.run("start", "--name=" + name), 2)
+        says(place.run("stop", "../up"), 2, "cannot be the name of a cell")
+        for words in (["stop", "no"], ["logs", "no"]):
+            says(place.run(*words), 1, "there is no cell no", "glovebox start --name no")
+        says(place.inside("no", "true"), 125, "there is no cell no")
+        place.start("one")
+        says(place.run("start", "--name", "one"), 1, "a cell one runs already", "glovebox stop one")
+        assert place.run("start").stdout == b"work\n" and place.run("start").stdout == b"work-2\n"
+        says(place.run("exec", "--in", "one", "--memory", "1G", "--", "true"), 2, "glovebox start")
+        says(place.run("exec", "--in", "one"), 2, "no command")
+        says(place.run("exec", "--detach", "--", "true"), 2, "--in NAME")
+        says(place.run("start", "--ssh", "github.com"), 2, "cannot ask")
+        says(place.run("start", "--tty"), 2, "glovebox attach")
+        says(place.run("exec", "--in", "one", "--", b"\xff"), 2, "UTF-8")
+        says(place.run("start", "--name", "two", "--", "no-such-program"), 0)
+        until(lambda: place.row("two")["jobs"][0].get("exit") == 127, "not found")
+        without = place.variables()
+        del without["XDG_RUNTIME_DIR"]
+        for words in (["ps"], ["start"], ["stop", "one"]):
+            says(place.run(*words, environment=without), 1, "XDG_RUNTIME_DIR is not set", "export")
+        says(place.run("start", environment=place.variables(XDG_RUNTIME_DIR="run")), 1, "no absolute path")
+        says(place.run("start", environment=place.variables(XDG_RUNTIME_DIR="/no/such")), 1, "does not exist")
+        open_to_all = os.path.join(place.folder, "open")
+        os.mkdir(open_to_all)
+        os.chmod(open_to_all, 0o777)
+        says(place.run("start", environment=place.variables(XDG_RUNTIME_DIR=open_to_all)), 1, "others may write")
+        deep = os.path.join(place.folder, "d" * 200)
+        os.mkdir(deep, 0o700)
+        done = place.run("start", "--name", "deep", environment=place.variables(XDG_RUNTIME_DIR=deep))
+        assert done.stdout == b"deep\n", done
+        done = place.run("stop", "deep", environment=place.variables(XDG_RUNTIME_DIR=deep))
+        assert done.stdout == b"deep\n", done
+
+
+@tap.case
+def a_full_runtime_directory_is_told():
+    with Place() as place:
+        script = (f"mount -t tmpfs -o size=8k,mode=700 none '{place.runtime}' && "
+                  f"head -c 100000 /dev/zero > '{place.runtime}/fill'; exec '{GLOVEBOX}' start --name one")
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=place.work, env=place.variables(),
+                              capture_output=True, check=False, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        if b"unshare" in done.stderr or b"mount" in done.stderr:
+            raise tap.Skip("no file system may be mounted here")
+        says(done, 1, "No space left on device", "make room")
+
+
+@tap.case
+def a_killed_front_leaves_nothing_and_is_shown_once():
+    with Place() as place:
+        place.start("one", "--", "sleep", "600" + place.mark)
+        with place.begin("exec", "--in", "one", "--", "sh", "-c", f"sleep 601{place.mark} & wait",
+                         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            until(lambda: len(place.running("one")) == 2, "running")
+            os.kill(place.front("one"), signal.SIGKILL)
+            assert process.wait(PATIENCE_S) == 125
+            assert b"cell one has ended" in process.stderr.read()
+        until(lambda: place.marked() == [], "gone")
+        done = place.run("ps")
+        assert re.search(rb"^one +gone ", done.stdout, re.M), done
+        assert place.run("ps").stdout.startswith(b"No cells.")
+        place.start("one")
+        os.kill(place.front("one"), signal.SIGKILL)
+        until(lambda: place.inside("one", "true").returncode == 125, "dead")
+        place.start("one")
+        os.kill(place.front("one"), signal.SIGKILL)
+        until(lambda: place.run("start", "--name", "one").returncode == 0, "started anew")
+
+
+@tap.case
+def a_name_is_given_once_and_a_killed_start_leaves_nothing():
+    with Place() as place:
+        processes = [place.begin("start", "--name", "one", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                     for _ in range(4)]
+        done = [(process.communicate(timeout=PATIENCE_S), process.returncode) for process in processes]
+        assert sorted(code for _, code in done) == [0, 1, 1, 1], done
+        assert place.names() == ["one"], place.names()
+        for _ in range(KILLS):
+            with place.begin("start", "--name", "two", "--", "sleep", "600" + place.mark,
+                             stdout=subprocess.DEVNULL) as process:
+                time.sleep(random.random() * 0.15)
+                process.kill()
+            # Either it was told in time and the cell is there, or nothing is.
+            until(lambda: [name for name in place.names() if name.startswith(".")] == [], "settled")
+            place.run("stop", "--time", "0", "two")
+        until(lambda: place.marked() == [], "gone")
+        assert place.names() == ["one"], place.names()
+
+
+@tap.case
+def stop_waits_for_those_who_end_and_ends_the_others():
+    with Place() as place:
+        place.start("one", "--", "sh", "-c", "trap 'touch ended; exit' TERM; echo ready; while :; do sleep 0.05; done")
+        place.start("two", "--", "sh", "-c", f"trap '' TERM; echo ready; sleep 600{place.mark}; sleep 600{place.mark}")
+        until(lambda: all(b"ready" in place.run("logs", name).stdout for name in ("one", "two")), "ready")
+        began = time.monotonic()
+        done = place.run("stop", "one", "two", "no", "--time", "1")
+        assert (done.returncode, done.stdout) == (1, b"one\ntwo\n"), done
+        assert not tap.is_late(time.monotonic() - began, TOP)
+        assert os.path.exists(os.path.join(place.work, "ended"))
+        until(lambda: place.marked() == [], "gone")
+        place.start("one", "--", "sleep", "600" + place.mark)
+        os.kill(place.front("one"), signal.SIGSTOP)
+        done = place.run("ps")
+        assert re.search(rb"^one +silent ", done.stdout, re.M), done
+        assert place.run("stop", "one", "--time", "0").stdout == b"one\n"
+        until(lambda: place.marked() == [], "gone")
+        assert place.names() == []
+
+
+@tap.case
+def term_to_the_front_ends_it_in_order():
+    with Place() as place:
+        place.start("one", "--", "sleep", "600" + place.mark)
+        os.kill(place.front("one"), signal.SIGTERM)
+        until(lambda: place.names() == [], "removed")
+        until(lambda: place.marked() == [], "gone")
+
+
+@tap.case
+def the_socket_speaks_the_wire_to_its_user():
+    with Place() as place:
+        place.start("one")
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(os.path.join(place.cells, "one", "socket"))
+            file = sock.makefile("rw", encoding="utf-8")
+
+            def ask(**message):
+                file.write(json.dumps({"jsonrpc": "2.0", "id": 1, **message}) + "\n")
+                file.flush()
+                return json.loads(file.readline())
+
+            assert "hello comes first" in ask(method="cell/list")["error"]["message"]
+            ask(method="hello", params={"version": 1})
+            assert [cell["cell"] for cell in ask(method="cell/list")["result"]["cells"]] == ["one"]
+            assert ask(method="cell/open")["error"]["data"]["kind"] == "busy"
+            told = ask(method="tool/register", params={"cell": "one", "name": "m", "description": "d", "schema": {}})
+            assert "outlives its callers" in told["error"]["message"], told
+            assert ask(method="cell/snapshot", params={"cell": "one", "name": "s"})["error"]
+            assert ask(method="run/start", params={"cell": "one", "prompt": "x"})["error"]
+            file.write('{"broken\n' + "x" * 100000)
+            file.flush()
+        assert place.inside("one", "echo", "still").stdout == b"still\n"
+        assert os.stat(os.path.join(place.cells, "one")).st_mode & 0o777 == 0o700
+        assert os.stat(os.path.join(place.cells, "one", "socket")).st_mode & 0o777 == 0o600
+
+
+@tap.case
+def the_socket_is_in_no_cell():
+    with Place() as place:
+        place.start("one")
+        for words in (["exec", "-r", place.runtime, "--"], ["exec", "--in", "two", "--"]):
+            place.run("start", "--name", "two", "-r", place.runtime)
+            done = place.run(*words, "sh", "-c", f"ls -A '{place.runtime}' '{place.cells}'; echo over")
+            assert b"over" in done.stdout and b"one" not in done.stdout, done
+        says(place.run("exec", "-r", place.cells, "--", "true"), 125, "glovebox's own")
+
+
+@tap.case
+def many_callers_at_the_same_time():
+    with Place() as place:
+        place.start("one")
+        processes = [place.begin("exec", "--in", "one", "--", "sh", "-c", f"cat; exit {i}", stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE) for i in range(12)]
+        for i, process in enumerate(processes):
+            out, _ = process.communicate(b"%d" % i * 1000, timeout=PATIENCE_S)
+            assert process.returncode == i and out == b"%d" % i * 1000
+
+
+@tap.case
+def a_terminal_is_let_go_and_goes_on():
+    with Place() as place:
+        place.start("one")
+        with place.terminal("attach", "one") as tty:
+            tty.wait_for(b"Ctrl+] lets go")
+            tty.type(b"X=4; until [ \"$(stty size)\" = '30 100' ]; do sleep 0.05; done; stty size; echo va''lue $((X+1))\r")
+            tty.wait_for(b"30 100\r\n")
+            tty.wait_for(b"value 5")
+            tty.type(LET_GO)
+            assert tty.end() == 0 and b"goes on: glovebox attach one 1" in tty.printed, tty.printed
+            assert tty.is_as_before()
+        with place.terminal("attach", "one") as tty:
+            tty.wait_for(b"value 5")
+            tty.resize(40, 90)
+            tty.type(b"until [ \"$(stty size)\" = '40 90' ]; do sleep 0.05; done; stty size; echo st''ill $X\r")
+            tty.wait_for(b"40 90\r\n")
+            tty.wait_for(b"still 4")
+            tty.type(b"exit 9\r")
+            assert tty.end() == 9 and b"has ended: 9" in tty.printed, tty.printed
+            assert tty.is_as_before()
+        assert place.running("one") == []
+
+
+@tap.case
+def a_terminal_of_a_job_of_start_and_of_exec():
+    with Place() as place:
+        place.start("one", "--tty", "--", "sh", "-c", "echo rea''dy; read a; echo got $a; sleep 600")
+        with place.terminal("attach", "one") as tty:
+            tty.wait_for(b"ready")
+            tty.type(b"word\r")
+            tty.wait_for(b"got word")
+            tty.process.send_signal(signal.SIGTERM)
+            assert tty.end() == 143 and tty.is_as_before()
+        with place.terminal("exec", "--in", "one", "--tty", "--", "sh", "-c",
+                            "stty size; echo $TERM; trap 'echo caught; exit 3' INT; echo rea''dy; "
+                            "while :; do sleep 0.05; done") as tty:
+            tty.wait_for(b"30 100\r\nxterm\r\n")
+            tty.wait_for(b"ready")
+            tty.type(LET_GO + b"\x03")
+            tty.wait_for(b"caught")
+            assert tty.end() == 3 and tty.is_as_before()
+        with place.terminal("exec", "--in", "one", "--tty", "--", "sleep", "600" + place.mark) as tty:
+            until(lambda: len(place.running("one")) == 2, "running")
+            tty.process.kill()
+            assert tty.end() == -9 and tty.is_as_before()
+        until(lambda: len(place.running("one")) == 1, "ended with its caller")
+
+
+@tap.case
+def several_look_and_one_types():
+    with Place() as place:
+        place.start("one", "--tty", "--", "sh", "-c", "echo rea''dy; while read a; do echo got $a, $(stty size); done")
+        with place.terminal("attach", "one") as first, place.terminal("attach", "one") as second:
+            for tty in first, second:
+                tty.wait_for(b"ready")
+            typist, other = first, second
+            # Whichever came first types.
+            first.type(b"one\r")
+            second.type(b"two\r")
+            until(lambda: b"got " in place.run("logs", "one").stdout, "typed")
+            if b"got two" in place.run("logs", "one").stdout:
+                typist, other = second, first
+            other.wait_for(b"got ")
+            assert len(place.run("logs", "one").stdout.split(b"got ")) == 2
+            other.resize(11, 22)
+            other.type(b"never\r")
+            types(typist, b"again", b"got again, 30 100", other)
+            assert b"never" not in place.run("logs", "one").stdout
+            typist.type(LET_GO)
+            assert typist.end() == 0
+            # The other one types from now on, and has its own size.
+            until(lambda: place.row("one")["jobs"][0]["watchers"] == 1, "let go")
+            types(other, b"mine", b"got mine, 11 22", other)
+            with place.terminal("attach", "--look", "one") as looker, place.terminal("attach", "--take", "one") as third:
+                looker.wait_for(b"got mine")
+                third.wait_for(b"got mine")
+                other.type(b"lost\r")
+                looker.type(b"lost\r")
+                types(third, b"taken", b"got taken, 30 100", looker)
+                assert b"lost" not in place.run("logs", "one").stdout
+                looker.type(LET_GO)
+                assert looker.end() == 0
+                third.process.kill()
+                assert third.end() == -9 and third.is_as_before()
+            until(lambda: place.row("one")["jobs"][0]["watchers"] == 1, "let go")
+            types(other, b"back", b"got back, 11 22", other)
+            other.type(b"\x04")
+            assert other.end() == 0
+
+
+@tap.case
+def letting_go_in_the_middle_of_a_sequence():
+    with Place() as place:
+        place.start("one", "--tty", "--", "sh", "-c", "stty raw -echo; printf 'rea''dy\\033[?1000h\\033[31'; "
+                                                      "exec cat -v")
+        with place.terminal("attach", "one") as tty:
+            tty.wait_for(b"ready")
+            tty.type(b"\x1b[20" + LET_GO + b"xyz")
+            assert tty.end() == 0 and b"let go of job 1" in tty.printed, tty.printed
+            # What the job has switched on is switched off, and its broken colour colours nothing.
+            assert b"\x1b[?1000l" in tty.printed and b"\x1b[31" not in tty.printed, tty.printed
+        for keys in b"\x1b[93;5u", b"\x1b[27;5;93~", b"\x1b[200~a" + LET_GO + b"b\x1b[201~" + LET_GO:
+            with place.terminal("attach", "one") as tty:
+                # The mode is on here as well, and off at the end.
+                tty.wait_for(b"\x1b[?1000h")
+                tty.type(keys)
+                assert tty.end() == 0, tty.printed
+                assert tty.is_as_before() and b"\x1b[?1000l" in tty.printed
+        # A half sequence is no key of the program, and neither is what came behind it.
+        until(lambda: b"a^]b" in place.run("logs", "one").stdout, "pasted")
+        assert not any(word in place.run("logs", "one").stdout for word in (b"^[[20^", b"[20x", b"xyz"))
+
+
+@tap.case
+def what_a_job_has_asked_of_a_terminal_is_not_asked_again():
+    with Place() as place:
+        place.start("one", "--tty", "--", "sh", "-c", r"printf '\033[6n\033[c\033]11;?\007\033[1mtex''t\033[0m\n'; "
+                                                      "while read a; do echo got $a; done")
+        with place.terminal("attach", "one") as tty:
+            tty.wait_for(b"\x1b[1mtext\x1b[0m")
+            assert b"\x1b[6n" not in tty.printed and b"\x1b[c" not in tty.printed
+            tty.type(b"word\r")
+            tty.wait_for(b"got word")
+            assert b"\x1b[6n" not in tty.printed and b"]11" not in tty.printed, tty.printed
+            tty.type(LET_GO)
+            assert tty.end() == 0
+        raw = place.run("logs", "one").stdout
+        assert b"\x1b[6n" in raw, raw
+
+
+@tap.case
+def attach_to_what_has_no_terminal():
+    with Place() as place:
+        place.start("one", "--", "sleep", "600")
+        with place.terminal("attach", "one", "1") as tty:
+            assert tty.end() == 2 and b"has no terminal; glovebox logs -f one 1" in tty.printed, tty.printed
+        with place.terminal("attach", "one", "7") as tty:
+            assert tty.end() == 1 and b"there is no job 7" in tty.printed, tty.printed
+        with place.terminal("attach", "--look", "one") as tty:
+            assert tty.end() == 1 and b"without --look" in tty.printed, tty.printed
+        with place.terminal("attach", "one") as tty:
+            tty.wait_for(b"lets go")
+            until(lambda: len(place.running("one")) == 2, "running")
+            os.kill(place.front("one"), signal.SIGKILL)
+            assert tty.end() == 1 and b"cell one has ended" in tty.printed and tty.is_as_before()
+
+
+with tempfile.TemporaryDirectory(prefix="glovebox-cells-tmp-") as TEMP:
+    os.environ["TMPDIR"] = TEMP
+    tempfile.tempdir = TEMP
+    tap.play()
