@@ -4,6 +4,7 @@
  */
 #include "../base/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
