@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "fleet/store_folder.h"
-#include "fleet/store_kind.h"
 #include "fleet/store_s3.h"
 
 #include <errno.h>

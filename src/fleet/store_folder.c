@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TEMP_FOLDER ".tmp"
@@ -429,31 +430,43 @@ static bool folder_remove(void *self, const char *name, struct err *err)
 
 /* Opening. */
 
-/*
- * Remove what writers that are dead have left. Their age is taken from the clock that stamps
- * files there: a file that was made now says what time it is.
- */
-static void sweep(const struct store_folder *folder)
+/* Remove the files in FOLDER that nobody has written for an hour, as it is by the time NOW. */
+static void sweep(int folder, time_t now)
 {
-	struct temp_file now;
-	struct stat made, st;
-	DIR *names = NULL;
+	DIR *names = fd_open_names(folder);
 	const struct dirent *entry;
+	struct stat st;
 
-	if (temp_file_make(folder, &now) && fstat(now.fd, &made) == 0)
-		names = fd_open_names(now.folder);
 	for (int i = 0; names != NULL && i < TEMP_SWEPT_MAX; i++) {
 		entry = readdir(names);
 		if (entry == NULL)
 			break;
 		if (strlen(entry->d_name) == TEMP_NAME_DIGITS &&
-		    fstatat(now.folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISREG(st.st_mode) && made.st_mtime - st.st_mtime > TEMP_OLD_S)
-			(void)unlinkat(now.folder, entry->d_name, 0);
+		    fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode) && now - st.st_mtime > TEMP_OLD_S)
+			(void)unlinkat(folder, entry->d_name, 0);
 	}
 	if (names != NULL)
 		(void)closedir(names);
-	temp_file_drop(&now);
+}
+
+/*
+ * Write a file, because the mark of a store that is there already would be found without
+ * writing. The clock that stamps it says how old the files are that dead writers have left.
+ */
+static bool try_writing(const struct store_folder *folder, struct err *err)
+{
+	const struct store_source some = {.text = STR("a trial\n"), .fd = -1};
+	struct temp_file temp;
+	struct stat st;
+	const bool written = temp_file_make(folder, &temp) && fill(&some, temp.fd) &&
+			     fstat(temp.fd, &st) == 0;
+	const int code = errno;
+
+	if (written)
+		sweep(temp.folder, st.st_mtime);
+	temp_file_drop(&temp);
+	return written || fail(folder, "writing", TEMP_FOLDER, code, err);
 }
 
 static bool make_root(const char *path, struct err *err)
@@ -470,6 +483,15 @@ static bool make_root(const char *path, struct err *err)
 	       fd_make_folders(slashed.data, err);
 	buf_fini(&slashed);
 	return made;
+}
+
+static void folder_close(void *self)
+{
+	struct store_folder *folder = self;
+
+	fd_close(&folder->root);
+	free(folder->shown);
+	free(folder);
 }
 
 bool store_folder_open(const char *path, const char *shown, bool writes, void **self,
@@ -489,19 +511,12 @@ bool store_folder_open(const char *path, const char *shown, bool writes, void **
 	folder = memory_alloc(sizeof(*folder));
 	folder->root = fd_take(&root);
 	folder->shown = memory_copy(shown);
-	if (writes)
-		sweep(folder);
+	if (writes && !try_writing(folder, err)) {
+		folder_close(folder);
+		return false;
+	}
 	*self = folder;
 	return true;
-}
-
-static void folder_close(void *self)
-{
-	struct store_folder *folder = self;
-
-	fd_close(&folder->root);
-	free(folder->shown);
-	free(folder);
 }
 
 const struct store_kind store_folder_kind = {

@@ -15,6 +15,9 @@
 
 extern const struct store_kind store_folder_kind;
 
-/* WRITES as for fleet_store_open; without a trial. SHOWN is PATH as a person wrote it. */
+/*
+ * WRITES as for fleet_store_open: a file is written for a trial, but not the mark of a store. SHOWN is
+ * PATH as a person wrote it.
+ */
 bool store_folder_open(const char *path, const char *shown, bool writes, void **self,
 		       struct err *err);

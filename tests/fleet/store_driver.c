@@ -8,7 +8,7 @@
  *   race NAME COUNT TEXT          done N: create NAME-0 to NAME-COUNT, and count those that were new
  *   many NAME COUNT THREADS       done N: the same by several threads
  *   fill NAME COUNT               done MICROSECONDS: create so many, each with 1 KiB
- *   turn NAME FILE FILE           (no answer) replace NAME by the first and the second for ever
+ *   turn NAME FILE FILE           turned, for ever: replace NAME by the second and the first in turn
  *
  * Anything that fails is "failed ERRNO TEXT".
  */
@@ -218,10 +218,12 @@ static bool do_turn(struct fleet_store *store, char **words, struct err *err)
 
 	if (!read_input(words[2], &bytes[0], err) || !read_input(words[3], &bytes[1], err))
 		return false;
-	for (int i = 0;; i = !i)
+	for (int i = 1;; i = !i) {
 		if (fleet_store_put(store, words[1], buf_str(&bytes[i]), FLEET_REPLACE,
 				    err) != FLEET_PUT_DONE)
 			return false;
+		puts("turned");
+	}
 }
 
 static bool do_remove(struct fleet_store *store, char **words, struct err *err)
