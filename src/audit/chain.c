@@ -28,11 +28,6 @@ static const char *const event_names[] = {
 	[CHAIN_NEXT] = "next",
 };
 
-const char *chain_event_name(enum chain_event event)
-{
-	return event_names[event];
-}
-
 struct chain_record chain_record_of(enum chain_event event)
 {
 	return (struct chain_record){

@@ -49,7 +49,6 @@ enum chain_event {
 	CHAIN_CUT,      /* the line before this one was torn, and was cut off */
 	CHAIN_NEXT,     /* the first line of a further file */
 };
-const char *chain_event_name(enum chain_event event);
 
 /* All texts are borrowed; a member that is NULL, or negative, is not written. */
 struct chain_record {

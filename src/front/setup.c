@@ -552,28 +552,6 @@ static void say_taken(struct str told)
 		(void)fprintf(stderr, "glovebox: %.*s\n", (int)line.size, line.data);
 }
 
-bool setup_record(struct setup *setup, struct err *err)
-{
-	return setup->recording != NULL || !recorded_is_wanted(&setup->recorded) ||
-	       recording_open(&setup->recorded, setup->tells_heads, &setup->recording, err);
-}
-
-/* Have the events of the session of OPTIONS recorded. */
-static bool record_session(struct setup *setup, struct session_options *options,
-			   struct err *err)
-{
-	const struct recording_session about = {.front = setup->verb,
-						.token = setup->token,
-						.cell = setup->cell,
-						.folder = setup->workspace,
-						.agent = setup->agent};
-
-	return setup_record(setup, err) &&
-	       (setup->recording == NULL ||
-		recording_begin(setup->recording, &about, setup->policy, &options->sink,
-				err));
-}
-
 static bool open_session(struct setup *setup, struct session_options *options,
 			 struct session **session, struct err *err)
 {
@@ -589,7 +567,7 @@ static bool open_session(struct setup *setup, struct session_options *options,
 			       "give a --config without them");
 	plugin_cell_end(&setup->plugins.cell);
 	setup_fill_options(setup, files, options);
-	if (!take_base(setup, options, err) || !record_session(setup, options, err))
+	if (!take_base(setup, options, err) || !recording_join(setup, &options->sink, err))
 		return false;
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
@@ -1517,9 +1495,7 @@ bool setup_init(struct setup *setup, const struct options *options,
 	setup->shown = flags->shown;
 	setup->wrapped = flags->wrapped;
 	setup->opens = flags->opens;
-	setup->verb = options->verb;
-	setup->recording = flags->recording;
-	setup->recording_is_lent = flags->recording != NULL;
+	recording_lend(setup, options->verb, flags->recording);
 	setup->protected_files = flags->protected_files;
 	setup->undo_folder = state_place("undo");
 	setup->marks_key = state_place("marks.key");
@@ -1859,9 +1835,7 @@ void setup_fini(struct setup *setup)
 		web_search_free(setup->search);
 	value_free(setup->models);
 	value_free(setup->hooks);
-	recorded_fini(&setup->recorded);
-	if (!setup->recording_is_lent)
-		recording_close(setup->recording);
+	recording_forget(setup);
 	language_close(setup->language);
 	value_free(setup->agents);
 	config_role_fini(&setup->role);

@@ -86,7 +86,7 @@ struct setup_flags {
 	const struct value *servers; /* more of them (front_servers_read); or NULL */
 	const struct interrupt *interrupt; /* a signal ends the wait for them; or NULL */
 	/*
-	 * What records the sessions (front/audit/recording.h), borrowed; NULL: as the
+	 * records the sessions (front/audit/recording.h), borrowed; NULL: as the
 	 * configuration says
 	 */
 	struct recording *recording;
@@ -257,12 +257,6 @@ enum { SETUP_PROTECTED_MAX = 67 };
 /* Fill in OPTIONS what all sessions of SETUP share; FILES gets the protected files, borrowed. */
 void setup_fill_options(const struct setup *setup, const char *files[SETUP_PROTECTED_MAX],
 			struct session_options *options);
-
-/*
- * Open setup.recording if the configuration wants one and nobody has lent one. Opening a
- * session does this; a caller that needs it before may call it, too.
- */
-bool setup_record(struct setup *setup, struct err *err);
 
 /*
  * Open the session that OPTIONS describe; this function fills in workspace, policy and

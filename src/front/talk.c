@@ -1193,7 +1193,7 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 		talk->behind = *options->hooks;
 	if (!open_hooks(talk, setup, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
-	if (!setup_record(setup, &err))
+	if (!recording_settle(setup, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	talk->recorder = recorder_new(NULL, recording_agent(setup->recording,
 							    open_view(talk, options)));
@@ -1441,7 +1441,7 @@ int talk_begin_again(struct talk *talk, struct setup *setup,
 	with.journal = NULL;
 	with.model = NULL;
 	with.asked = memory_copy(model->name);
-	if (!setup_record(setup, &err) || !open_model(&with, model, &with.model, &err) ||
+	if (!recording_settle(setup, &err) || !open_model(&with, model, &with.model, &err) ||
 	    !journal_open_default(&with.journal, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	if (code == CODE_DONE) {

@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_lines(text, (struct str){0});
 	check_lines(text, STR("0123456789abcdef"));
 	(void)chain_check_head(&check, copy, NULL);
-	/* What a client and the environment say of spans. */
+	/* A client and the environment say these. */
 	(void)span_place_read(copy, &place, &sampled);
 	buf_init(&out, 1 << 20);
 	if (span_print_resource(NULL, copy, &out)) {

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "front/audit/exporter.h"
+#include "front/setup.h"
 #include "process/usage.h"
 #include "tool/tool.h"
 
@@ -30,8 +31,17 @@ enum {
 	CELL_DIGITS = 12, /* of a cell that has no name of its own */
 	/* calls of a session at the same time that have spans; the others have none */
 	CALLS_MAX = 4096,
-	DENIALS_MAX = 20, /* of one call, in its last record */
+	DENIALS_LISTED = 20, /* of one call, in its last record */
 	CALL_ID_MAX = 128,
+};
+
+/* The sessions of which lines and spans tell. */
+struct about {
+	const char *front;  /* the verb that serves them; NULL: "glovebox" */
+	const char *token;  /* the name of the service's token; NULL: there is none */
+	const char *cell;   /* its name; NULL: one is made */
+	const char *folder; /* the workspace */
+	const char *agent;
 };
 
 /* A call that has a span and goes on. */
@@ -91,7 +101,7 @@ static struct chain_record record_of(const struct tap *tap, enum chain_event eve
 	return record;
 }
 
-static bool audit_begin(struct tap *tap, const struct event *event, struct err *err)
+static bool note_begin(struct tap *tap, const struct event *event, struct err *err)
 {
 	struct chain_record record = record_of(tap, CHAIN_BEGIN);
 	const struct value *asked = value_member(event->data, "tool_asked");
@@ -115,7 +125,7 @@ static struct value *denials_of(const struct tool_result *result)
 	const struct value *all = value_member(result->details, "denials");
 	struct value *list = value_new_array();
 
-	for (size_t i = 0; i < value_count(all) && i < DENIALS_MAX; i++) {
+	for (size_t i = 0; i < value_count(all) && i < DENIALS_LISTED; i++) {
 		static const char *const names[] = {"kind", "target", "rule"};
 		const struct value *denial = value_item(all, i);
 		struct value *row = value_new_object();
@@ -132,7 +142,7 @@ static struct value *denials_of(const struct tool_result *result)
 	return list;
 }
 
-static void audit_end(struct tap *tap, const struct event *event)
+static void note_end(struct tap *tap, const struct event *event)
 {
 	struct chain_record record = record_of(tap, CHAIN_END);
 	const struct tool_result *result = event->result;
@@ -148,7 +158,8 @@ static void audit_end(struct tap *tap, const struct event *event)
 	record.signal = result->signal;
 	record.seconds = result->seconds;
 	if (result->accounts.cpu != ACCOUNTS_NONE)
-		record.accounts = accounts = accounts_value(&result->accounts);
+		accounts = accounts_value(&result->accounts);
+	record.accounts = accounts;
 	if (value_count(denials) > 0)
 		value_set(more, "denials", denials);
 	else
@@ -157,7 +168,7 @@ static void audit_end(struct tap *tap, const struct event *event)
 	(void)ledger_add(tap->recording->ledger, &record, false, NULL);
 }
 
-static bool audit_ask(struct tap *tap, const struct event *event, struct err *err)
+static bool note_ask(struct tap *tap, const struct event *event, struct err *err)
 {
 	struct chain_record record = record_of(tap, CHAIN_ASK);
 	auto_value struct value *more = value_new_object();
@@ -174,7 +185,7 @@ static bool audit_ask(struct tap *tap, const struct event *event, struct err *er
 	return ledger_add(tap->recording->ledger, &record, true, err);
 }
 
-static bool audit_grant(struct tap *tap, const struct event *event, struct err *err)
+static bool note_grant(struct tap *tap, const struct event *event, struct err *err)
 {
 	struct chain_record record = record_of(tap, CHAIN_GRANT);
 	auto_value struct value *more = value_new_object();
@@ -189,22 +200,22 @@ static bool audit_grant(struct tap *tap, const struct event *event, struct err *
 	return ledger_add(tap->recording->ledger, &record, !str_is(answer, "no"), err);
 }
 
-static bool audit_event(struct tap *tap, const struct event *event, struct err *err)
+static bool note_event(struct tap *tap, const struct event *event, struct err *err)
 {
 	if (tap->recording->ledger == NULL)
 		return true;
 	switch (event->kind) {
 	case EVENT_TOOL_BEGAN:
-		return audit_begin(tap, event, err);
+		return note_begin(tap, event, err);
 	case EVENT_TOOL_ENDED:
 		if (strcmp(tap->refused, event->call) != 0)
-			audit_end(tap, event);
+			note_end(tap, event);
 		tap->refused[0] = '\0';
 		return true;
 	case EVENT_APPROVAL_WANTED:
-		return audit_ask(tap, event, err);
+		return note_ask(tap, event, err);
 	case EVENT_APPROVAL_GIVEN:
-		return audit_grant(tap, event, err);
+		return note_grant(tap, event, err);
 	default:
 		return true;
 	}
@@ -368,7 +379,7 @@ static bool tap_event(void *context, const struct event *event, struct err *err)
 {
 	struct tap *tap = context;
 	const bool spans = tap->recording->exporter != NULL;
-	const bool recorded = audit_event(tap, event, err);
+	const bool recorded = note_event(tap, event, err);
 
 	/*
 	 * The receiver behind knows the call and the question whose end it will hear of; a
@@ -398,7 +409,8 @@ static void tap_over(void *context, const struct accounts *accounts)
 
 		record.seconds = accounts->wall_s;
 		if (accounts->cpu != ACCOUNTS_NONE)
-			record.accounts = used = accounts_value(accounts);
+			used = accounts_value(accounts);
+		record.accounts = used;
 		(void)ledger_add(tap->recording->ledger, &record, false, NULL);
 	}
 	tap->state = TAP_OVER;
@@ -449,8 +461,7 @@ static char *make_cell_name(void)
 	return memory_copy(name);
 }
 
-static bool audit_open(const struct tap *tap, const struct recording_session *about,
-		       struct err *err)
+static bool note_open(const struct tap *tap, const struct about *about, struct err *err)
 {
 	struct chain_record record = record_of(tap, CHAIN_OPEN);
 	auto_value struct value *more = value_new_object();
@@ -482,8 +493,12 @@ static bool lies_outside(const struct recording *recording, const struct policy 
 	return true;
 }
 
-bool recording_begin(struct recording *recording, const struct recording_session *about,
-		     const struct policy *policy, struct event_sink *sink, struct err *err)
+/*
+ * A session for ABOUT with POLICY is about to be opened: *SINK becomes a receiver that records its
+ * events and hands them to the former *SINK. False: nothing may be opened.
+ */
+static bool begin(struct recording *recording, const struct about *about,
+		  const struct policy *policy, struct event_sink *sink, struct err *err)
 {
 	struct tap *tap;
 
@@ -496,7 +511,7 @@ bool recording_begin(struct recording *recording, const struct recording_session
 	tap->front = memory_copy(about->front != NULL ? about->front : "glovebox");
 	tap->token = memory_copy(about->token);
 	tap->cell = about->cell != NULL ? memory_copy(about->cell) : make_cell_name();
-	if (recording->ledger != NULL && !audit_open(tap, about, err)) {
+	if (recording->ledger != NULL && !note_open(tap, about, err)) {
 		free_tap(tap);
 		return false;
 	}
@@ -771,6 +786,42 @@ void recording_close(struct recording *recording)
 	exporter_close(recording->exporter);
 	free(recording->folder);
 	free(recording);
+}
+
+/* The recording of a setup. */
+
+void recording_lend(struct setup *setup, const char *verb, struct recording *recording)
+{
+	setup->verb = verb;
+	setup->recording = recording;
+	setup->recording_is_lent = recording != NULL;
+}
+
+void recording_forget(struct setup *setup)
+{
+	recorded_fini(&setup->recorded);
+	if (!setup->recording_is_lent)
+		recording_close(setup->recording);
+	setup->recording = NULL;
+}
+
+bool recording_settle(struct setup *setup, struct err *err)
+{
+	return setup->recording != NULL || !recorded_is_wanted(&setup->recorded) ||
+	       recording_open(&setup->recorded, setup->tells_heads, &setup->recording, err);
+}
+
+bool recording_join(struct setup *setup, struct event_sink *sink, struct err *err)
+{
+	const struct about about = {.front = setup->verb,
+				    .token = setup->token,
+				    .cell = setup->cell,
+				    .folder = setup->workspace,
+				    .agent = setup->agent};
+
+	return recording_settle(setup, err) &&
+	       (setup->recording == NULL ||
+		begin(setup->recording, &about, setup->policy, sink, err));
 }
 
 bool recording_add(struct recording *recording, const struct chain_record *record,

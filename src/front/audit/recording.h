@@ -12,22 +12,13 @@
 
 #include "audit/chain.h"
 #include "base/err.h"
-#include "policy/policy.h"
 #include "policy/recorded.h"
 #include "tool/event.h"
 
 #include <stdbool.h>
 
 struct recording;
-
-/* The sessions of which lines and spans tell. */
-struct recording_session {
-	const char *front;  /* the verb that serves them; NULL: "glovebox" */
-	const char *token;  /* the name of the service's token; NULL: there is none */
-	const char *cell;   /* its name; NULL: one is made */
-	const char *folder; /* the workspace */
-	const char *agent;
-};
+struct setup;
 
 /*
  * Open what WANTED names. HEADS: standard error gets the head of the audit each minute, and
@@ -39,20 +30,30 @@ bool recording_open(const struct recorded *wanted, bool heads,
 void recording_close(struct recording *recording);
 
 /*
- * A session for ABOUT with POLICY is about to be opened: *SINK becomes a receiver that records
- * its events and hands them to the former *SINK. False: nothing may be opened, because the audit
- * cannot be written, or would lie where the cell may write.
- */
-bool recording_begin(struct recording *recording, const struct recording_session *about,
-		     const struct policy *policy, struct event_sink *sink, struct err *err);
-/*
  * A receiver for all events of an agent, those of its session too, in the place of SINK:
  * spans of its turns and of the answers of its model. RECORDING NULL: SINK itself.
  */
 struct event_sink recording_agent(struct recording *recording, struct event_sink sink);
 /*
- * Write RECORD of something that is no event of a session: a token, a refused connection. BEFORE
- * as in ledger_add. RECORDING NULL, or without an audit: nothing, and true.
+ * The part of a setup about records. SETUP, of VERB, uses RECORDING, borrowed, or
+ * else one of its own (NULL); recording_forget closes its own, after its sessions.
+ */
+void recording_lend(struct setup *setup, const char *verb, struct recording *recording);
+void recording_forget(struct setup *setup);
+/*
+ * Open setup.recording if the configuration of SETUP wants one and nobody has lent one.
+ * recording_join does this; a caller that needs it before may call it, too.
+ */
+bool recording_settle(struct setup *setup, struct err *err);
+/*
+ * SETUP is about to open a session: *SINK becomes a receiver that records its events and hands
+ * them to the former *SINK, if anything is to be recorded. False: nothing may be opened, because
+ * the audit cannot be written, or would lie where the cell may write.
+ */
+bool recording_join(struct setup *setup, struct event_sink *sink, struct err *err);
+/*
+ * Write RECORD of something that is no event of a session: a token. BEFORE as in ledger_add.
+ * RECORDING NULL, or without an audit: nothing, and true.
  */
 bool recording_add(struct recording *recording, const struct chain_record *record,
 		   bool before, struct err *err);
