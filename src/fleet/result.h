@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/value.h"
 
-/* What became of a task. Only SET_UP is tried again, and a worker that was lost. */
+/* The end of a task. Only SET_UP is tried again, and a worker that was lost. */
 enum fleet_status {
 	FLEET_DONE,
 	FLEET_FAILED,

@@ -25,7 +25,7 @@
 
 enum {
 	TEMP_NAME_DIGITS = 32,
-	/* What a dead writer has left is removed when it was not written for so long. */
+	/* The rest of a dead writer is removed when it was not written for so long. */
 	TEMP_OLD_S = 3600,
 	/* Looked at by one sweep; the next one goes on. */
 	TEMP_SWEPT_MAX = 100000,
@@ -361,7 +361,7 @@ static bool folder_read(void *self, const char *name,
 	return n == 0 || fail(folder, "reading", name, errno, err);
 }
 
-/* What ENTRY of AT is: 'f' a file, 'd' a folder, 0 something that no store has. */
+/* The kind of ENTRY of AT: 'f' a file, 'd' a folder, 0 something that no store has. */
 static char entry_kind(int at, const struct dirent *entry)
 {
 	struct stat st;

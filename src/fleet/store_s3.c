@@ -487,7 +487,7 @@ static bool perform(struct store_s3 *s3, struct s3_call *call, struct err *err)
 
 /* Sentences. */
 
-/* What a code of S3 means, and what to do. */
+/* The meaning of a code of S3, and what to do. */
 static const struct {
 	const char *code;
 	int error;

@@ -241,7 +241,7 @@ static bool end_run(struct doing *doing, struct hearing *hearing)
 	return false;
 }
 
-/* What the model was asked for. */
+/* The use of the model. */
 static void take_usage(struct doing *doing, const struct value *usage)
 {
 	doing->tokens += value_integer(value_member(usage, "input")) +
@@ -365,7 +365,7 @@ static void do_run(struct doing *doing)
 	}
 }
 
-/* What is known of a cell when it was opened, and when it was closed. */
+/* Facts of a cell from when it was opened, and when it was closed. */
 static void tell_cell(struct value *result, const struct value *opened,
 		      const struct value *closed)
 {

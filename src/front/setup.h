@@ -14,7 +14,6 @@
 #include "front/output/policy_words.h"
 #include "front/verb.h"
 #include "model/catalogue.h"
-#include "model/local.h"
 #include "policy/config.h"
 #include "policy/recorded.h"
 #include "session/session.h"
@@ -458,29 +457,3 @@ void setup_each_model(const struct setup *setup,
 
 /* NULL-ended; the caller frees the list. */
 const struct tool **setup_tools_new(void);
-
-/*
- * Looks for model servers on this machine, so that a verb can tell the person where to
- * get a model. Only addresses on this machine and those that the person gave are
- * contacted.
- */
-
-struct found {
-	struct local_server servers[LOCAL_SERVERS_MAX];
-	size_t count;
-};
-
-/*
- * Ask the servers at URLS, all at the same time and within LIMIT_MS. URLS is NULL-ended;
- * when it is NULL or empty, ask those of local_urls, and the one of GLOVEBOX_BASE_URL
- * when it is on this machine. ERR: an invalid URL, too many URLs, no libcurl. found_fini
- * in either case.
- */
-bool found_look(struct found *found, const char *const *urls, int limit_ms, struct err *err);
-void found_fini(struct found *found);
-
-/*
- * Append a sentence to OUT: which servers on this machine answer with which models, or
- * none.
- */
-void found_advise(const struct found *found, struct buf *out);

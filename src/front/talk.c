@@ -22,6 +22,7 @@
 #include "front/extend/hook_files.h"
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
+#include "front/found.h"
 #include "front/login/logins.h"
 #include "front/output/formats.h"
 #include "front/rules.h"

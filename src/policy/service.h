@@ -35,7 +35,7 @@ enum service_cells {
 	SERVICE_SHARED,      /* all */
 };
 
-/* What becomes of the workspace of a cell that ends; in the order of the key's choices. */
+/* The fate of the workspace of a cell that ends; in the order of the key's choices. */
 enum service_closing { SERVICE_KEEPS, SERVICE_DELETES, SERVICE_ARCHIVES };
 
 /* Addresses of proxies: one, or those that begin with the same BITS. */
@@ -86,7 +86,7 @@ bool service_trusts(const struct service *service, const struct sockaddr *addres
 /* The same for the TEXT of an address, as X-Forwarded-For has it. */
 bool service_trusts_text(const struct service *service, struct str text);
 
-/* What a token may use. 0: no limit. */
+/* The quota of a token. 0: no limit. */
 struct service_quota {
 	double cpu_s_day;
 	uint64_t written_day, net_day; /* bytes */

@@ -477,7 +477,7 @@ bool session_hears_all(const struct session *session)
 	return session->sink.hears_all;
 }
 
-/* What was decided about RUNNING, in a word of struct event. FITS: it may run. */
+/* The decision about RUNNING, in a word of struct event. FITS: it may run. */
 static const char *verdict_of(const struct running *running, bool fits)
 {
 	if (!fits)

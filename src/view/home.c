@@ -774,7 +774,7 @@ static const struct own_store {
 	{"XDG_DATA_HOME", ".local/share", "glovebox/snapshots"},
 };
 
-/* What SPEC shows of the folder of a store. */
+/* The part of the folder of a store that SPEC shows. */
 struct store_shown {
 	bool writable; /* in a folder that may be written, or in the layer over one */
 	bool apart;    /* it, or a folder in it, is shown by an entry of its own */

@@ -64,14 +64,14 @@ def look(*arguments):
 def each_figure_is_what_one_counts_by_hand():
     said = look()
     for row in ("lines in src/ 42 at most 128,000",
-                "files in src/ 6 at most 740",
+                "files in src/ 6 at most 820",
                 "files in the largest folder (src/base) 5 at most 25",
                 "lines of the largest file (src/base/buf.h) 14 at most 2,000",
                 "lines of a function: median 3.0 at most 12",
                 "lines of a function: longest 5 at most 80",
                 "lines of code a file 5 at least 290",
                 "*_parts.h and *_inside.h 1 at most 0",
-                "public functions 3 at most 3,050",
+                "public functions 3 at most 3,300",
                 "of these without their module's name 1 at most 0",
                 "of these without a caller elsewhere 0 at most 0",
                 "includes and rows that point upwards 1 at most 0",

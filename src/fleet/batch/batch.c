@@ -410,7 +410,7 @@ static void *keep_claims(void *context)
 	return NULL;
 }
 
-/* What the slots ask and tell. */
+/* Questions and messages of the slots. */
 
 static bool is_used_up(struct fleet_batch *batch)
 {
@@ -476,7 +476,7 @@ static bool look_for_shard(struct fleet_batch *batch, bool *more, struct err *er
 	*more = undecided;
 	if (!undecided || (batch->looked_ms != 0 && now - batch->looked_ms < LOOK_MS))
 		return false;
-	/* What others have done since is not looked for. */
+	/* Work that others have done since is not looked for. */
 	if (now - batch->listed_ms >= LOOK_MS && !list_results(batch, err))
 		return false;
 	if (take_shard(batch, more, err))

@@ -64,7 +64,7 @@ const char *fleet_claim_holder(const struct fleet_claim *claim)
 	return claim->holder;
 }
 
-/* Who we are. */
+/* Our own name. */
 
 /* The first line of the file PATH in TEXT; "" when it cannot be read. */
 static void read_line(const char *path, char text[PLACE_ROOM])

@@ -36,7 +36,7 @@ void fleet_claim_free(struct fleet_claim *claim);
 /* Have the shard, or look at it once more. NOW_MS: clock_now_ms. */
 enum fleet_claimed fleet_claim_take(struct fleet_claim *claim, int64_t now_ms,
 				    struct err *err);
-/* Whose it was at the last look: "HOST, process 12"; "" before. */
+/* The holder at the last look: "HOST, process 12"; "" before. */
 const char *fleet_claim_holder(const struct fleet_claim *claim);
 /*
  * Change a claim of ours when that is due. False: somebody else has it (EEXIST in ERR), or the

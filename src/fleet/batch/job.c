@@ -90,7 +90,7 @@ static struct fleet_job *make_job(struct fleet_store *store, const char *name,
 	return job;
 }
 
-/* What is known of the job in its store; EEXIST when it is that of another file. */
+/* The job as its store knows it; EEXIST when it is that of another file. */
 static bool check_about(const struct fleet_job *job, struct err *err)
 {
 	auto_value struct value *about = NULL;

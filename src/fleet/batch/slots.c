@@ -281,7 +281,7 @@ static void leave_engine(struct fleet_slots *slots)
 	(void)pthread_mutex_unlock(&slots->lock);
 }
 
-/* What becomes of a task. */
+/* The way of a task. */
 
 /* Put RESULT where no other result of its task may be; a store that fails is tried again. */
 static bool keep(struct slot *slot, const struct value *result, bool *there, struct err *err)

@@ -209,7 +209,7 @@ static void msg_auto_destroy(natsMsg **msg)
 }
 #define auto_msg __attribute__((cleanup(msg_auto_destroy)))
 
-/* What went wrong, with the remedy. */
+/* The mistake, with the remedy. */
 
 static bool fail(struct jetstream *jetstream, natsStatus status, const char *doing,
 		 struct err *err)
@@ -360,7 +360,7 @@ bool jetstream_store(struct jetstream *jetstream, const char *subject, struct st
 	return read_answer(jetstream, back, doing, &answer, err);
 }
 
-/* What acknowledgements say. */
+/* The words of acknowledgements. */
 
 /*
  * The part of an acknowledgement's subject that is NTH, from 0, behind the stream's name:

@@ -138,7 +138,7 @@ void jetstream_reader_end(struct jetstream_reader *reader);
 struct str jetstream_ack_part(const char *ack, size_t nth);
 int64_t jetstream_number(struct str text);
 
-/* What the server says of itself to everybody who connects: version, max_payload, … */
+/* The server's words of itself to everybody who connects: version, max_payload, … */
 bool jetstream_greeting(struct jetstream *jetstream, struct value **greeting,
 			struct err *err);
 /* Ask SUBJECT, which may have no answer for us, for at most a second. NULL: none. */

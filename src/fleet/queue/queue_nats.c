@@ -79,7 +79,7 @@ struct fleet_queue {
 	int replicas;
 	double lease_s;
 
-	/* What take knows; TAKING is held. */
+	/* Of taking alone; TAKING is held. */
 	pthread_mutex_t taking;
 	struct jetstream_inbox *inbox; /* NULL: none yet */
 	uint64_t pulls;
@@ -102,7 +102,7 @@ struct fleet_lease {
 	int64_t confirmed_ms; /* when the last renewal that was confirmed was sent */
 };
 
-/* What a fleet has at the server. */
+/* All that a fleet has at the server. */
 
 enum stream { TASKS, PERMITS, RESULTS, EVENTS, STATE, WORKERS, LEAD, STREAMS };
 

@@ -126,7 +126,7 @@ static bool rest(struct fleet_worker *worker, int64_t ms)
 	return !over;
 }
 
-/* What the store has of jobs and lanes for a fleet. */
+/* The store's part of jobs and lanes for a fleet. */
 
 static bool get_object(struct fleet_store *store, const char *name, struct value **object,
 		       struct err *err)

@@ -46,7 +46,7 @@ bool fleet_worker_over(const struct fleet_worker *worker);
 /* Wait until all is over, then free. */
 void fleet_worker_finish(struct fleet_worker *worker);
 
-/* What a comparison of a job's queue and results has found and done. */
+/* Findings of a comparison of a job's queue and results has found and done. */
 struct fleet_reconciled {
 	size_t tasks, results, queued, published, removed;
 };
@@ -58,7 +58,7 @@ bool fleet_worker_reconcile(struct fleet_queue *queue, const struct fleet_job *j
 			    bool paused, struct fleet_reconciled *found, struct err *err);
 
 /*
- * What the fleet knows of a job besides batch/job.h: jobs/J/fleet.json, which makes it one of
+ * The fleet's part of a job besides batch/job.h: jobs/J/fleet.json, which makes it one of
  * the FLEET's.
  */
 bool fleet_worker_enlist(struct fleet_store *store, const char *fleet, const char *job,

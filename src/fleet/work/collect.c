@@ -280,7 +280,7 @@ bool fleet_collect_all(struct fleet_steps *steps, const struct fleet_site *site,
 {
 	const struct value *wanted = steps->work->task->collect;
 	struct value *files = value_new_object(), *name = NULL;
-	/* What happens here says nothing of the task, unless the store fails. */
+	/* Nothing that happens here decides about the task, unless the store fails. */
 	struct fleet_steps own = *steps;
 	bool ok = true;
 

@@ -63,7 +63,7 @@ static void add_each(struct words *words, const char *option, const struct value
 	}
 }
 
-/* What the policy of the task gives to a program is given to this one. */
+/* All that the policy of the task gives to a program is given to this one. */
 static void add_rights(struct words *words, const struct value *policy)
 {
 	add_each(words, "--allow-host", value_member(policy, "network"));

@@ -147,7 +147,7 @@ static const struct option_row mcp_options[] = {
 
 struct serving;
 
-/* What a session of tools is made of: the one that all clients share, or that of a cell. */
+/* The parts of a session of tools: the one that all clients share, or that of a cell. */
 struct hands {
 	struct serving *serving;
 	struct setup setup;
@@ -630,7 +630,7 @@ static bool try_cell(struct serving *serving)
 	return opens;
 }
 
-/* What a token has used today is kept in a file of its own for each tokens file. */
+/* The use of a token on this day is kept in a file of its own for each tokens file. */
 static void find_used_file(const struct serving *serving, struct buf *path)
 {
 	char hash[HASH_HEX + 1], name[NAME_MAX];

@@ -1,6 +1,7 @@
 /* glovebox models: lists the models that can be asked from here, and their needs. */
 
 #include "base/value.h"
+#include "front/found.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/verb.h"

@@ -69,7 +69,7 @@ enum {
 #define GONE         "gone-"
 #define TOKEN_PREFIX "gb_"
 
-/* What a token has used on one day. */
+/* The use of a token on one day. */
 struct spent {
 	int64_t day; /* since 1970, UTC */
 	double cpu_s;
@@ -139,7 +139,7 @@ static bool tell(struct mcp_service *service, const struct mcp_record *record,
 	return outside->tell == NULL || outside->tell(outside->context, record, err);
 }
 
-/* What tokens have used. */
+/* The use of all tokens. */
 
 static struct spent *spent_today(struct mcp_token *token)
 {

@@ -13,7 +13,7 @@
  * Tokens are kept as hashes, in a file that is read again whenever it has changed. A file that
  * cannot be read then is complained of, and the tokens stay as they were.
  *
- * What tokens use of the machine is counted by their cells' control groups, added up a day
+ * The use that tokens make of the machine is counted by their cells' control groups, added up a day
  * (UTC), and kept over a restart.
  */
 #pragma once

@@ -96,7 +96,7 @@ struct batching {
 	unsigned retry;
 	size_t cells;
 
-	/* What is shown; the lock is that of all output. */
+	/* All that is shown; the lock is that of all output. */
 	pthread_mutex_t lock;
 	bool json, painted; /* a line of ours stands on the terminal, and is not ended */
 	struct screen_options look;
@@ -179,7 +179,7 @@ static bool add_store(const char *where, struct buf *out, struct err *err)
 	return path_normal(folder, path, out) || err_set(err, EINVAL, "--out %s", where);
 }
 
-/* What is printed. */
+/* All that is printed. */
 
 static void add_money(double money, struct buf *out)
 {

@@ -81,7 +81,7 @@ static bool open_job(struct fleet_at *at_fleet, const char *name, struct fleet_j
 	return fleet_job_open(at_fleet->store, name, job, err);
 }
 
-/* What runs, by the heartbeats of the workers. */
+/* All that runs, by the heartbeats of the workers. */
 
 struct beats {
 	struct value *jobs; /* job -> {id: worker} */

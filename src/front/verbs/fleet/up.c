@@ -59,7 +59,7 @@ static const struct option_row up_options[] = {
 	{0},
 };
 
-/* What runs. */
+/* The processes that run. */
 struct upping {
 	const struct options *options;
 	char *folder; /* absolute */
