@@ -75,19 +75,30 @@ static bool take_place(struct str *rest, enum place *place)
 	return false;
 }
 
-/* Is PART, one name of a path, sound? OWN: does it differ from cell to cell? */
-static bool part_is_sound(struct str part, bool *own)
+/* Of a template: has it, or its last part, the place of that name? */
+struct template
+{
+	bool has[PLACES], last[PLACES];
+};
+
+/*
+ * Is PART, one name of a path, sound? Two names beside each other could be read as two others
+ * ("a-b" and "c", "a" and "b-c"), so there is one place only, unless an id keeps it apart.
+ */
+static bool part_is_sound(struct str part, struct template *template)
 {
 	bool any = false;
+	size_t count = 0;
 	enum place place;
 
-	*own = false;
+	memset(template->last, 0, sizeof(template->last));
 	if (part.size > 0 && part.data[0] == '.')
 		return false;
 	while (part.size > 0) {
 		any = true;
 		if (take_place(&part, &place)) {
-			*own = *own || place == PLACE_CELL || place == PLACE_ID;
+			template->has[place] = template->last[place] = true;
+			count++;
 			continue;
 		}
 		if (part.data[0] == '\0' ||
@@ -95,21 +106,20 @@ static bool part_is_sound(struct str part, bool *own)
 			return false;
 		part = str_part(part, 1, part.size);
 	}
-	return any;
+	return any && (count <= 1 || template->last[PLACE_ID]);
 }
 
-/* Are all parts of TEMPLATE sound? OWN: does its last part differ from cell to cell? */
-static bool template_is_sound(struct str template, bool *own)
+/* Are all parts of TEXT sound? TEMPLATE says which places there are. */
+static bool template_is_sound(struct str text, struct template *template)
 {
 	size_t slash;
 
+	*template = (struct template){0};
 	do {
-		slash = str_find(template, STR("/"), 0);
-		if (!part_is_sound(str_part(template, 0, slash), own))
+		slash = str_find(text, STR("/"), 0);
+		if (!part_is_sound(str_part(text, 0, slash), template))
 			return false;
-		template = slash == (size_t)-1
-				   ? STR("")
-				   : str_part(template, slash + 1, template.size);
+		text = slash == (size_t)-1 ? STR("") : str_part(text, slash + 1, text.size);
 	} while (slash != (size_t)-1);
 	return true;
 }
@@ -117,13 +127,14 @@ static bool template_is_sound(struct str template, bool *own)
 static bool is_template(const struct row *row, const struct value *value,
 			struct rows_problem *problem)
 {
-	bool own;
+	struct template template;
 
 	(void)row;
-	return template_is_sound(value_str(value), &own) ||
+	return template_is_sound(value_str(value), &template) ||
 	       rows_refuse(problem, NULL,
 			   "must be a path below the root, of letters, digits, \"-\", \"_\", "
-			   "\".\" and the places {token}, {cell}, {date} and {id}");
+			   "\".\" and the places {token}, {cell}, {date} and {id}: one of them "
+			   "in each part, or more where {id} is one");
 }
 
 bool service_fill(const char *template, const struct service_names *names, struct buf *out)
@@ -295,7 +306,7 @@ const struct row service_rows[] = {
 	 .description = "Workspace of each cell, below the root: `work/{token}/{cell}`; also `{date}` and "
 			"`{id}`, which no other cell has. It is made with mode 0700."},
 	{"on_close", ROW_CHOICE, .choices = "keep delete archive", .initial = "`\"keep\"`",
-	 .description = "What becomes of it when its cell ends; `archive` moves it into `archive` "
+	 .description = "What becomes of it when its cell ends; `archive` moves it into `.archive` "
 			"below the root."},
 	{"cell_base", ROW_BYTES, .max = BASE_MAX, .initial = "that of the agent",
 	 .description = "`cell_base` of all cells."},
@@ -327,9 +338,9 @@ bool service_check(const struct row *row, const struct value *value,
 		   struct rows_problem *problem)
 {
 	const struct str closing = value_str(value_member(value, "on_close"));
-	const struct value *template = value_member(value, "workspace");
+	const struct value *workspace = value_member(value, "workspace");
 	static const char *const paths[] = {"root", "tokens"};
-	bool own = false;
+	struct template template = {0};
 
 	(void)row;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
@@ -339,9 +350,15 @@ bool service_check(const struct row *row, const struct value *value,
 			return rows_refuse(problem, &(struct rows_place){.key = paths[i]},
 					   "must be an absolute path");
 	}
-	if (closing.size == 0 || str_is(closing, "keep"))
-		return true;
-	if (template != NULL && template_is_sound(value_str(template), &own) && own)
+	if (workspace != NULL)
+		(void)template_is_sound(value_str(workspace), &template);
+	if (workspace != NULL && value_member(value, "tokens") != NULL &&
+	    !template.has[PLACE_TOKEN] && !template.has[PLACE_ID])
+		return rows_refuse(problem, &(struct rows_place){.key = "workspace"},
+				   "needs {token} or {id}, because there are `tokens`: else "
+				   "two of them would work in one folder");
+	if (closing.size == 0 || str_is(closing, "keep") || template.last[PLACE_CELL] ||
+	    template.last[PLACE_ID])
 		return true;
 	return rows_refuse(problem, &(struct rows_place){.key = "on_close"},
 			   "needs a `workspace` whose last part has {cell} or {id}: else the "

@@ -400,19 +400,39 @@ def a_workspace_goes_with_its_cell():
         service.end()
         assert not os.listdir(day)
         own = os.path.join(service.workspace, ".glovebox")
-        assert not [name for name in os.listdir(own) if name.startswith("gone-")], os.listdir(own)
+        assert not [name for name in os.listdir(own) if name.startswith(".gone-")], os.listdir(own)
 
 
 @tap.case
 def a_workspace_is_moved_to_the_archive():
-    with Service({"workspace": "{token}-{cell}", "on_close": "archive"}) as service:
+    with Service({"workspace": "{token}/{cell}", "on_close": "archive"}) as service:
         service.bash("echo x >kept", cell="mine")
         service.end()
-        assert "default-mine" not in os.listdir(service.workspace)
-        archive = os.path.join(service.workspace, "archive")
+        assert os.listdir(os.path.join(service.workspace, "default")) == []
+        archive = os.path.join(service.workspace, ".archive")
         names = os.listdir(archive)
         assert len(names) == 1 and "-default-mine-" in names[0], names
         assert os.listdir(os.path.join(archive, names[0])) == ["kept"]
+
+
+@tap.case
+def no_name_reaches_the_folders_of_the_service():
+    names = ["archive", "gone-x"]
+    with Service({"workspace": "{token}/{cell}", "on_close": "archive"}, tokens={name: {} for name in names}) as service:
+        for name in names:
+            assert service.bash("echo x >kept", token=name).status == 200
+        # A server that was killed leaves what the next one sweeps: nothing of a token.
+        service.process.kill()
+        service.process.wait()
+        left_behind()
+        service.process.stderr.close()
+        service.start()
+        assert service.bash("cat kept", token="gone-x").text.startswith("x")
+        assert os.path.isdir(os.path.join(service.workspace, ".glovebox", "gone-x"))
+        service.end()
+        moved = os.listdir(os.path.join(service.workspace, ".archive"))
+        assert len(moved) == 1 and "-gone-x-main-" in moved[0], moved
+        assert os.listdir(os.path.join(service.workspace, "archive")) == ["main"]
 
 
 @tap.case
@@ -440,8 +460,9 @@ def without_a_template_all_cells_work_in_the_root():
 def settings_that_cannot_be_kept_are_refused():
     assert "on_close" in refused({"on_close": "delete"})
     assert "on_close" in refused({"on_close": "delete", "workspace": "{cell}/{token}"})
-    for wrong in ("/a", "../a", "a//b", "a/.b", "{user}", "a b", ""):
+    for wrong in ("/a", "../a", "a//b", "a/.b", "{user}", "a b", "", "{token}-{cell}", "{id}/{token}{cell}"):
         assert "/service/workspace" in refused({"workspace": wrong}), wrong
+    assert "{token} or {id}" in refused({"workspace": "work/{cell}"}, tokens={"a" * 20: {}})
     assert "must be an absolute path" in refused({"root": "here"})
     assert "/service/trusted_proxies/0" in refused({"trusted_proxies": ["10.0.0.0/33"]})
     assert "loopback" in refused({"metrics": "0.0.0.0:0"})
@@ -862,7 +883,7 @@ def a_killed_server_leaves_nothing_and_begins_again():
                 assert service.bash("echo served", cell=f"n{number}").text.startswith("served")
             service.end()
             own = os.path.join(service.workspace, ".glovebox")
-            assert not [name for name in os.listdir(own) if name.startswith("gone-")], os.listdir(own)
+            assert not [name for name in os.listdir(own) if name.startswith(".gone-")], os.listdir(own)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -62,11 +62,12 @@ enum {
 	STAMP_NS = 50000000, /* the kernel stamps files by a clock that is coarser than ours */
 };
 
-#define ANYONE       "default" /* the token of a service without a file of tokens */
-#define ONLY_CELL    "main"    /* the cell of a token that names none */
-#define OWN_FOLDER   ".glovebox"
-#define ARCHIVE      "archive"
-#define GONE         "gone-"
+#define ANYONE     "default" /* the token of a service without a file of tokens */
+#define ONLY_CELL  "main"    /* the cell of a token that names none */
+#define OWN_FOLDER ".glovebox"
+/* Names of tokens and cells, and parts of templates, do not begin with a dot. */
+#define ARCHIVE      ".archive"
+#define GONE         ".gone-"
 #define TOKEN_PREFIX "gb_"
 
 /* The use of a token on one day. */

@@ -61,9 +61,19 @@ static void a_template_is_a_path_below_the_root(void **state)
 {
 	static const char *const sound[] = {"work/{token}/{cell}", "{id}",
 					    "a.b/c-{date}_{id}"};
-	static const char *const others[] = {"",       "/a",     "a/",    "a//b",
-					     "..",     "a/../b", ".a/b",  "a b/c",
-					     "{user}", "{token", "a\\tb", "a/{cell}}"};
+	static const char *const others[] = {"",
+					     "/a",
+					     "a/",
+					     "a//b",
+					     "..",
+					     "a/../b",
+					     ".a/b",
+					     "a b/c",
+					     "{user}",
+					     "{token",
+					     "a\\tb",
+					     "a/{cell}}",
+					     "{token}-{cell}"};
 	struct buf text;
 
 	(void)state;
