@@ -142,6 +142,16 @@ class Service:
         os.chmod(self.tokens_file + ".new", 0o600)
         os.rename(self.tokens_file + ".new", self.tokens_file)
 
+    def change_tokens(self, tokens, known=(), unknown=()):
+        """Write TOKENS, and wait until the server knows those in KNOWN and does not know those in UNKNOWN."""
+        self.write_tokens(tokens)
+        self.wait_tokens(known, unknown)
+
+    def wait_tokens(self, known=(), unknown=()):
+        wanted = {**{token: False for token in known}, **{token: True for token in unknown}}
+        wait_for(lambda: all((self.post("ping", token=token, legacy=True).status == 401) == gone
+                             for token, gone in wanted.items()), f"not the tokens {wanted}")
+
     def send(self, method, path, body=None, headers=None, address=None, seconds=WAIT_SECONDS):
         connection = http.client.HTTPConnection(address or self.address, timeout=seconds)
         try:
@@ -500,7 +510,7 @@ def the_file_of_tokens_is_read_again_when_it_changes():
     with Service({}, tokens={"a" * 20: {}}) as service:
         session = service.session("a" * 20)
         service.bash("true", session=session, token="a" * 20)
-        service.write_tokens({"a" * 20: {"quota": {"calls_minute": 1000}}, "b" * 20: {}})
+        service.change_tokens({"a" * 20: {"quota": {"calls_minute": 1000}}, "b" * 20: {}}, known=["b" * 20])
         assert service.bash("true", token="b" * 20).status == 200
         assert service.bash("true", session=session, token="a" * 20).status == 200
         # A fault leaves the tokens as they were, and is told.
@@ -509,10 +519,36 @@ def the_file_of_tokens_is_read_again_when_it_changes():
         assert service.bash("true", token="b" * 20).status == 200
         service.wait_said("line 4.*sha256.*stay as they were|stay as they were.*line 4")
         # Other rights are another cell's.
-        service.write_tokens({"a" * 20: {"agent": "reader"}})
+        service.change_tokens({"a" * 20: {"agent": "reader"}}, unknown=["b" * 20])
         assert service.bash("true", token="b" * 20).status == 401
         assert service.bash("true", session=session, token="a" * 20).status == 404
         wait_for(lambda: service.ready()[1]["cells"] == 0, "the cells do not end")
+
+
+@tap.case
+def a_file_of_tokens_that_is_written_anew_ends_no_cell():
+    tokens = {"a" * 20: {"quota": {"calls_minute": 2}}, "b" * 20: {}}
+    with Service({}, tokens=tokens) as service:
+        session = service.session("b" * 20)
+        assert service.bash("echo >/tmp/mark", session=session, token="b" * 20).status == 200
+        with open(service.tokens_file, encoding="ascii") as file:
+            text = file.read()
+        for part in ("", text[:text.index("\n", text.index("a" * 20)) + 1]):
+            # In its place: it is empty first, and then has its first lines.
+            with open(service.tokens_file, "w", encoding="ascii") as file:
+                file.write(part)
+                file.flush()
+                assert service.bash("ls /tmp/mark", session=session, token="b" * 20).text.startswith("/tmp/mark")
+                file.write(text[len(part):])
+        os.truncate(service.tokens_file, 0)
+        service.wait_said("no token any more.*stay as they were|stay as they were.*no token any more")
+        assert service.bash("ls /tmp/mark", session=session, token="b" * 20).status == 200
+        # What was used is not forgotten with the line.
+        while service.bash("true", token="a" * 20).status == 200:
+            pass
+        service.change_tokens({"b" * 20: {}}, unknown=["a" * 20])
+        service.change_tokens(tokens, known=["a" * 20])
+        assert service.bash("true", token="a" * 20).status == 429
 
 
 @tap.case
@@ -550,6 +586,7 @@ def a_new_token_is_printed_once():
         done = tap.run([*words, "ann"], env=service.environment)
         token = done.stdout.strip()
         assert done.returncode == 0 and re.fullmatch(r"gb_[0-9a-f]{48}", token), done
+        service.wait_tokens(known=[token])
         assert service.bash("true", token=token).status == 200
         with open(service.tokens_file, encoding="ascii") as file:
             text = file.read()
@@ -672,9 +709,9 @@ def an_audit_names_tokens_and_cells():
         with Service({"audit": {"folder": os.path.join(folder, "audit")}, "cell": "token"},
                      tokens={"a" * 20: {}}) as service:
             service.bash("true", token="a" * 20)
-            service.write_tokens({"a" * 20: {}, "b" * 20: {}})
+            service.change_tokens({"a" * 20: {}, "b" * 20: {}}, known=["b" * 20])
             service.bash("true", token="b" * 20)
-            service.write_tokens({"b" * 20: {}})
+            service.change_tokens({"b" * 20: {}}, unknown=["a" * 20])
             assert service.bash("true", token="a" * 20).status == 401
             service.end()
             names = [os.path.join(folder, "audit", name) for name in os.listdir(os.path.join(folder, "audit"))]

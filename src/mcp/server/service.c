@@ -60,6 +60,7 @@ enum {
 	METRICS_MAX = 4 << 20,
 	DATE_ROOM = 16,
 	STAMP_NS = 50000000, /* the kernel stamps files by a clock that is coarser than ours */
+	REST_MS = 100, /* a file that has changed is read when it was left alone for so long */
 };
 
 #define ANYONE     "default" /* the token of a service without a file of tokens */
@@ -105,6 +106,8 @@ struct mcp_service {
 	struct mcp_token *tokens;
 	struct mcp_token *everyone; /* of the shared cell, whose use is nobody's; or NULL */
 	struct stat seen;           /* the status of the tokens file when it was read */
+	struct stat resting;        /* that of the last look, … */
+	int64_t rested_ms;          /* … which it has had since then */
 	struct stat told;           /* the same when a fault of it was told */
 	struct mcp_cell *cells, *shared;
 	size_t cell_count;
@@ -140,6 +143,14 @@ static bool tell(struct mcp_service *service, const struct mcp_record *record,
 	return outside->tell == NULL || outside->tell(outside->context, record, err);
 }
 
+/* The token NAME from FIRST on, but none that is gone. */
+static struct mcp_token *token_find(struct mcp_token *first, const char *name)
+{
+	while (first != NULL && (first->gone || strcmp(first->row.name, name) != 0))
+		first = first->next;
+	return first;
+}
+
 /* The use of all tokens. */
 
 static struct spent *spent_today(struct mcp_token *token)
@@ -152,10 +163,15 @@ static struct spent *spent_today(struct mcp_token *token)
 static void spend(struct mcp_service *service, struct mcp_token *token, double cpu_s,
 		  uint64_t written, uint64_t net)
 {
-	struct spent *spent = spent_today(token);
+	struct mcp_token *now =
+		token->gone ? token_find(service->tokens, token->row.name) : token;
+	struct spent *spent;
 
 	if (cpu_s <= 0 && written == 0 && net == 0)
 		return;
+	/* The last use of a token that was changed is that of its new line. */
+	token = now != NULL ? now : token;
+	spent = spent_today(token);
 	spent->cpu_s += cpu_s;
 	spent->written += written;
 	spent->net += net;
@@ -541,13 +557,6 @@ static void token_free(struct mcp_token *token)
 	free(token);
 }
 
-static struct mcp_token *token_find(struct mcp_token *first, const char *name)
-{
-	while (first != NULL && (first->gone || strcmp(first->row.name, name) != 0))
-		first = first->next;
-	return first;
-}
-
 /* Can TOKEN be kept to what its line says? */
 static bool token_fits(const struct mcp_service *service,
 		       const struct service_token *token, struct err *err)
@@ -645,6 +654,24 @@ static void end_cells_of(struct mcp_service *service, const struct mcp_token *to
 	}
 }
 
+/* The last token NAME that is gone; NULL: there was none. */
+static const struct mcp_token *token_gone(const struct mcp_token *first, const char *name)
+{
+	while (first != NULL && (!first->gone || strcmp(first->row.name, name) != 0))
+		first = first->next;
+	return first;
+}
+
+/* NEW has used what OLD (or NULL), which had its name, has used. */
+static void take_over(struct mcp_token *new, const struct mcp_token *old)
+{
+	if (old == NULL)
+		return;
+	new->spent = old->spent;
+	new->minute_ms = old->minute_ms;
+	new->calls_minute = old->calls_minute;
+}
+
 /*
  * NEW has been read in the place of OLD (or NULL), which has the same name. The cells of a
  * token that is another one now, or has other rights, end.
@@ -664,8 +691,10 @@ static void token_replace(struct mcp_service *service, struct mcp_token *old,
 		token_free(new);
 		return;
 	}
+	if (old == NULL)
+		take_over(new, token_gone(service->tokens, new->row.name));
 	if (old != NULL) {
-		new->spent = old->spent;
+		take_over(new, old);
 		new->cpu_s = old->cpu_s;
 		old->cpu_s = 0;
 		old->gone = true;
@@ -694,11 +723,48 @@ static void tokens_replace(struct mcp_service *service, struct mcp_token *read)
 	}
 }
 
-static bool tokens_load(struct mcp_service *service, struct err *err)
+static bool same_file(const struct stat *a, const struct stat *b)
 {
-	struct mcp_token *read = NULL;
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	       a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
 
-	if (tokens_read(service, &read, err)) {
+/* Is a token there? */
+static bool has_tokens(const struct mcp_service *service)
+{
+	const struct mcp_token *at = service->tokens;
+
+	while (at != NULL && at->gone)
+		at = at->next;
+	return at != NULL;
+}
+
+/*
+ * Read the tokens file. SEEN, its status before (or NULL): a file that changes meanwhile is not
+ * taken, and *CHANGED says so. A file that has lost all its tokens is rather a fault than meant.
+ */
+static bool tokens_load(struct mcp_service *service, const struct stat *seen,
+			bool *changed, struct err *err)
+{
+	const char *path = service->settings->tokens;
+	struct mcp_token *read = NULL;
+	struct stat now = {0};
+	bool ok = tokens_read(service, &read, err);
+
+	if (seen != NULL) {
+		if (stat(path, &now) != 0)
+			now = (struct stat){0};
+		*changed = !same_file(seen, &now);
+	}
+	if (ok && read == NULL && has_tokens(service))
+		ok = err_set(err, EINVAL,
+			     "%s: it has no token any more; the last one ends by its "
+			     "`expires`, or with the service",
+			     path);
+	if (ok && (seen == NULL || !*changed)) {
 		tokens_replace(service, read);
 		return true;
 	}
@@ -709,13 +775,23 @@ static bool tokens_load(struct mcp_service *service, struct err *err)
 	return false;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
+/*
+ * Has the tokens file, whose status is NOW, been left alone for a moment? One that is written anew
+ * in its place is empty first, and then has some of its lines.
+ */
+static bool file_rests(struct mcp_service *service, const struct stat *now)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-	       a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
-	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+	const int64_t at = clock_now_ms();
+
+	if (!same_file(now, &service->resting)) {
+		service->resting = *now;
+		service->rested_ms = at;
+	}
+	if (at - service->rested_ms >= REST_MS)
+		return true;
+	if (service->rested_ms + REST_MS < service->tick.due_ms)
+		service->tick.due_ms = service->rested_ms + REST_MS;
+	return false;
 }
 
 /*
@@ -727,20 +803,24 @@ static void tokens_look(struct mcp_service *service)
 {
 	struct stat now = {0};
 	struct err err;
-	bool told;
+	bool told, changed = false;
 
 	if (service->settings->tokens == NULL)
 		return;
 	if (stat(service->settings->tokens, &now) != 0)
 		now = (struct stat){0};
-	if (same_file(&now, &service->seen))
+	if (same_file(&now, &service->seen) || !file_rests(service, &now))
 		return;
 	told = same_file(&now, &service->told);
 	service->seen = now;
 	if (clock_wall_ns() - clock_ns(&now.st_ctim) < STAMP_NS)
 		service->seen = (struct stat){.st_size = -1};
-	if (tokens_load(service, &err) || told)
+	if (tokens_load(service, &now, &changed, &err) || told)
 		return;
+	if (changed) {
+		service->seen = (struct stat){.st_size = -1};
+		return;
+	}
 	service->told = now;
 	(void)err_while(&err, "the tokens stay as they were");
 	complain(service, err.text);
@@ -1321,7 +1401,7 @@ static bool load(struct mcp_service *service, struct err *err)
 				       "%s: %s; glovebox mcp --new-token NAME makes the first "
 				       "token",
 				       service->settings->tokens, strerror(errno));
-		if (!tokens_load(service, err)) {
+		if (!tokens_load(service, NULL, NULL, err)) {
 			err->code = EINVAL;
 			return false;
 		}
