@@ -26,9 +26,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dev"))
+for beside in ("dev", "fronts"):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", beside))
 from client import LEGACY, MODERN, WAIT_SECONDS, adopt_orphans, left_behind  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
+from rootfs import Rootfs, which  # noqa: E402, pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv[1])
 END_SECONDS = 60
@@ -580,6 +582,19 @@ def a_token_narrows_and_never_widens():
 
 
 @tap.case
+def a_token_has_the_base_of_the_service():
+    tokens = {"a" * 20: {}, "b" * 20: {"policy": {"write": ["."]}}, "c" * 20: {"agent": "reader"}}
+    with tempfile.TemporaryDirectory() as folder:
+        base = Rootfs(folder)
+        base.add_paths([which(name) for name in ("bash", "cat", "sh")])
+        base.write("etc/base", "ours\n")
+        with Service({"cell_base": "rootfs:" + folder}, tokens=tokens) as service:
+            for token in tokens:
+                answer = service.bash("cat /etc/base", token=token)
+                assert answer.status == 200 and answer.text.startswith("ours"), (token, answer, service.said)
+
+
+@tap.case
 def a_new_token_is_printed_once():
     with Service({}, tokens={"a" * 20: {}}) as service:
         words = [PROGRAM, "mcp", "--config", service.config, "--new-token"]
@@ -602,7 +617,7 @@ def a_new_token_is_printed_once():
 def lines_that_are_no_tokens_are_refused():
     for members, words in (({"sha256": "x"}, "SHA-256"), ({"name": "a b"}, "letters"), ({"expires": "2021-02-29"}, "UTC"),
                            ({"quota": {"cpus": 1}}, "there is no key"), ({"policy": {"writes": ["."]}}, "writes"),
-                           ({"quota": {"net_day": "much"}}, "size")):
+                           ({"quota": {"net_day": "much"}}, "size"), ({"policy": {"cell_base": "host"}}, "service.cell_base")):
         said = refused({}, tokens={"a" * 20: members})
         assert words in said and "line 2" in said, (members, said)
     assert "--token-file" in refused({}, tokens={"a" * 20: {}}, environment={"GLOVEBOX_MCP_TOKEN": "b" * 20})

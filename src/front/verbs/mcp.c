@@ -506,18 +506,23 @@ static int open_setup(struct hands *hands, const char *workspace, const char *ag
 	const int code = setup_open(&hands->setup, serving->options, &flags);
 
 	if (code == CODE_DONE && settings->cell_base != NULL &&
-	    !options_given(serving->options, "base")) {
-		free(hands->setup.policy->cell_base);
-		hands->setup.policy->cell_base = memory_copy(settings->cell_base);
-	}
+	    !options_given(serving->options, "base"))
+		setup_set_base(&hands->setup, settings->cell_base);
 	return code;
 }
 
-/* Narrow the rights of HANDS to those of the service and to the policy of WISH. */
+/*
+ * Narrow the rights of HANDS to those of the service and to the policy of WISH. The base of the
+ * cell is no right: it stays that of the service.
+ */
 static bool narrow(struct hands *hands, const struct mcp_wish *wish, struct err *err)
 {
 	auto_value struct value *bounds = value_new_array();
 	const struct value *entries = hands->serving->shared.setup.entries;
+	const struct policy *policy = wish->agent != NULL
+					      ? hands->serving->shared.setup.policy
+					      : hands->setup.policy;
+	auto_free char *base = memory_copy(policy->cell_base);
 	struct value *row;
 
 	for (size_t i = 0; wish->agent != NULL && i < value_count(entries); i++)
@@ -528,7 +533,13 @@ static bool narrow(struct hands *hands, const struct mcp_wish *wish, struct err 
 		value_set(row, "entry", value_copy(wish->policy));
 		value_append(bounds, row);
 	}
-	return value_count(bounds) == 0 || setup_serve_within(&hands->setup, bounds, err);
+	if (value_count(bounds) == 0)
+		return true;
+	if (!setup_serve_within(&hands->setup, bounds, err))
+		return false;
+	free(hands->setup.policy->cell_base);
+	hands->setup.policy->cell_base = memory_copy(base);
+	return true;
 }
 
 static bool hands_open(struct hands *hands, const struct mcp_wish *wish, struct err *err)
@@ -590,6 +601,10 @@ static bool read_tokens(void *context, const char *path, struct buf *text, struc
 static bool check_token(void *context, const struct service_token *token, struct err *err)
 {
 	(void)context;
+	if (value_member(token->policy, "cell_base") != NULL)
+		return err_set(err, EINVAL,
+			       "policy: cell_base: all tokens work on the base of the service "
+			       "(service.cell_base); leave it out here");
 	return (token->agent == NULL || config_check_name(token->agent, err)) &&
 	       (token->policy == NULL || config_check_entry(token->policy, "policy", err));
 }
