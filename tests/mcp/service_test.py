@@ -458,6 +458,10 @@ def a_link_in_the_place_of_a_workspace_is_not_followed():
         assert answer.status == 503 and answer.busy["kind"] == "set_up", answer
         assert os.listdir(outside) == []
         service.wait_said("work/main")
+        # The next client may meet the same, until a cell can be made.
+        assert service.ready() == (503, {**service.ready()[1], "ready": False, "reason": "no_cell"}), service.ready()
+        assert service.bash("true", cell="other").status == 200
+        wait_for(lambda: service.ready()[0] == 200, "it stays not ready")
 
 
 @tap.case

@@ -50,6 +50,7 @@ enum {
 	RETRY_S = 1,      /* a call may have ended by then */
 	RETRY_CELL_S = 5, /* cells live longer than calls */
 	RETRY_SET_UP_S = 10,
+	FAILED_MS = 30000, /* so long the service is not ready, unless a cell can be made */
 	TOKENS_TEXT_MAX = 4 << 20,
 	TOKENS_MAX = 4096,
 	ENDED_MAX = 64, /* names of cells whose end is remembered for each token */
@@ -115,7 +116,7 @@ struct mcp_service {
 	int64_t save_ms;
 	bool used_changed, draining;
 	int64_t drained_ms; /* when the calls that are left are cancelled */
-	struct err failure; /* of the last cell; code 0: it could be made */
+	int64_t failed_ms;  /* when the last cell could not be made; 0: it could */
 	struct remover *removers;
 	struct metrics metrics;
 	void (*leave)(void *context, struct mcp_cell *cell);
@@ -1045,6 +1046,9 @@ static struct mcp_cell *mcp_cell_new(struct mcp_service *service, struct mcp_tok
 		busy->kind = "set_up";
 		if (busy->why.code >= 0)
 			busy->why.code = MCP_CODE_INTERNAL;
+		/* Rights of its own may be what is wrong. */
+		if (token->row.agent == NULL && token->row.policy == NULL)
+			service->failed_ms = clock_now_ms();
 		mcp_cell_free(cell);
 		return NULL;
 	}
@@ -1217,18 +1221,23 @@ static bool is_broken(const struct mcp_cell *cell)
 	return session != NULL ? session_broken(session) != NULL : cell->mcp->tried;
 }
 
-/* Note whether cells can be made: the next client would meet the same fault. */
-static void note_failure(struct mcp_service *service, const struct mcp_cell *cell)
+/*
+ * Note, once for each cell, whether it could be made: the next client would meet the same fault. A
+ * cell that breaks later has been broken by its own client.
+ */
+static void note_failure(struct mcp_service *service, struct mcp_cell *cell)
 {
 	const struct session *session = cell->mcp->session;
-
 	/* Another fault is that of the rights of one token. */
-	if (session == NULL && cell->mcp->tried && cell->mcp->failure.code == ECHILD)
-		service->failure = cell->mcp->failure;
-	else if (session != NULL && session_broken(session) != NULL)
-		(void)err_set(&service->failure, ECHILD, "%s", session_broken(session));
-	else if (session != NULL && session_is_built(session))
-		service->failure = (struct err){0};
+	const bool failed =
+		session != NULL ? session_broken(session) != NULL
+				: cell->mcp->tried && cell->mcp->failure.code == ECHILD;
+	const bool built = session != NULL && session_is_built(session);
+
+	if (cell->noted || (!failed && !built))
+		return;
+	cell->noted = true;
+	service->failed_ms = built ? 0 : clock_now_ms();
 }
 
 static void look_at_cell(struct mcp_service *service, struct mcp_cell *cell, int64_t now)
@@ -1497,10 +1506,12 @@ bool mcp_service_is_ready(struct mcp_service *service, struct buf *out)
 	auto_value struct value *told = value_new_object();
 	const bool full = service->shared == NULL &&
 			  service->cell_count >= service->settings->max_cells;
-	const char *reason = service->draining            ? "draining"
-			     : service->failure.code != 0 ? "no_cell"
-			     : full                       ? "full"
-							  : NULL;
+	const bool failed =
+		service->failed_ms > 0 && clock_now_ms() - service->failed_ms < FAILED_MS;
+	const char *reason = service->draining ? "draining"
+			     : failed          ? "no_cell"
+			     : full            ? "full"
+					       : NULL;
 
 	value_set_boolean(told, "ready", reason == NULL);
 	if (reason != NULL)

@@ -91,6 +91,7 @@ struct mcp_cell {
 	enum mcp_cell_life life;
 	char *why;         /* it ends */
 	bool of_a_session; /* its only client is one session of the legacy era */
+	bool noted; /* it could be made, or could not, and the service took note of it */
 	int64_t opened_ms, used_ms;
 	int64_t end_ms; /* when it is closed even if calls have not ended */
 	double cpu_s;   /* counted for its token so far, as the next two are */
