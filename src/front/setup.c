@@ -1306,6 +1306,17 @@ static bool hold_within(struct setup *setup, const struct config *config,
 	return held;
 }
 
+/* A command that reads the key of the audit, or its lines, could forge or follow them. */
+static bool hide_service(const struct setup *setup, const struct config *config,
+			 struct err *err)
+{
+	const struct value *service = config_value(config, "service");
+
+	return session_hide(setup->recorded.folder, err) &&
+	       session_hide(setup->recorded.key_file, err) &&
+	       session_hide(value_text(value_member(service, "tokens")), err);
+}
+
 /* Find the agent's role, from all layers, and make its policy. CONFIG is complete. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -1321,6 +1332,8 @@ static bool choose_agent(struct setup *setup, struct config *config,
 		setup->models = value_copy(config_value(config, "models"));
 	setup->hooks = value_ref(config_value(config, "hooks"));
 	recorded_read(config_value(config, "service"), &setup->recorded);
+	if (!hide_service(setup, config, err))
+		return false;
 	setup->notes = value_is_true(config_value(config, "memory")) ? NOTES_WRITTEN
 								     : NOTES_NONE;
 	if (!flags->shipped_only)

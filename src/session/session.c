@@ -233,6 +233,28 @@ const struct ceiling *session_ceiling(void)
 	return bound;
 }
 
+enum { HIDDEN_MAX = 16 };
+static char *hidden[HIDDEN_MAX + 1]; /* NULL-ended */
+
+bool session_hide(const char *path, struct err *err)
+{
+	size_t count = 0;
+
+	if (path == NULL)
+		return true;
+	for (; hidden[count] != NULL; count++) {
+		if (strcmp(hidden[count], path) == 0)
+			return true;
+	}
+	if (count == HIDDEN_MAX)
+		return err_set(err, E2BIG,
+			       "%s: one program keeps %d files and folders from all its cells; "
+			       "start another one",
+			       path, HIDDEN_MAX);
+	hidden[count] = memory_copy(path);
+	return true;
+}
+
 static int level_least(const struct session_options *options)
 {
 	const int wanted =
@@ -263,6 +285,7 @@ static bool shape_make(const struct session_options *options,
 					      ? options->caller_environment
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
+		.hidden = (const char *const *)hidden,
 		.undoes = undoes,
 		.review = options->review,
 		.below = options->below,

@@ -230,6 +230,12 @@ struct session_options {
  */
 void session_bound(const struct ceiling *ceiling);
 const struct ceiling *session_ceiling(void);
+/*
+ * From now on no cell of this program shows PATH (copied; NULL is fine), a file or a folder of
+ * glovebox's own, to anything in it, whatever its policy says and a person grants. To be called
+ * by one thread. False: there are too many.
+ */
+bool session_hide(const char *path, struct err *err);
 
 /*
  * Make the cell and wait until its first worker is walled in. With `direct` the first

@@ -761,6 +761,26 @@ static bool hide_cells(const struct shape_options *options, struct cell_spec *sp
 	return cells == NULL || hide_own(spec, cells, "XDG_RUNTIME_DIR", err);
 }
 
+/* What this program was told to keep from every cell, wherever that lies and whoever grants it. */
+static bool hide_named(const struct shape_options *options, struct cell_spec *spec,
+		       struct err *err)
+{
+	for (const char *const *at = options->hidden; at != NULL && *at != NULL; at++) {
+		auto_free char *own = realpath(*at, NULL);
+
+		if (own == NULL || spec_is_blocked(spec, own))
+			continue;
+		if (!hide_own(spec, own, "`service`", err))
+			return false;
+		if (spec_is_blocked(spec, own))
+			continue;
+		/* The system's folders are shown later, and others may be granted. */
+		spec_add(spec, &spec->blocked, own);
+		spec_add_entry(spec, VIEW_MASK, own, NULL)->why = "glovebox's own";
+	}
+	return true;
+}
+
 /*
  * Keeps the stores from which cells begin as they are: the caches of images and of snapshots. A
  * cell that could write there would choose what later cells find. A cell over a snapshot has
@@ -884,7 +904,7 @@ bool shape_hide_state(const struct shape_options *options, struct cell_spec *spe
 		      struct err *err)
 {
 	return hide_state(options, spec, err) && hide_logins(options, spec, err) &&
-	       hide_cells(options, spec, err) &&
+	       hide_cells(options, spec, err) && hide_named(options, spec, err) &&
 	       (options->unguarded || keep_stores(options, spec, err));
 }
 

@@ -130,6 +130,8 @@ struct shape_options {
 	const char *program; /* glovebox itself; NULL: the program that runs now */
 	/* files that no command may change or make; NULL-ended, or NULL */
 	const char *const *protected_files;
+	/* files and folders that no command may see either; NULL-ended, or NULL */
+	const char *const *hidden;
 	/*
 	 * The cell is made to undo this plan. Files in the plan that git follows are not
 	 * bound read-only but only audited, as when the steps were done. NULL: no undo.

@@ -54,21 +54,39 @@ static void folder_or_link(struct cell_spec *spec, const char *path)
 	}
 }
 
-/* The names of host keys contain the algorithm, so read the folder to find them. */
-static void mask_host_keys(struct cell_spec *spec)
+/* The names of host keys contain the algorithm. */
+static bool is_host_key(const char *name)
 {
-	DIR *folder = opendir("/etc/ssh");
+	const size_t length = strlen(name);
+
+	return strncmp(name, "ssh_host_", 9) == 0 && length >= 4 &&
+	       strcmp(name + length - 4, ".pub") != 0;
+}
+
+/*
+ * Keys, tokens and configurations of services. A glovebox that runs in the cell reads the
+ * ceiling and the profiles of agents.
+ */
+static bool is_own_secret(const char *name)
+{
+	return name[0] != '.' && strcmp(name, "policy.json") != 0 &&
+	       strcmp(name, "wrap") != 0;
+}
+
+/* Hide the names in PLACE that HIDES wants hidden: read the folder to find them. */
+static void mask_names(struct cell_spec *spec, const char *place,
+		       bool (*hides)(const char *))
+{
+	DIR *folder = opendir(place);
 	char path[512];
 
 	if (folder == NULL)
 		return;
 	for (const struct dirent *name = readdir(folder); name != NULL;
 	     name = readdir(folder)) {
-		size_t length = strlen(name->d_name);
-		if (strncmp(name->d_name, "ssh_host_", 9) != 0 || length < 4 ||
-		    strcmp(name->d_name + length - 4, ".pub") == 0)
+		if (!hides(name->d_name) || snprintf(path, sizeof(path), "%s/%s", place,
+						     name->d_name) >= (int)sizeof(path))
 			continue;
-		(void)snprintf(path, sizeof(path), "/etc/ssh/%s", name->d_name);
 		(void)spec_add_entry(spec, VIEW_MASK, path, NULL);
 	}
 	(void)closedir(folder);
@@ -145,7 +163,8 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 	}
 	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
 		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);
-	mask_host_keys(spec);
+	mask_names(spec, "/etc/ssh", is_host_key);
+	mask_names(spec, "/etc/glovebox", is_own_secret);
 	shape_add_devices(spec, policy->limits.tmp);
 	spec_add_entry(spec, VIEW_TREE, SHAPE_PROCESSORS, SHAPE_PROCESSORS)->optional =
 		true;

@@ -200,6 +200,23 @@ def a_command_is_in_the_audit():
 
 
 @tap.case
+def no_cell_shows_the_key_the_tokens_and_the_audit():
+    with place() as here:
+        kept = {name: here.put(name, KEY + "\n") for name in ("key", "tokens")}
+        here.put("beside", "beside\n")
+        here.put("config.json", json.dumps({"service": {"audit": {"folder": here.audit, "key_file": kept["key"]},
+                                                        "root": here.root, "tokens": kept["tokens"]}}))
+        for rights in (["--read", here.root], ["--read", here.root, "--write", here.work]):
+            shown = here.with_config("exec", *rights, "--", "cat", os.path.join(here.root, "beside"))
+            assert shown.stdout == "beside\n", shown
+            for path in (*kept.values(), *here.files()):
+                with open(path, encoding="utf-8") as file:
+                    assert file.read() != ""
+                hidden = here.with_config("exec", *rights, "--", "cat", path)
+                assert hidden.stdout == "", (path, hidden)
+
+
+@tap.case
 def a_file_that_is_only_read_is_in_the_audit_too():
     with place() as here:
         here.configure(audit={"arguments": True}, agents={"default": {"tools": ["read_file", "write_file"], "write": []}})
