@@ -1123,10 +1123,10 @@ static void decide_call(struct approval *approval, enum approval_answer answer,
 }
 
 /*
- * Have the front keep the rules of APPROVAL. When it cannot, the person is told, and the
- * answer is one for the session.
+ * Have the front keep the rules of APPROVAL. When it cannot, the person is told that the answer
+ * holds for the session.
  */
-static enum approval_answer keep_rules(const struct approval *approval)
+static void keep_rules(const struct approval *approval)
 {
 	const struct value *always = value_member(approval->data, "always");
 	struct session *session = approval->running->session;
@@ -1139,13 +1139,12 @@ static enum approval_answer keep_rules(const struct approval *approval)
 		kept = session->keep_rule(session->keep_rule_context, kind,
 					  value_text(value_item(always, i)), &err);
 	if (kept)
-		return APPROVAL_ALWAYS;
+		return;
 	buf_init(&text, 2 * ERR_TEXT_MAX);
 	(void)buf_addf(&text, "The rule could not be kept, so it holds for this session: %s",
 		       err.text);
 	(void)session_emit(session, EVENT_NOTICE, NULL, buf_str(&text), NULL, &unsent);
 	buf_fini(&text);
-	return APPROVAL_SESSION;
 }
 
 static void decide(struct approval *approval, enum approval_answer answer,
@@ -1154,16 +1153,16 @@ static void decide(struct approval *approval, enum approval_answer answer,
 	struct running *running = approval->running;
 	struct session *session = running->session;
 
-	if (answer == APPROVAL_ALWAYS)
-		answer = keep_rules(approval);
-	/* A right that nobody could record is not given. */
+	/* A right that nobody could record is not given, and no rule is kept for it. */
 	if (approval->shown && !tell_given(running, approval->id, answer, by) &&
 	    answer != APPROVAL_NO) {
 		answer = APPROVAL_NO;
 		by = APPROVAL_BY_CANCEL;
 	}
-	if (answer == APPROVAL_ALWAYS)
+	if (answer == APPROVAL_ALWAYS) {
+		keep_rules(approval);
 		answer = APPROVAL_SESSION;
+	}
 	if (answer == APPROVAL_SESSION && approval->grant != NULL &&
 	    approval->kind != APPROVAL_FOLDER)
 		grant_for_session(session, approval->grant);
@@ -1286,11 +1285,11 @@ static struct approval *approval_put(struct running *running, enum approval_kind
 {
 	struct approval *made;
 
-	if (grant_find(&running->session->granted, grant) != NULL) {
-		(void)tell_given(running, --running->session->last_approval,
-				 APPROVAL_SESSION, APPROVAL_BY_SESSION);
+	/* What cannot be recorded is asked, which is refused as long as nothing can be recorded. */
+	if (grant_find(&running->session->granted, grant) != NULL &&
+	    tell_given(running, --running->session->last_approval, APPROVAL_SESSION,
+		       APPROVAL_BY_SESSION))
 		return NULL;
-	}
 	made = approval_new(running, kind, approval_data(running, *question));
 	made->grant = memory_copy(grant);
 	approval_show(running);
