@@ -32,7 +32,6 @@ enum {
 	/* calls of a session at the same time that have spans; the others have none */
 	CALLS_MAX = 4096,
 	DENIALS_LISTED = 20, /* of one call, in its last record */
-	CALL_ID_MAX = 128,
 };
 
 /* The sessions of which lines and spans tell. */
@@ -54,14 +53,20 @@ struct open_call {
 	struct open_call *next;
 };
 
+/* A call whose begin could not be recorded; its end, which follows at once, frees it. */
+struct refused_call {
+	char *id;
+	struct refused_call *next;
+};
+
 /* A session and its receiver. */
 struct tap {
 	struct recording *recording;
 	struct event_sink next;
 	char *front, *token, *cell;
 	enum { TAP_OPEN, TAP_OVER } state;
-	/* the call whose begin could not be recorded, so that its end is none */
-	char refused[CALL_ID_MAX];
+	/* the calls whose begin could not be recorded, so that their ends are none */
+	struct refused_call *refused;
 	struct open_call *calls;
 	size_t call_count;
 	struct tap *after;
@@ -115,8 +120,28 @@ static bool note_begin(struct tap *tap, const struct event *event, struct err *e
 	record.verdict = event->verdict;
 	if (ledger_add(tap->recording->ledger, &record, true, err))
 		return true;
-	(void)snprintf(tap->refused, sizeof(tap->refused), "%s", event->call);
+	struct refused_call *refused = memory_alloc(sizeof(*refused));
+
+	refused->id = memory_copy(event->call);
+	refused->next = tap->refused;
+	tap->refused = refused;
 	return false;
+}
+
+/* Was the begin of CALL, which has ended, refused? It is forgotten then. */
+static bool take_refused(struct tap *tap, const char *call)
+{
+	struct refused_call **at = &tap->refused, *found;
+
+	while (*at != NULL && strcmp((*at)->id, call) != 0)
+		at = &(*at)->next;
+	found = *at;
+	if (found == NULL)
+		return false;
+	*at = found->next;
+	free(found->id);
+	free(found);
+	return true;
 }
 
 /* The files and hosts that were refused to the call, as far as they are listed. */
@@ -208,9 +233,8 @@ static bool note_event(struct tap *tap, const struct event *event, struct err *e
 	case EVENT_TOOL_BEGAN:
 		return note_begin(tap, event, err);
 	case EVENT_TOOL_ENDED:
-		if (strcmp(tap->refused, event->call) != 0)
+		if (!take_refused(tap, event->call))
 			note_end(tap, event);
-		tap->refused[0] = '\0';
 		return true;
 	case EVENT_APPROVAL_WANTED:
 		return note_ask(tap, event, err);
@@ -426,6 +450,8 @@ static void free_tap(struct tap *tap)
 		tap->calls = call->next;
 		free_call(call);
 	}
+	while (tap->refused != NULL)
+		(void)take_refused(tap, tap->refused->id);
 	free(tap->front);
 	free(tap->token);
 	free(tap->cell);
