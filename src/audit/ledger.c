@@ -24,7 +24,8 @@
 #define LOCK_NAME "lock"
 
 enum {
-	SYNC_S = 1, /* the longest that a line is in memory only */
+	SYNC_S = 1,      /* the longest that a line is in memory only */
+	STUCK_MS = 5000, /* nobody waits for the lock again so soon after a wait for nothing */
 	FILE_MODE = 0600,
 	FOLDER_MODE = 0700,
 	NUMBER_MAX = 999999, /* of a file; with LEDGER_FILE_MAX these are 256 TB */
@@ -38,6 +39,7 @@ struct ledger {
 	uint64_t file_max;
 
 	int folder, lock, file; /* file: the one that grows */
+	int64_t stuck_ms;       /* until then nobody waits for the lock */
 	unsigned number;        /* of that file */
 	off_t size;             /* of it, when we looked last */
 	struct chain_check last;
@@ -101,21 +103,30 @@ static bool folder_open(struct ledger *ledger, struct err *err)
 	       err_set(err, errno, "%s/" LOCK_NAME ": %s", name, strerror(errno));
 }
 
-/* Become the one writer. */
-static bool lock_take(const struct ledger *ledger, struct err *err)
+/*
+ * Become the one writer. The loop of the front waits here: after a wait for nothing, further
+ * records do not wait for some seconds.
+ */
+static bool lock_take(struct ledger *ledger, struct err *err)
 {
 	const struct timespec moment = {.tv_nsec = 500000};
-	const int64_t until_ms = clock_now_ms() + LEDGER_LOCK_MS;
+	const int64_t now_ms = clock_now_ms();
+	const int64_t until_ms =
+		now_ms < ledger->stuck_ms ? now_ms : now_ms + LEDGER_LOCK_MS;
 
 	while (flock(ledger->lock, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_set(err, errno, "%s", strerror(errno));
-		if (clock_now_ms() >= until_ms)
+		if (clock_now_ms() >= until_ms) {
+			if (now_ms != until_ms)
+				ledger->stuck_ms = until_ms + STUCK_MS;
 			return err_set(err, EWOULDBLOCK,
 				       "another process has held %s/" LOCK_NAME " for %d s",
 				       ledger->folder_name, LEDGER_LOCK_MS / 1000);
+		}
 		(void)nanosleep(&moment, NULL);
 	}
+	ledger->stuck_ms = 0;
 	return true;
 }
 
@@ -300,8 +311,13 @@ static bool next_file(struct ledger *ledger, struct err *err)
 
 	if (fdatasync(ledger->file) < 0)
 		return err_set(err, errno, "%s", strerror(errno));
-	return use_file(ledger, before + 1, O_CREAT | O_EXCL, err) &&
-	       add_own(ledger, CHAIN_NEXT, "behind_file", before, err);
+	if (!use_file(ledger, before + 1, O_CREAT | O_EXCL, err))
+		return false;
+	if (add_own(ledger, CHAIN_NEXT, "behind_file", before, err))
+		return true;
+	/* The file is empty: the next writer finds it so, and begins it with that line. */
+	ledger->size = -1;
+	return false;
 }
 
 /*
@@ -339,8 +355,10 @@ static bool find_end(struct ledger *ledger, struct err *err)
 			       complain_of(ledger, number - 1, err);
 		if (!find_last(ledger, before, st.st_size, &ledger->last, &above, err))
 			return complain_of(ledger, number - 1, err);
-		if (!add_own(ledger, CHAIN_NEXT, "behind_file", number - 1, err))
+		if (!add_own(ledger, CHAIN_NEXT, "behind_file", number - 1, err)) {
+			ledger->size = -1;
 			return false;
+		}
 	}
 	return true;
 }
