@@ -309,6 +309,12 @@ bool chain_check_line(struct chain_check *check, struct str text, struct err *er
 
 bool chain_check_end(const struct chain_check *check, struct err *err)
 {
+	if (check->head_seq != 0 && check->first > check->head_seq)
+		return err_set(err, EPROTO,
+			       "the chain begins with number %" PRIu64
+			       ", behind number %" PRIu64
+			       ", which was told as a head: give the files before it, too",
+			       check->first, check->head_seq);
 	return check->seq >= check->head_seq ||
 	       err_set(err, EPROTO,
 		       "the chain ends with number %" PRIu64 ", and number %" PRIu64

@@ -286,6 +286,18 @@ static void a_told_head_shows_a_cut_end(void **state)
 	buf_fini(&chain);
 }
 
+static void a_chain_that_begins_behind_the_head_is_refused(void **state)
+{
+	struct chain_check check = {.seq = 7, .first = 5, .head_seq = 4};
+	struct err err = {0};
+
+	(void)state;
+	assert_false(chain_check_end(&check, &err));
+	assert_non_null(strstr(err.text, "behind number 4"));
+	check.head_seq = 5;
+	assert_true(chain_check_end(&check, &err));
+}
+
 static void a_head_is_a_number_and_digits(void **state)
 {
 	static const char *const wrong[] = {"",
@@ -315,6 +327,7 @@ int main(void)
 		cmocka_unit_test(a_line_out_of_place_is_found_where_it_stands),
 		cmocka_unit_test(only_the_key_tells_a_forged_line),
 		cmocka_unit_test(a_told_head_shows_a_cut_end),
+		cmocka_unit_test(a_chain_that_begins_behind_the_head_is_refused),
 		cmocka_unit_test(a_head_is_a_number_and_digits),
 	};
 
