@@ -193,10 +193,13 @@ bool setup_resume(const struct options *options, const char *name, struct option
  * moment.
  */
 
-/* The variables that view/shape.h looks at. */
-static const char *const kept[] = {"PATH",           "HOME",   "PWD",
-				   "TERM",           "LANG",   "TZ",
-				   "XDG_STATE_HOME", "TMPDIR", "XDG_RUNTIME_DIR"};
+/* The variables that view/shape.h looks at: by some of them it finds what it has to hide. */
+static const char *const kept[] = {
+	"PATH",           "HOME",           "PWD",
+	"TERM",           "LANG",           "TZ",
+	"TMPDIR",         "XDG_STATE_HOME", "XDG_CONFIG_HOME",
+	"XDG_CACHE_HOME", "XDG_DATA_HOME",  "XDG_RUNTIME_DIR",
+};
 
 static bool is_kept(const char *entry, const struct policy_names *passed)
 {

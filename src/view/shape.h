@@ -123,8 +123,9 @@ struct shape_options {
 	/* the same, if `workspace` is already resolved; or NULL */
 	const char *workspace_name;
 	/*
-	 * PATH, HOME, PWD, TERM, LANG, TZ, XDG_STATE_HOME, TMPDIR and the variables that
-	 * the policy passes are used
+	 * PATH, HOME, PWD, TERM, LANG, TZ, TMPDIR, XDG_STATE_HOME, XDG_CONFIG_HOME,
+	 * XDG_CACHE_HOME, XDG_DATA_HOME, XDG_RUNTIME_DIR and the variables that the policy
+	 * passes are used
 	 */
 	const char *const *caller_environment;
 	const char *program; /* glovebox itself; NULL: the program that runs now */

@@ -409,6 +409,23 @@ def the_socket_is_in_no_cell():
 
 
 @tap.case
+def what_is_glovebox_own_is_found_by_the_variables_of_its_caller():
+    with Place() as place:
+        for variable, name in (("XDG_CACHE_HOME", "glovebox/images/index.json"), ("XDG_CONFIG_HOME", "glovebox/login.json"),
+                               ("XDG_DATA_HOME", "glovebox/snapshots/a")):
+            top = os.path.join(place.folder, variable.lower())
+            os.makedirs(os.path.dirname(os.path.join(top, name)))
+            with open(os.path.join(top, name), "w", encoding="utf-8") as file:
+                file.write("{}")
+            os.chmod(os.path.join(top, name), 0o600)
+            done = place.run("exec", "--write", top, "--", "sh", "-c", f"echo changed > '{top}/{name}'; cat '{top}/{name}'; "
+                             f"echo over > '{top}/over'", environment=place.variables(**{variable: top}))
+            assert os.path.exists(os.path.join(top, "over")), done
+            with open(os.path.join(top, name), encoding="utf-8") as file:
+                assert file.read() == "{}" and b"{}" not in done.stdout, (variable, done)
+
+
+@tap.case
 def many_callers_at_the_same_time():
     with Place() as place:
         place.start("one")
