@@ -80,6 +80,9 @@ static inline int kernel_pidfd_open(pid_t pid)
 	return (int)syscall(KERNEL_PIDFD_OPEN, pid, 0);
 }
 
+/* The pidfd of a socket's peer, since Linux 6.5 (asm-generic/socket.h). */
+enum { KERNEL_SO_PEERPIDFD = 77 };
+
 /*
  * As in the first version of include/uapi/linux/pidfd.h. The kernel fills the members
  * that it knows.

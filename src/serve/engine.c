@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -1095,13 +1096,49 @@ static void settle(struct engine *engine)
 
 /* Callers of a cell that outlives them. */
 
+/* The user namespace of the process that PROCESS names in /proc, as text. */
+static bool read_namespace(const char *process, char text[NAME_ROOM])
+{
+	char path[NAME_ROOM + sizeof("/proc//ns/user")];
+	ssize_t size;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/ns/user", process);
+	size = readlink(path, text, NAME_ROOM - 1);
+	text[size > 0 ? size : 0] = '\0';
+	return size > 0 && size < NAME_ROOM - 1;
+}
+
+/*
+ * Does the PEER of FD work in our user namespace? Every sealed cell has one of its own, so a
+ * program in it is none of our user, though its user is the same. A peer that has ended is
+ * none either: its number may be that of another process by now.
+ */
+static bool is_outside_cells(int fd, const struct ucred *peer)
+{
+	char number[NAME_ROOM], theirs[NAME_ROOM], ours[NAME_ROOM];
+	struct pollfd process = {.fd = -1, .events = POLLIN};
+	socklen_t size = sizeof(process.fd);
+	bool is_ours;
+
+	if (getsockopt(fd, SOL_SOCKET, KERNEL_SO_PEERPIDFD, &process.fd, &size) < 0)
+		process.fd = errno == ENOPROTOOPT ? kernel_pidfd_open(peer->pid) : -1;
+	(void)snprintf(number, sizeof(number), "%d", (int)peer->pid);
+	is_ours = process.fd >= 0 && peer->pid > 0 && read_namespace(number, theirs) &&
+		  read_namespace("self", ours) && strcmp(theirs, ours) == 0 &&
+		  poll(&process, 1, 0) == 0;
+	fd_close(&process.fd);
+	return is_ours;
+}
+
 static bool is_of_user(int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == geteuid() || peer.uid == 0);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return false;
+	/* Root's processes cannot be looked at, and no cell of ours has one. */
+	return peer.uid == geteuid() ? is_outside_cells(fd, &peer) : peer.uid == 0;
 }
 
 static void listening_ready(struct watch *watch, short events)

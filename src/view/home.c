@@ -746,19 +746,67 @@ static bool hide_logins(const struct shape_options *options, struct cell_spec *s
 	return logins == NULL || hide_own(spec, logins, "XDG_CONFIG_HOME", err);
 }
 
-/* The sockets of the cells of `glovebox start`: a program that reaches one works in another cell. */
+/* Does SPEC show the real path PATH? */
+static bool is_shown(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (is_tree(&spec->view.entries[i]) &&
+		    path_within(path, spec->view.entries[i].path))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Hide the folder of cells in the runtime directory RUNTIME. It is made when it is missing: what
+ * is made later would be in the view.
+ */
+static bool hide_cells_in(const char *runtime, struct cell_spec *spec, struct err *err)
+{
+	auto_free char *real = realpath(runtime, NULL);
+	auto_free char *cells = NULL;
+	struct stat st;
+	struct buf path;
+
+	if (real == NULL)
+		return true;
+	buf_init(&path, PATH_MAX);
+	if (buf_addf(&path, "%s/glovebox", real))
+		cells = memory_copy(path.data);
+	buf_fini(&path);
+	if (cells == NULL)
+		return true;
+	if (is_shown(spec, real))
+		(void)mkdir(cells, 0700);
+	/* One that we could not make can be made by nobody whose cells stand there. */
+	if (lstat(cells, &st) < 0)
+		return true;
+	if (!S_ISDIR(st.st_mode) && !is_shown(spec, real))
+		return true;
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, EPERM,
+			       "%s is no folder, and stands where glovebox keeps the sockets of "
+			       "cells; remove it",
+			       cells);
+	return hide_own(spec, cells, "XDG_RUNTIME_DIR", err);
+}
+
+/*
+ * The sockets of the cells of `glovebox start`: a program that reaches one works in another cell.
+ * The front of a cell refuses programs of other cells as well (serve/engine.c), which holds for
+ * runtime directories that this process does not know.
+ */
 static bool hide_cells(const struct shape_options *options, struct cell_spec *spec,
 		       struct err *err)
 {
 	const char *runtime = shape_environment(options, "XDG_RUNTIME_DIR");
-	auto_free char *cells = NULL;
-	struct buf path;
+	char usual[sizeof("/run/user/") + 16];
 
-	buf_init(&path, PATH_MAX);
-	if (runtime != NULL && runtime[0] == '/' && buf_addf(&path, "%s/glovebox", runtime))
-		cells = realpath(path.data, NULL);
-	buf_fini(&path);
-	return cells == NULL || hide_own(spec, cells, "XDG_RUNTIME_DIR", err);
+	(void)snprintf(usual, sizeof(usual), "/run/user/%u", (unsigned)geteuid());
+	if (runtime != NULL && runtime[0] == '/' && strcmp(runtime, usual) != 0 &&
+	    !hide_cells_in(runtime, spec, err))
+		return false;
+	return hide_cells_in(usual, spec, err);
 }
 
 /* What this program was told to keep from every cell, wherever that lies and whoever grants it. */

@@ -408,6 +408,53 @@ def the_socket_is_in_no_cell():
         says(place.run("exec", "-r", place.cells, "--", "true"), 125, "glovebox's own")
 
 
+HELLO = """import socket, sys
+with socket.socket(socket.AF_UNIX) as sock:
+    sock.settimeout(60)
+    sock.connect(sys.argv[1])
+    try:
+        sock.sendall(b'{"jsonrpc": "2.0", "id": 1, "method": "hello", "params": {"version": 1}}\\n')
+        print("answer", sock.recv(9), flush=True)
+    except OSError:
+        print("answer", b"", flush=True)
+"""
+
+
+@tap.case
+def a_socket_that_a_cell_is_shown_refuses_its_programs():
+    with Place() as place:
+        place.start("one")
+        path = os.path.join(place.cells, "one", "socket")
+        other = os.path.join(place.folder, "other")
+        os.mkdir(other, 0o700)
+        done = subprocess.run([sys.executable, "-c", HELLO, path], capture_output=True, check=False,
+                              timeout=PATIENCE_S)
+        assert b'"id":1' in done.stdout, done
+        done = subprocess.run(["unshare", "-U", sys.executable, "-c", HELLO, path], capture_output=True, check=False,
+                              timeout=PATIENCE_S)
+        assert b"unshare" in done.stderr or done.stdout == b"answer b''\n", done
+        # This cell has another runtime directory, and its own is as hidden as ever.
+        done = place.run("exec", "-r", place.runtime, "--", "/usr/bin/python3", "-c", HELLO, path,
+                         environment=place.variables(XDG_RUNTIME_DIR=other))
+        assert done.stdout == b"answer b''\n", done
+        assert place.inside("one", "echo", "still").stdout == b"still\n"
+
+
+@tap.case
+def a_folder_of_cells_is_hidden_before_there_are_cells():
+    with Place() as place:
+        with place.begin("exec", "-r", place.runtime, "--", "sh", "-c", "echo up; read a; "
+                         f"ls -A '{place.cells}' '{place.runtime}/glovebox'; echo over",
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            assert process.stdout.readline() == b"up\n"
+            place.start("one")
+            out, _ = process.communicate(b"go\n", timeout=PATIENCE_S)
+            assert out.endswith(b"over\n") and b"one" not in out, out
+    with Place() as place:
+        os.symlink(place.work, os.path.join(place.runtime, "glovebox"))
+        says(place.run("exec", "-r", place.runtime, "--", "true"), 125, "is no folder", "remove it")
+
+
 @tap.case
 def what_is_glovebox_own_is_found_by_the_variables_of_its_caller():
     with Place() as place:
