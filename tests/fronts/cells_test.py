@@ -194,6 +194,16 @@ def input_that_nobody_reads_holds_nothing_up():
 
 
 @tap.case
+def a_reader_of_one_output_that_goes_does_not_hold_up_the_other():
+    with Place() as place:
+        place.start("one")
+        done = subprocess.run(f"exec '{GLOVEBOX}' exec --in one -- sh -c 'yes; seq 100000 >&2' | (sleep 1; head -1)",
+                              shell=True, cwd=place.work, env=place.variables(), capture_output=True, check=False,
+                              timeout=PATIENCE_S)
+        assert done.stdout == b"y\n" and done.stderr.endswith(b"\n100000\n"), (done.stdout, done.stderr[-80:])
+
+
+@tap.case
 def signals_end_the_program_and_a_killed_caller_does():
     with Place() as place:
         place.start("one")

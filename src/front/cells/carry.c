@@ -384,7 +384,11 @@ static void sink_end(struct sink *sink)
 	carry->dealt_with += sink->waiting.size - sink->from;
 	buf_fini(&sink->waiting);
 	sink->from = 0;
-	if (carry->tty || carry->state != CARRY_RUNS)
+	if (carry->state != CARRY_RUNS)
+		return;
+	/* What was dropped counts as read, or the other output waits for ever. */
+	tell_more(carry);
+	if (carry->tty)
 		return;
 	params = params_of(carry);
 	value_set_text(params, "stream", sink->stream);
@@ -436,6 +440,7 @@ static void sink_add(struct sink *sink, struct str bytes)
 {
 	if (sink->fd < 0) {
 		sink->carry->dealt_with += bytes.size;
+		tell_more(sink->carry);
 		return;
 	}
 	buf_remove(&sink->waiting, 0, sink->from);
