@@ -559,9 +559,12 @@ static void take_output(struct carry *carry, const struct value *params)
 	buf_init(&bytes, SINK_MAX);
 	(void)buf_base64_read(value_str(value_member(params, "bytes")), &bytes);
 	/* The bytes that were lost are none that come. */
-	if (dropped > 0 && carry->replay_left > 0)
+	if (dropped > 0 && carry->replay_left > 0) {
 		carry->replay_left -=
 			dropped < carry->replay_left ? dropped : carry->replay_left;
+		if (carry->replay_left == 0)
+			show_replay(carry);
+	}
 	rest = take_replay(carry, buf_str(&bytes));
 	if (rest.size > 0)
 		sink_add(&carry->sinks[is_error && carry->sinks[1].carry != NULL], rest);
