@@ -204,6 +204,23 @@ def a_reader_of_one_output_that_goes_does_not_hold_up_the_other():
 
 
 @tap.case
+def a_front_that_stands_still_holds_no_caller_after_a_signal():
+    with Place() as place:
+        place.start("one")
+        with place.begin("exec", "--in", "one", "--", "sleep", "600" + place.mark, stdin=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL) as process:
+            until(lambda: place.running("one"), "running")
+            front = place.front("one")
+            os.kill(front, signal.SIGSTOP)
+            try:
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(PATIENCE_S) == 143
+            finally:
+                os.kill(front, signal.SIGCONT)
+        until(lambda: not place.running("one"), "ended with its caller")
+
+
+@tap.case
 def signals_end_the_program_and_a_killed_caller_does():
     with Place() as place:
         place.start("one")

@@ -42,6 +42,7 @@ enum {
 	SINK_MAX = 4 << 20,    /* output that waits: more than the engine sends unasked */
 	MORE_BYTES = 64 << 10, /* the engine is told of so many bytes at a time */
 	TAIL_SHOWN = 16 << 10, /* of what a job has printed before somebody looked */
+	CANCEL_MS = 10000,     /* for the end of a program, after a signal */
 	STUCK_MS = 2000,       /* for a reader that takes nothing, after a signal */
 	REDRAW_MS = 60,        /* how long a terminal is one row smaller */
 	LET_GO = 0x1d,         /* Ctrl+] */
@@ -653,13 +654,26 @@ static void carry_on(struct carry *carry)
 			     .ready = stop_came,
 			     .context = carry};
 	int64_t until = CLOCK_NEVER;
+	bool counts_output = false;
 	uint64_t last = 0;
 
 	loop_add(carry->loop, &stop);
 	cells_peer_settle(&carry->peer);
 	while (carry->state <= CARRY_RUNS ||
 	       (carry->state == CARRY_ENDED && sinks_wait(carry))) {
+		if (carry->cancelled && carry->state == CARRY_RUNS) {
+			if (until == CLOCK_NEVER)
+				until = clock_now_ms() + CANCEL_MS;
+			if (clock_now_ms() >= until) {
+				carry->state = CARRY_LOST;
+				break;
+			}
+		}
 		if (carry->cancelled && carry->state == CARRY_ENDED) {
+			if (!counts_output) {
+				counts_output = true;
+				until = CLOCK_NEVER;
+			}
 			const uint64_t left = carry->sinks[0].from + carry->sinks[1].from;
 
 			if (until == CLOCK_NEVER || left != last)
