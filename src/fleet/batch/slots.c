@@ -619,14 +619,26 @@ bool fleet_slots_over(const struct fleet_slots *slots)
 	return atomic_load(&slots->alive) == 0;
 }
 
+void fleet_slots_join(struct fleet_slots *slots)
+{
+	for (; slots->started > 0; slots->started--)
+		(void)pthread_join(slots->slot[slots->started - 1].thread, NULL);
+}
+
 void fleet_slots_finish(struct fleet_slots *slots)
 {
+	struct fleet_client *client;
+
 	if (slots == NULL)
 		return;
-	for (size_t i = 0; i < slots->started; i++)
-		(void)pthread_join(slots->slot[i].thread, NULL);
-	if (slots->client != NULL)
-		fleet_client_stop(slots->client);
+	fleet_slots_join(slots);
+	/* Nobody may wake an engine that is being ended. */
+	(void)pthread_mutex_lock(&slots->lock);
+	client = slots->client;
+	slots->client = NULL;
+	(void)pthread_mutex_unlock(&slots->lock);
+	if (client != NULL)
+		fleet_client_stop(client);
 	(void)pthread_cond_destroy(&slots->changed);
 	(void)pthread_mutex_destroy(&slots->lock);
 	(void)pthread_mutex_destroy(&slots->giving);

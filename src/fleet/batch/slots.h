@@ -71,5 +71,7 @@ size_t fleet_slots_busy(const struct fleet_slots *slots);
 size_t fleet_slots_count(const struct fleet_slots *slots);
 /* Nothing runs, and nothing will. */
 bool fleet_slots_over(const struct fleet_slots *slots);
-/* Wait until all is over, then free. */
+/* Wait until all is over. One thread calls it; others may call all but fleet_slots_finish. */
+void fleet_slots_join(struct fleet_slots *slots);
+/* Wait until all is over, then free: no other thread may use SLOTS any more. */
 void fleet_slots_finish(struct fleet_slots *slots);

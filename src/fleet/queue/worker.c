@@ -1163,8 +1163,9 @@ void fleet_worker_finish(struct fleet_worker *worker)
 
 	if (worker == NULL)
 		return;
+	/* The keeper renews leases until the last task has ended, and asks the slots until then. */
 	if (worker->slots != NULL)
-		fleet_slots_finish(worker->slots);
+		fleet_slots_join(worker->slots);
 	(void)pthread_mutex_lock(&worker->lock);
 	worker->over = true;
 	(void)pthread_cond_broadcast(&worker->changed);
@@ -1173,6 +1174,7 @@ void fleet_worker_finish(struct fleet_worker *worker)
 		(void)pthread_join(worker->keeper, NULL);
 	if (worker->has_lead)
 		(void)pthread_join(worker->lead, NULL);
+	fleet_slots_finish(worker->slots);
 	/* Tasks that no slot took, and results of which the queue was not told. */
 	while (worker->held != NULL) {
 		struct held *held = worker->held;
