@@ -54,7 +54,7 @@ struct held {
 	struct held *next;
 	struct fleet_lease *lease;
 	enum held_state state;
-	bool renewing; /* the keeper works with it without the lock: nobody frees it */
+	bool renewing; /* one thread works with its lease without the lock: nobody else does */
 	char *lane;
 	int64_t renewed_ms; /* when a renewal was last tried, or at first the time of taking */
 	struct fleet_task task; /* of HELD_READY; moved to the slot */
@@ -254,15 +254,30 @@ static void remove_held(struct fleet_worker *worker, struct held *held)
 	worker->news = true;
 }
 
+/* Have the lease of HELD for this thread alone, until end_held; the lock is held. */
+static void need_lease(struct fleet_worker *worker, struct held *held)
+{
+	while (held->renewing)
+		(void)pthread_cond_wait(&worker->changed, &worker->lock);
+	held->renewing = true;
+}
+
+/* Take HELD, whose lease this thread has for itself, out of the list and free it. */
+static void end_held(struct fleet_worker *worker, struct held *held)
+{
+	(void)pthread_mutex_lock(&worker->lock);
+	remove_held(worker, held);
+	(void)pthread_mutex_unlock(&worker->lock);
+	held_free(held);
+}
+
 /* Take HELD out of the list and free it, as soon as the keeper does not work with it. */
 static void drop_held(struct fleet_worker *worker, struct held *held)
 {
 	(void)pthread_mutex_lock(&worker->lock);
-	while (held->renewing)
-		(void)pthread_cond_wait(&worker->changed, &worker->lock);
-	remove_held(worker, held);
+	need_lease(worker, held);
 	(void)pthread_mutex_unlock(&worker->lock);
-	held_free(held);
+	end_held(worker, held);
 }
 
 static bool is_marked(struct fleet_worker *worker, const char *mark, const char *job,
@@ -288,29 +303,44 @@ static void answer(struct fleet_worker *worker, struct held *held, struct value 
 	bool done;
 
 	(void)pthread_mutex_lock(&worker->lock);
-	while (held->renewing)
-		(void)pthread_cond_wait(&worker->changed, &worker->lock);
+	need_lease(worker, held);
 	held->result = take_result;
 	held->state = HELD_ANSWERING;
-	held->renewing = true;
 	worker->news = true;
 	(void)pthread_mutex_unlock(&worker->lock);
 	done = fleet_lease_done(held->lease, take_result, &err);
+	if (done) {
+		end_held(worker, held);
+		return;
+	}
+	/* From here on it is the keeper's, who may free it at once. */
 	(void)pthread_mutex_lock(&worker->lock);
 	held->renewing = false;
 	(void)pthread_cond_broadcast(&worker->changed);
 	(void)pthread_mutex_unlock(&worker->lock);
-	if (done)
-		drop_held(worker, held);
-	else
-		say(worker, err.text);
+	say(worker, err.text);
 }
 
 static void give_back(struct fleet_worker *worker, struct held *held, double seconds,
 		      bool counts)
 {
+	(void)pthread_mutex_lock(&worker->lock);
+	need_lease(worker, held);
+	(void)pthread_mutex_unlock(&worker->lock);
 	fleet_lease_return(held->lease, seconds, counts);
-	drop_held(worker, held);
+	end_held(worker, held);
+}
+
+/* The job of HELD is paused: the queue is to have it no more. */
+static void take_out(struct fleet_worker *worker, struct held *held)
+{
+	struct err err;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	need_lease(worker, held);
+	(void)pthread_mutex_unlock(&worker->lock);
+	(void)fleet_lease_drop(held->lease, &err);
+	end_held(worker, held);
 }
 
 static void tell_event(struct fleet_worker *worker, const char *job, const char *id,
@@ -412,7 +442,8 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 		return false;
 	}
 	if (result != NULL) {
-		answer(worker, held, value_ref(result));
+		/* Owners are counted without a lock: the keeper may free its own at any time. */
+		answer(worker, held, value_copy(result));
 		return false;
 	}
 	if (is_marked(worker, "cancel", job, NULL) || is_marked(worker, "cancel", job, id)) {
@@ -427,8 +458,7 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 	}
 	/* The store knows that it is paused: `fleet resume` publishes it again. */
 	if (is_marked(worker, "pause", job, NULL)) {
-		(void)fleet_lease_drop(held->lease, &err);
-		drop_held(worker, held);
+		take_out(worker, held);
 		return false;
 	}
 	if (!keeps_pace(worker, held->task.lane, &wait_s)) {
@@ -613,9 +643,12 @@ static bool renew_one(struct fleet_worker *worker, struct held *held)
 	enum fleet_renewal renewal = FLEET_RENEWED;
 	char job[FLEET_NAME_MAX + 1], id[FLEET_NAME_MAX + 1];
 	struct err err = {0};
-	bool answered = false, lost = false;
+	bool answering, answered = false, lost = false;
 
-	if (held->state == HELD_ANSWERING) {
+	(void)pthread_mutex_lock(&worker->lock);
+	answering = held->state == HELD_ANSWERING;
+	(void)pthread_mutex_unlock(&worker->lock);
+	if (answering) {
 		answered = fleet_lease_done(held->lease, held->result, &err);
 		/* Not confirmed for a whole lease: it comes again, and is answered then. */
 		if (!answered)
@@ -623,6 +656,10 @@ static bool renew_one(struct fleet_worker *worker, struct held *held)
 		answered = answered || renewal == FLEET_LOST;
 	} else {
 		renewal = fleet_lease_renew(held->lease, &err);
+	}
+	if (answered) {
+		end_held(worker, held);
+		return renewal != FLEET_UNSURE;
 	}
 	(void)pthread_mutex_lock(&worker->lock);
 	held->renewing = false;
@@ -638,8 +675,6 @@ static bool renew_one(struct fleet_worker *worker, struct held *held)
 	}
 	(void)pthread_cond_broadcast(&worker->changed);
 	(void)pthread_mutex_unlock(&worker->lock);
-	if (answered)
-		drop_held(worker, held);
 	if (lost) {
 		say(worker, err.text);
 		fleet_slots_lose(worker->slots, job, id);
