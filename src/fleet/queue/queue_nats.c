@@ -47,6 +47,7 @@ enum {
 	PULL_LEAST_S = 1,     /* a pull waits so long, twice as long each time … */
 	PULL_MOST_S = 8,      /* … up to this */
 	PULL_GRACE_MS = 1000, /* for the answer of a pull behind its time */
+	UNPERMITTED_S = 1,    /* until a task comes again that came without a permit */
 	LEASE_MARGIN_S = 5, /* a run ends so long before its lease does; at most a tenth */
 	PERMITS_MAX = 100000,
 	EVENTS_BYTES_LEAST = 1 << 20,
@@ -800,7 +801,8 @@ void fleet_lease_free(struct fleet_lease *lease)
 struct taking {
 	struct fleet_lease **leases;
 	size_t count, taken;
-	/* permits that have no task yet: subjects of their acknowledgements */
+	/* permits of LANE that have no task yet: subjects of their acknowledgements */
+	const char *lane;
 	char **permits;
 	size_t permit_count;
 };
@@ -831,20 +833,29 @@ static void release(struct fleet_queue *queue, char **ack)
 	*ack = NULL;
 }
 
-/* Add the lease of a task MSG to TAKING; one without room there is given back. */
-static void add_task(struct fleet_queue *queue, struct taking *taking,
+/*
+ * Add the lease of a task MSG of LANE to TAKING, with a permit when the lane has a limit. One
+ * without room or without a permit is given back: its pull waited when there was no limit yet.
+ */
+static void add_task(struct fleet_queue *queue, struct taking *taking, struct str lane,
 		     const struct jetstream_message *msg, int64_t since_ms)
 {
 	struct fleet_lease *lease = lease_of(queue, msg, since_ms);
+	bool limited = false, permitted;
 
 	if (lease == NULL)
 		return;
-	if (taking == NULL || taking->taken >= taking->count) {
-		fleet_lease_return(lease, 0, false);
+	for (size_t i = 0; i < queue->lane_count; i++)
+		limited = limited || (queue->lanes[i].permits > 0 &&
+				      str_is(lane, queue->lanes[i].name));
+	permitted = taking != NULL && taking->permit_count > 0 && taking->lane != NULL &&
+		    str_is(lane, taking->lane);
+	if (taking == NULL || taking->taken >= taking->count || (limited && !permitted)) {
+		fleet_lease_return(lease, limited ? UNPERMITTED_S : 0, false);
 		fleet_lease_free(lease);
 		return;
 	}
-	if (taking->permit_count > 0)
+	if (permitted)
 		lease->permit = taking->permits[--taking->permit_count];
 	taking->leases[taking->taken++] = lease;
 }
@@ -875,8 +886,12 @@ static void handle(struct fleet_queue *queue, struct taking *taking,
 	(void)snprintf(permits, sizeof(permits), "gb.%s.permit.", queue->name);
 	if (ack != NULL && strncmp(msg->subject, permits, strlen(permits)) == 0) {
 		char *copy = memory_copy(ack);
+		struct str lane = STR("");
 
-		if (taking != NULL && taking->permit_count < taking->count)
+		/* gb.F.permit.LANE.N; one of another lane comes late, when its pull had failed. */
+		(void)behind(msg->subject, 4, &lane);
+		if (taking != NULL && taking->lane != NULL &&
+		    str_is(lane, taking->lane) && taking->permit_count < taking->count)
 			taking->permits[taking->permit_count++] = copy;
 		else
 			release(queue, &copy);
@@ -884,6 +899,7 @@ static void handle(struct fleet_queue *queue, struct taking *taking,
 	}
 	if (ack != NULL) {
 		const struct str name = jetstream_ack_part(ack, 0);
+		struct str lane = STR("");
 		struct consumer *consumer =
 			name.size > 2
 				? consumer_of(queue, str_part(name, 0, name.size - 2),
@@ -892,7 +908,9 @@ static void handle(struct fleet_queue *queue, struct taking *taking,
 
 		if (consumer != NULL && consumer->out > 0)
 			consumer->out--;
-		add_task(queue, taking, msg, since_ms);
+		/* gb.F.task.LANE.PRIORITY.JOB.ID */
+		(void)behind(msg->subject, 4, &lane);
+		add_task(queue, taking, lane, msg, since_ms);
 	}
 }
 
@@ -985,12 +1003,14 @@ static bool take_limited(struct fleet_queue *queue, struct taking *taking,
 	bool ok;
 
 	(void)snprintf(name, sizeof(name), "%s_%d", consumer->lane, consumer->priority);
+	taking->lane = consumer->lane;
 	ok = pull_now(queue, taking, PERMITS, consumer->lane, room, err);
 	permits = taking->permit_count;
 	if (ok && permits > 0)
 		ok = pull_now(queue, taking, TASKS, name, permits, err);
 	while (taking->permit_count > 0)
 		release(queue, &taking->permits[--taking->permit_count]);
+	taking->lane = NULL;
 	if (ok && taking->taken == before)
 		lane->asked_ms = clock_now_ms();
 	return ok;
