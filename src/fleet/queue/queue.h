@@ -97,6 +97,8 @@ enum fleet_renewal {
 	FLEET_UNSURE, /* the server did not answer; the lease may still be renewed */
 	FLEET_LOST, /* not renewed in time: somebody else has the task, and the run must end */
 };
+/* Was it not renewed in time, so that somebody else may have the task? Asks nobody. */
+bool fleet_lease_over(const struct fleet_lease *lease);
 /* "In progress", for the task and its permit; confirmed. ERR says why it is not renewed. */
 enum fleet_renewal fleet_lease_renew(struct fleet_lease *lease, struct err *err);
 /*
@@ -106,7 +108,10 @@ enum fleet_renewal fleet_lease_renew(struct fleet_lease *lease, struct err *err)
  */
 bool fleet_lease_done(struct fleet_lease *lease, const struct value *result,
 		      struct err *err);
-/* Give it back, to come again after SECONDS. COUNTS: the delivery was an attempt. */
+/*
+ * Give it back, to come again after SECONDS. COUNTS: the delivery was an attempt. A lease that is
+ * over stays as it is, here and in fleet_lease_done its permit.
+ */
 void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts);
 /* Take the task out of the queue without a result: its job is paused. The permit goes back. */
 bool fleet_lease_drop(struct fleet_lease *lease, struct err *err);

@@ -1204,13 +1204,27 @@ static double margin_s(const struct fleet_queue *queue)
 	return tenth < LEASE_MARGIN_S ? tenth : LEASE_MARGIN_S;
 }
 
+bool fleet_lease_over(const struct fleet_lease *lease)
+{
+	const int64_t most_ms =
+		(int64_t)((lease->queue->lease_s - margin_s(lease->queue)) * 1000);
+
+	return clock_now_ms() - lease->confirmed_ms >= most_ms;
+}
+
+/* Give the permit of LEASE back, unless somebody else may have it by now. */
+static void release_permit(struct fleet_lease *lease)
+{
+	if (!fleet_lease_over(lease))
+		release(lease->queue, &lease->permit);
+}
+
 enum fleet_renewal fleet_lease_renew(struct fleet_lease *lease, struct err *err)
 {
 	struct fleet_queue *queue = lease->queue;
 	const int64_t now_ms = clock_now_ms();
-	const int64_t most_ms = (int64_t)((queue->lease_s - margin_s(queue)) * 1000);
 
-	if (now_ms - lease->confirmed_ms >= most_ms) {
+	if (fleet_lease_over(lease)) {
 		(void)err_set(err, ETIMEDOUT,
 			      "%s/%s: the lease of %.0f s was not renewed in time; somebody "
 			      "else may have the task",
@@ -1275,7 +1289,7 @@ static bool take_out(struct fleet_lease *lease, struct err *err)
 		returned_key(lease, key);
 		(void)fleet_queue_unset(queue, FLEET_STATE, key, &why);
 	}
-	release(queue, &lease->permit);
+	release_permit(lease);
 	return true;
 }
 
@@ -1301,6 +1315,9 @@ void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts)
 	char key[SUBJECT_MAX], text[64];
 	struct err err;
 
+	/* Somebody else may have it by now, and would lose it to a third. */
+	if (fleet_lease_over(lease))
+		return;
 	if (!counts) {
 		returned_key(lease, key);
 		(void)snprintf(text, sizeof(text), "%d", lease->returned + 1);
@@ -1311,8 +1328,10 @@ void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts)
 			       (int64_t)(seconds * 1e9));
 	else
 		(void)snprintf(text, sizeof(text), "-NAK");
-	jetstream_publish(queue->jetstream, lease->ack, str_of(text));
-	release(queue, &lease->permit);
+	/* To keep the number may have taken as long as the server may. */
+	if (!fleet_lease_over(lease))
+		jetstream_publish(queue->jetstream, lease->ack, str_of(text));
+	release_permit(lease);
 }
 
 /* Keys and values. */

@@ -580,12 +580,14 @@ static void ended(void *context, struct fleet_slot_task *task, const struct valu
 		   result != NULL ? fleet_status_name(status) : "lost");
 	if (result == NULL && err != NULL)
 		say(worker, err->text);
-	if (result == NULL)
+	/* Somebody else has it; only a result that is in the store is told. */
+	if (state == HELD_LOST &&
+	    (result == NULL || status == FLEET_CANCELLED || status == FLEET_SET_UP))
+		drop_held(worker, held);
+	else if (result == NULL)
 		give_back(worker, held,
 			  err != NULL && err->code == ECONNRESET ? 1 : STORE_AWAY_S,
 			  err != NULL && err->code == ECONNRESET);
-	else if (status == FLEET_CANCELLED && state == HELD_LOST)
-		drop_held(worker, held);
 	else if (status == FLEET_CANCELLED && stopping)
 		give_back(worker, held, 0, false);
 	else if (status == FLEET_SET_UP)
