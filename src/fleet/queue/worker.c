@@ -622,13 +622,15 @@ static bool renewal_is_due(const struct fleet_worker *worker, const struct held 
 		       (held->state == HELD_ANSWERING ? TICK_MS : each_ms);
 }
 
-/* The next task whose lease is to be renewed, or whose end is to be told. */
-static struct held *due_one(struct fleet_worker *worker, int64_t now_ms)
+/* The next task whose lease is to be renewed, or whose end is to be told. OVER: of those that are over. */
+static struct held *due_one(struct fleet_worker *worker, int64_t now_ms, bool over)
 {
 	struct held *held;
 
 	(void)pthread_mutex_lock(&worker->lock);
-	for (held = worker->held; held != NULL && !renewal_is_due(worker, held, now_ms);
+	for (held = worker->held;
+	     held != NULL && (!renewal_is_due(worker, held, now_ms) ||
+			      (over && !fleet_lease_over(held->lease)));
 	     held = held->next)
 		;
 	if (held != NULL) {
@@ -639,8 +641,8 @@ static struct held *due_one(struct fleet_worker *worker, int64_t now_ms)
 	return held;
 }
 
-/* False: the server is away, and the others need not be tried. */
-static bool renew_one(struct fleet_worker *worker, struct held *held)
+/* AWAY: do not ask the server, only look whether the lease is over. False: the server is away. */
+static bool renew_one(struct fleet_worker *worker, struct held *held, bool away)
 {
 	enum fleet_renewal renewal = FLEET_RENEWED;
 	char job[FLEET_NAME_MAX + 1], id[FLEET_NAME_MAX + 1];
@@ -650,8 +652,10 @@ static bool renew_one(struct fleet_worker *worker, struct held *held)
 	(void)pthread_mutex_lock(&worker->lock);
 	answering = held->state == HELD_ANSWERING;
 	(void)pthread_mutex_unlock(&worker->lock);
-	if (answering) {
-		answered = fleet_lease_done(held->lease, held->result, &err);
+	if (away && !fleet_lease_over(held->lease)) {
+		renewal = FLEET_UNSURE;
+	} else if (answering) {
+		answered = !away && fleet_lease_done(held->lease, held->result, &err);
 		/* Not confirmed for a whole lease: it comes again, and is answered then. */
 		if (!answered)
 			renewal = fleet_lease_renew(held->lease, &err);
@@ -665,7 +669,7 @@ static bool renew_one(struct fleet_worker *worker, struct held *held)
 	}
 	(void)pthread_mutex_lock(&worker->lock);
 	held->renewing = false;
-	if (renewal == FLEET_UNSURE)
+	if (renewal == FLEET_UNSURE && !answering)
 		held->renewed_ms -= (int64_t)(fleet_queue_lease_s(worker->options.queue) *
 					      1000 / RENEWALS) -
 				    TICK_MS;
@@ -688,11 +692,13 @@ static void renew_all(struct fleet_worker *worker)
 {
 	const int64_t now_ms = clock_now_ms();
 	struct held *held;
+	bool away = false;
 
-	while ((held = due_one(worker, now_ms)) != NULL) {
-		if (!renew_one(worker, held))
-			break;
-	}
+	/* A server that does not answer costs seconds: what it cannot change comes first. */
+	while ((held = due_one(worker, now_ms, true)) != NULL)
+		(void)renew_one(worker, held, true);
+	while ((held = due_one(worker, now_ms, false)) != NULL)
+		away = !renew_one(worker, held, away) || away;
 }
 
 static bool note_mark(void *context, const char *key, struct str value)
