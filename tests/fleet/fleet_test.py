@@ -329,12 +329,16 @@ def jobs_are_done_looked_at_and_done_once_more():
 @tap.case
 def a_paused_job_waits_and_a_cancelled_one_ends():
     with fleet() as f:
-        f.run("fleet", "submit", f.tasks("p", [command(i) for i in range(3)]), "--job", "p")
+        path = f.tasks("p", [command(i) for i in range(3)])
+        f.run("fleet", "submit", path, "--job", "p")
         f.run("fleet", "pause", "p")
         f.worker()
         # The worker takes them out; it never begins one.
         wait_for(lambda: f.queued("p") == 0, "an empty queue")
         assert f.result_names("p") == []
+        # The same line again does not end the pause.
+        assert "it is paused" in f.run("fleet", "submit", path, "--job", "p").stdout
+        assert f.queued("p") == 0 and json.loads(f.run("fleet", "status", "p", "--json").stdout)["paused"] is True
         f.run("fleet", "resume", "p")
         f.wait_for_results("p", 3)
         path = f.tasks("c", [command(i, "sleep 600") for i in range(5)])

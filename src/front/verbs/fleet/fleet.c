@@ -143,15 +143,24 @@ static bool submit_job(struct fleet_at *at_fleet, const char *path, const char *
 {
 	struct fleet_reconciled found;
 	struct fleet_job *job = NULL;
-	bool ok;
+	bool ok, mine = false, paused = false;
 
 	if (!fleet_job_begin(at_fleet->store, name, take_tasks, path, &job, err))
 		return false;
 	/* From here on the store knows all of it: a kill loses nothing. */
-	ok = fleet_worker_enlist(at_fleet->store, at_fleet->name, name, false, err) &&
+	ok = fleet_worker_enlisted(at_fleet->store, at_fleet->name, name, &mine, &paused,
+				   err);
+	/* A pause is the queue's as well: another fleet's does not hold here. */
+	paused = paused && mine;
+	ok = ok && fleet_worker_enlist(at_fleet->store, at_fleet->name, name, paused, err) &&
 	     forget_complete(at_fleet, name, err) &&
-	     fleet_worker_reconcile(at_fleet->queue, job, false, &found, err);
-	if (ok)
+	     fleet_worker_reconcile(at_fleet->queue, job, paused, &found, err);
+	if (ok && paused)
+		(void)fprintf(out,
+			      "%s: %zu tasks, %zu have a result; it is paused, and nothing "
+			      "was queued\nIt goes on with: glovebox fleet resume %s\n",
+			      name, found.tasks, found.results, name);
+	else if (ok)
 		(void)fprintf(out,
 			      "%s: %zu tasks, %zu queued now, %zu were queued, %zu have a "
 			      "result\nHow far it is: glovebox fleet status %s\n",
