@@ -294,6 +294,24 @@ static bool is_marked(struct fleet_worker *worker, const char *mark, const char 
 	return marked;
 }
 
+/* As is_marked; a mark that was found is read again, because it may have been taken back since. */
+static bool still_marked(struct fleet_worker *worker, const char *mark, const char *job,
+			 const char *id, bool *marked, struct err *err)
+{
+	auto_value struct value *value = NULL;
+	char key[FLEET_NAME_BYTES];
+
+	*marked = false;
+	if (!is_marked(worker, mark, job, id))
+		return true;
+	(void)snprintf(key, sizeof(key), "%s.%s%s%s", mark, job, id != NULL ? "." : "",
+		       id != NULL ? id : "");
+	if (!fleet_queue_get(worker->options.queue, FLEET_STATE, key, &value, err))
+		return false;
+	*marked = value != NULL;
+	return true;
+}
+
 /* Telling the queue what became of a task. */
 
 /* HELD has RESULT in the store: tell the queue, now or when it is there again. */
@@ -432,6 +450,7 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
 	auto_value struct value *result = NULL;
 	char name[FLEET_NAME_BYTES];
+	bool cancelled = false, its_own = false, paused = false;
 	struct err err = {0};
 	double wait_s = 0;
 
@@ -446,7 +465,14 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 		answer(worker, held, value_copy(result));
 		return false;
 	}
-	if (is_marked(worker, "cancel", job, NULL) || is_marked(worker, "cancel", job, id)) {
+	if (!still_marked(worker, "cancel", job, NULL, &cancelled, &err) ||
+	    !still_marked(worker, "cancel", job, id, &its_own, &err) ||
+	    !still_marked(worker, "pause", job, NULL, &paused, &err)) {
+		say(worker, err.text);
+		give_back(worker, held, STORE_AWAY_S, false);
+		return false;
+	}
+	if (cancelled || its_own) {
 		if (fleet_worker_cancelled(worker->options.store, job, id,
 					   worker->options.name, &err)) {
 			answer(worker, held, fleet_result_new(job, id, 0, FLEET_CANCELLED));
@@ -457,7 +483,7 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 		return false;
 	}
 	/* The store knows that it is paused: `fleet resume` publishes it again. */
-	if (is_marked(worker, "pause", job, NULL)) {
+	if (paused) {
 		take_out(worker, held);
 		return false;
 	}
