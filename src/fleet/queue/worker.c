@@ -1188,6 +1188,8 @@ bool fleet_worker_start(const struct fleet_worker_options *options,
 	(void)pthread_cond_init(&made->changed, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
 	read_marks(made);
+	/* What ends because the start fails is given back, not answered as cancelled. */
+	made->stopping = true;
 	if (!fleet_slots_start(&slots, &made->slots, err)) {
 		fleet_worker_finish(made);
 		return false;
@@ -1199,6 +1201,9 @@ bool fleet_worker_start(const struct fleet_worker_options *options,
 		fleet_worker_finish(made);
 		return err_set(err, EAGAIN, "the worker's threads could not be started");
 	}
+	(void)pthread_mutex_lock(&made->lock);
+	made->stopping = false;
+	(void)pthread_mutex_unlock(&made->lock);
 	*worker = made;
 	return true;
 }
