@@ -419,6 +419,24 @@ def a_lane_runs_as_many_tasks_as_it_has_permits():
 
 
 @tap.case
+def a_limit_that_is_lowered_and_raised_makes_no_permit_twice():
+    with fleet() as f:
+        f.run("fleet", "limit", "six", "6")
+        counter = os.path.join(f.folder, "counter")
+        f.run("fleet", "submit", f.tasks("r", [command(i, lane="six") for i in range(60)]), "--job", "r")
+        for _ in range(3):
+            f.driver(8, 500, counter)
+        f.wait_for_results("r", 6)
+        for _ in range(3):
+            f.run("fleet", "limit", "six", "2")
+            f.run("fleet", "limit", "six", "6")
+        f.wait_for_results("r", 60)
+        with open(counter, "rb") as file:
+            numbers = file.read()
+        assert int.from_bytes(numbers[4:8], "little") == 6, numbers
+
+
+@tap.case
 def a_worker_that_stood_still_for_longer_than_its_lease_changes_nothing():
     with fleet() as f:
         f.run("fleet", "submit", f.tasks("s", [command(i) for i in range(40)]), "--job", "s")

@@ -433,48 +433,28 @@ static bool remove_one(struct fleet_queue *queue, enum stream stream, const char
 	return true;
 }
 
-struct surplus {
-	struct fleet_queue *queue;
-	int permits;
-	struct err *err;
-	bool ok;
-};
-
-static bool remove_surplus(void *context, const char *subject)
-{
-	struct surplus *surplus = context;
-	const char *number = strrchr(subject, '.');
-
-	if (number == NULL || strtol(number + 1, NULL, 10) <= surplus->permits)
-		return true;
-	surplus->ok = remove_one(surplus->queue, PERMITS, subject, NULL, surplus->err);
-	return surplus->ok;
-}
-
 bool fleet_queue_limit(struct fleet_queue *queue, const char *lane, int permits,
 		       int per_minute, struct err *err)
 {
-	char key[SUBJECT_MAX], filter[SUBJECT_MAX], text[128];
-	struct surplus surplus = {queue, permits, err, true};
+	char key[SUBJECT_MAX], text[128];
 
 	if (permits < 0 || permits > PERMITS_MAX)
 		return err_set(err, EINVAL, "a lane has 0 (no limit) to %d permits",
 			       PERMITS_MAX);
 	(void)snprintf(key, sizeof(key), "lane.%s", lane);
-	(void)snprintf(filter, sizeof(filter), "gb.%s.permit.%s.>", queue->name, lane);
 	(void)snprintf(text, sizeof(text), "{\"permits\":%d,\"per_minute\":%d}", permits,
 		       per_minute);
 	if (!need_lane(queue, lane, err))
 		return false;
 	if (permits == 0 && per_minute == 0)
-		return fleet_queue_unset(queue, FLEET_STATE, key, err) &&
-		       each_subject(queue, PERMITS, filter, remove_surplus, &surplus, err) &&
-		       surplus.ok;
-	/* Workers ask for permits from now on; the permits are there before they know. */
+		return fleet_queue_unset(queue, FLEET_STATE, key, err);
+	/*
+	 * Workers ask for permits from now on; the permits are there before they know. Those
+	 * above a lower limit stay, because a task may have them, and one that was made again
+	 * beside it would count twice: who gets one takes it out.
+	 */
 	return need_permits(queue, lane, permits, err) &&
-	       fleet_queue_set(queue, FLEET_STATE, key, str_of(text), err) &&
-	       each_subject(queue, PERMITS, filter, remove_surplus, &surplus, err) &&
-	       surplus.ok;
+	       fleet_queue_set(queue, FLEET_STATE, key, str_of(text), err);
 }
 
 struct repair {
@@ -860,6 +840,37 @@ static void add_task(struct fleet_queue *queue, struct taking *taking, struct st
 	taking->leases[taking->taken++] = lease;
 }
 
+/* Is the permit of SUBJECT above the limit of LANE? Then ACK takes it out, and it is gone. */
+static bool is_surplus(struct fleet_queue *queue, const char *lane, const char *subject,
+		       char **ack)
+{
+	struct lane *limit = limit_of(queue, lane);
+	const char *number = strrchr(subject, '.');
+	const long nth = number != NULL ? strtol(number + 1, NULL, 10) : 0;
+	auto_value struct value *value = NULL;
+	char key[SUBJECT_MAX];
+	struct err err;
+
+	if (limit == NULL || nth <= limit->permits)
+		return false;
+	/* What is known of the limit may be some seconds old. */
+	(void)snprintf(key, sizeof(key), "lane.%s", lane);
+	if (!fleet_queue_get(queue, FLEET_STATE, key, &value, &err)) {
+		release(queue, ack);
+		return true;
+	}
+	limit->permits = (int)value_integer(value_member(value, "permits"));
+	if (nth <= limit->permits)
+		return false;
+	if (limit->permits > 0)
+		jetstream_publish(queue->jetstream, *ack, STR("+ACK"));
+	else
+		jetstream_publish(queue->jetstream, *ack, STR("-NAK"));
+	free(*ack);
+	*ack = NULL;
+	return true;
+}
+
 /*
  * Handle MSG of the inbox: a task, a permit, or the end of a pull. WANTED: the number of the
  * pull that is waited for. *ENDED: it is over.
@@ -890,11 +901,11 @@ static void handle(struct fleet_queue *queue, struct taking *taking,
 
 		/* gb.F.permit.LANE.N; one of another lane comes late, when its pull had failed. */
 		(void)behind(msg->subject, 4, &lane);
-		if (taking != NULL && taking->lane != NULL &&
-		    str_is(lane, taking->lane) && taking->permit_count < taking->count)
-			taking->permits[taking->permit_count++] = copy;
-		else
+		if (taking == NULL || taking->lane == NULL ||
+		    !str_is(lane, taking->lane) || taking->permit_count >= taking->count)
 			release(queue, &copy);
+		else if (!is_surplus(queue, taking->lane, msg->subject, &copy))
+			taking->permits[taking->permit_count++] = copy;
 		return;
 	}
 	if (ack != NULL) {
