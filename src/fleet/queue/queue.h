@@ -171,7 +171,7 @@ bool fleet_queue_waiting(struct fleet_queue *queue, const char *job,
 /* Take ID of JOB (NULL: all of it) out of the queue. *REMOVED may be NULL. */
 bool fleet_queue_purge(struct fleet_queue *queue, const char *job, const char *id,
 		       uint64_t *removed, struct err *err);
-/* Forget what was told of the result of ID, which is to be made again. */
+/* Forget what was told of the result of ID, which is to be made again, and how often it came back. */
 bool fleet_queue_forget(struct fleet_queue *queue, const char *job, const char *id,
 			struct err *err);
 

@@ -1646,10 +1646,12 @@ bool fleet_queue_purge(struct fleet_queue *queue, const char *job, const char *i
 bool fleet_queue_forget(struct fleet_queue *queue, const char *job, const char *id,
 			struct err *err)
 {
-	char filter[SUBJECT_MAX];
+	char filter[SUBJECT_MAX], key[SUBJECT_MAX];
 
 	(void)snprintf(filter, sizeof(filter), "gb.%s.result.%s.%s", queue->name, job, id);
-	return purge(queue, RESULTS, filter, NULL, err);
+	(void)snprintf(key, sizeof(key), "returned.%s.%s", job, id);
+	return purge(queue, RESULTS, filter, NULL, err) &&
+	       fleet_queue_unset(queue, FLEET_STATE, key, err);
 }
 
 /* How sound the server is. */
