@@ -91,7 +91,7 @@ class Place:
         assert len(results) == len(tasks), results
         for result in results:
             assert list(result)[:len(MEMBERS)] == MEMBERS, result
-            assert result["began"] < result["ended"] and result["ended"].endswith("Z"), result
+            assert result["began"] <= result["ended"] and result["ended"].endswith("Z"), result
             assert (result["status"] == "done") == ("message" not in result), result
         assert os.listdir(self.temp) == [], os.listdir(self.temp)
         return results
@@ -273,7 +273,23 @@ def the_configuration_of_this_machine_bounds_all_tasks():
             {"run": {"command": "echo x > x"}})
         assert free["status"] == "done" and own["status"] == "done", (free, own)
         assert held["status"] == "failed", held
+        at.archive("open/one.tar.gz", file="text\n")
+        at.archive("secret/one.tar.gz", file="text\n")
+        wrap = {"wrap": "any", "args": ["sh", "-c", f"cat {at.path('secret', 'a')}"]}
+        os.symlink(at.path("secret"), at.path("open", "link"))
+        for fetched in ({"copy": "open"}, {"archive": "open/one.tar.gz"}):
+            near, = at.do({"workspace": fetched, "run": {"command": "ls"}})
+            assert near["status"] == "done", near
+        for fetched in ({"copy": "secret"}, {"copy": "open/link"}, {"archive": "secret/one.tar.gz"}, {"git": "secret"}):
+            far, = at.do({"workspace": fetched, "run": {"command": "ls"}})
+            assert far["status"] == "denied" and "agent task" in far["message"], far
+        far, = at.do({"workspace": {"copy": "secret"}, "run": wrap})
+        assert far["status"] == "denied", far
+        held, = at.do({"run": wrap, "policy": {"read": [at.path("secret")]}})
+        assert held["status"] == "failed" and "secret" in held["message"], held
         os.remove(config)
+        held, = at.do({"run": wrap, "policy": {"read": [at.path("secret")]}})
+        assert held["status"] == "done", held
         held, = at.do({"run": {"command": f"cat {at.path('secret', 'a')}"}, "policy": {"read": [at.path("secret")]}})
         assert held["status"] == "done", held
 

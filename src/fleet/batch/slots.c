@@ -412,6 +412,7 @@ static void do_task(struct slot *slot)
 	struct fleet_work work = {
 		.store = slots->options.store,
 		.program = slots->options.program,
+		.config = slots->options.config,
 		.job = slot->task.job,
 		.worker = slots->options.worker,
 		.task = &slot->task.task,

@@ -20,7 +20,6 @@
 #include "fleet/work/step.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -29,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -39,9 +39,6 @@ enum {
 };
 /* An archive: as many bytes as the engine takes of a tar. */
 #define ARCHIVE_MAX (INT64_C(4) << 30)
-
-/* The agent whose entry of the configuration, if there is one, bounds all tasks here. */
-#define BOUND "task"
 
 /*
  * Fetch $2 of $1 into the working folder: nothing of the history where the server can leave it
@@ -99,16 +96,27 @@ static bool is_remote(const char *from)
 	return strncmp(from, "https://", 8) == 0 || strncmp(from, "http://", 7) == 0;
 }
 
-/* Append the absolute path of FROM, which is file://PATH or a path, to PATH. */
+/*
+ * Append the absolute path of FROM, which is file://PATH or a path, to PATH. Links are followed
+ * here, once, so that what is looked at is what is used.
+ */
 static bool add_local(struct fleet_steps *steps, const char *from, struct buf *path)
 {
 	static const char scheme[] = "file://";
-	auto_free char *folder = getcwd(NULL, 0);
+	auto_free char *folder = getcwd(NULL, 0), *real = NULL;
 
 	if (strncmp(from, scheme, sizeof(scheme) - 1) == 0)
 		from += sizeof(scheme) - 1;
-	return (folder != NULL && path_normal(folder, from, path)) ||
-	       fleet_steps_end(steps, FLEET_SET_UP, "workspace: %s is no path", from);
+	if (folder == NULL || !path_normal(folder, from, path))
+		return fleet_steps_end(steps, FLEET_SET_UP, "workspace: %s is no path",
+				       from);
+	real = realpath(path->data, NULL);
+	if (real == NULL)
+		return fleet_steps_end(steps, FLEET_SET_UP, "workspace: %s: %s",
+				       path->data, strerror(errno));
+	buf_clear(path);
+	return buf_adds(path, real) ||
+	       fleet_steps_end(steps, FLEET_SET_UP, "workspace: %s is too long", real);
 }
 
 /* The policy of a cell that gets files: it writes its workspace, reads READS and reaches HOST. */
@@ -144,11 +152,70 @@ static bool open_fresh(struct fleet_steps *steps, const char *reads, const char 
 	auto_value struct value *opened = NULL;
 
 	value_set(params, "policy", fetching_policy(reads, host));
+	value_set_text(params, "within", FLEET_BOUND);
 	if (!open_cell(steps, params, cell, &opened))
 		return false;
 	*folder = memory_copy(value_text(value_member(opened, "workspace")));
 	return *folder != NULL ||
 	       fleet_steps_end(steps, FLEET_SET_UP, "the engine has opened no workspace");
+}
+
+static void close_cell(struct fleet_steps *steps, const char *cell)
+{
+	struct value *params, *closed = NULL;
+	struct fleet_refusal refusal;
+
+	if (cell == NULL)
+		return;
+	params = value_new_object();
+	value_set_text(params, "cell", cell);
+	(void)fleet_client_call(steps->work->client, "cell/close", params, CLOSE_S, NULL,
+				&closed, &refusal);
+	value_free(closed);
+}
+
+/* A cell that may read PATH by all but its bounds was REFUSED it: then they do not have it. */
+static bool say_bounded(struct fleet_steps *steps, const char *path,
+			const struct fleet_refusal *refused)
+{
+	static const char *const others[] = {"cancelled", "timed_out", "closed", "set_up",
+					     "busy"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strcmp(refused->kind, others[i]) == 0)
+			return fleet_steps_refused(steps, refused);
+	}
+	return fleet_steps_end(steps, FLEET_DENIED,
+			       "workspace: %s cannot be read here; where the configuration has "
+			       "an agent " FLEET_BOUND
+			       ", its `read` or `write` names it: %s",
+			       path, refused->err.text);
+}
+
+/* May a task here read PATH, which CELL is to show? */
+static bool check_shown(struct fleet_steps *steps, const char *cell, const char *path)
+{
+	struct value *params = value_new_object();
+	auto_value struct value *answer = NULL;
+	struct fleet_refusal refusal;
+
+	value_set_text(params, "cell", cell);
+	value_set_text(params, "path", path);
+	return fleet_client_call(steps->work->client, "file/stat", params,
+				 fleet_steps_left(steps), steps->work->cancel, &answer,
+				 &refusal) ||
+	       say_bounded(steps, path, &refusal);
+}
+
+/* The same by a cell of its own. */
+static bool check_readable(struct fleet_steps *steps, const char *path)
+{
+	auto_free char *cell = NULL, *folder = NULL;
+	const bool ok = open_fresh(steps, path, NULL, &cell, &folder) &&
+			check_shown(steps, cell, path);
+
+	close_cell(steps, cell);
+	return ok;
 }
 
 /* Run ARGV, a program that fetches, in CELL. WHAT names it, PACKAGE where it is from. */
@@ -188,8 +255,10 @@ static bool get_git(struct fleet_steps *steps, const struct fleet_task *task,
 				     from);
 	else
 		ok = add_local(steps, from, &path);
-	ok = ok && open_fresh(steps, path.size > 0 ? path.data : NULL,
-			      host.size > 0 ? host.data : NULL, &site->from, folder);
+	ok = ok &&
+	     open_fresh(steps, path.size > 0 ? path.data : NULL,
+			host.size > 0 ? host.data : NULL, &site->from, folder) &&
+	     (path.size == 0 || check_shown(steps, site->from, path.data));
 	if (ok) {
 		const char *const argv[] = {"bash",
 					    "-c",
@@ -214,9 +283,7 @@ static bool download(struct fleet_steps *steps, const char *url, int fd)
 	const char *const argv[] = {"curl", "-fsSL", "--proto", "=http,https", "-o",
 				    name,   "--",    url,       NULL};
 	struct fleet_refusal refusal;
-	char *cell = NULL, *folder = NULL;
-	auto_value struct value *closed = NULL;
-	struct value *params;
+	auto_free char *cell = NULL, *folder = NULL;
 	struct buf host;
 	bool ok;
 
@@ -227,15 +294,8 @@ static bool download(struct fleet_steps *steps, const char *url, int fd)
 	     fetch_by(steps, cell, argv, "curl", "curl");
 	ok = ok && (fleet_steps_fetch(steps, cell, name, ARCHIVE_MAX, fd, &refusal) ||
 		    fleet_steps_refused(steps, &refusal));
-	if (cell != NULL) {
-		params = value_new_object();
-		value_set_text(params, "cell", cell);
-		(void)fleet_client_call(steps->work->client, "cell/close", params,
-					CLOSE_S, NULL, &closed, &refusal);
-	}
+	close_cell(steps, cell);
 	buf_fini(&host);
-	free(cell);
-	free(folder);
 	return ok;
 }
 
@@ -260,6 +320,23 @@ static bool check_hash(struct fleet_steps *steps, int fd, const char *wanted)
 			       wanted);
 }
 
+/* Read the file PATH through a cell, which is what bounds it, into FD. */
+static bool read_local(struct fleet_steps *steps, const char *path, int fd)
+{
+	auto_free char *cell = NULL, *folder = NULL;
+	struct fleet_refusal refusal;
+	struct stat st;
+	bool ok = (stat(path, &st) == 0 && S_ISREG(st.st_mode)) ||
+		  fleet_steps_end(steps, FLEET_SET_UP, "workspace: %s is no file", path);
+
+	ok = ok && open_fresh(steps, path, NULL, &cell, &folder) &&
+	     (fleet_steps_fetch(steps, cell, path, ARCHIVE_MAX, fd, &refusal) ||
+	      (strcmp(refusal.kind, "limit") == 0 ? fleet_steps_refused(steps, &refusal)
+						  : say_bounded(steps, path, &refusal)));
+	close_cell(steps, cell);
+	return ok;
+}
+
 /* Open the bytes of the archive FROM; -1: the task has ended. */
 static int open_archive(struct fleet_steps *steps, const char *from)
 {
@@ -269,29 +346,22 @@ static int open_archive(struct fleet_steps *steps, const char *from)
 	struct err err;
 	bool ok;
 
-	if (!is_remote(from) && strncmp(from, blob, sizeof(blob) - 1) != 0) {
-		buf_init(&path, PATH_MAX);
-		if (add_local(steps, from, &path)) {
-			fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-			if (fd < 0)
-				(void)fleet_steps_end(steps, FLEET_SET_UP,
-						      "workspace: %s: %s", path.data,
-						      strerror(errno));
-		}
-		buf_fini(&path);
-		return fd_take(&fd);
-	}
 	fd = fleet_steps_file(&err);
 	if (fd < 0) {
 		(void)fleet_steps_end(steps, FLEET_SET_UP, "workspace: %s", err.text);
 		return -1;
 	}
-	if (is_remote(from))
+	if (is_remote(from)) {
 		ok = download(steps, from, fd);
-	else
+	} else if (strncmp(from, blob, sizeof(blob) - 1) != 0) {
+		buf_init(&path, PATH_MAX);
+		ok = add_local(steps, from, &path) && read_local(steps, path.data, fd);
+		buf_fini(&path);
+	} else {
 		ok = fleet_store_fetch(steps->work->store, from + sizeof(blob) - 1, fd,
 				       &err) ||
 		     fleet_steps_end(steps, FLEET_SET_UP, "workspace: %s", err.text);
+	}
 	return ok ? fd_take(&fd) : -1;
 }
 
@@ -312,16 +382,16 @@ static bool get_copy(struct fleet_steps *steps, const char *shown,
 		     struct fleet_site *site, char **folder)
 {
 	struct value *params = value_new_object(), *workspace = value_new_object();
-	auto_value struct value *opened = NULL, *closed = NULL;
+	auto_value struct value *opened = NULL;
 	auto_close int fd = -1;
-	struct fleet_refusal refusal;
-	char *cell = NULL;
+	auto_free char *cell = NULL;
 	struct err err;
 	bool ok;
 
 	value_set_text(workspace, "from", shown);
 	value_set(params, "workspace", workspace);
 	value_set(params, "policy", fetching_policy(NULL, NULL));
+	value_set_text(params, "within", FLEET_BOUND);
 	ok = open_cell(steps, params, &cell, &opened);
 	if (ok)
 		fd = fleet_steps_file(&err);
@@ -329,13 +399,7 @@ static bool get_copy(struct fleet_steps *steps, const char *shown,
 	     fleet_steps_get_tree(steps, cell, fd) &&
 	     open_fresh(steps, NULL, NULL, &site->from, folder) &&
 	     fleet_steps_put_tree(steps, site->from, fd);
-	if (cell != NULL) {
-		params = value_new_object();
-		value_set_text(params, "cell", cell);
-		(void)fleet_client_call(steps->work->client, "cell/close", params,
-					CLOSE_S, NULL, &closed, &refusal);
-	}
-	free(cell);
+	close_cell(steps, cell);
 	return ok;
 }
 
@@ -344,7 +408,7 @@ static void add_rights(const struct fleet_task *task, struct value *params)
 {
 	struct value *policy;
 
-	value_set_text(params, "within", BOUND);
+	value_set_text(params, "within", FLEET_BOUND);
 	if (task->base != NULL)
 		value_set_text(params, "base", task->base);
 	if (task->limits != NULL)
@@ -402,7 +466,8 @@ bool fleet_site_open(struct fleet_steps *steps, bool apart, struct fleet_site *s
 		ok = get_archive(steps, task, site, &folder);
 		break;
 	case FLEET_COPY:
-		ok = add_local(steps, task->workspace.from, &path);
+		ok = add_local(steps, task->workspace.from, &path) &&
+		     check_readable(steps, path.data);
 		if (ok && apart)
 			ok = get_copy(steps, path.data, site, &folder);
 		else if (ok)

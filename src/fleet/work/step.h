@@ -17,6 +17,9 @@
 
 struct fleet_work;
 
+/* The agent whose entry of the configuration, if there is one, bounds all cells of tasks. */
+#define FLEET_BOUND "task"
+
 struct fleet_steps {
 	const struct fleet_work *work;
 	int64_t due_ms;   /* by the monotonic clock: the end of the time for its steps */

@@ -243,6 +243,12 @@ bool fleet_wrapped_run(struct fleet_steps *steps, const struct fleet_site *site,
 	add(words, "wrap");
 	/* An agent that stays outside of its cell would not be sealed. */
 	add(words, "--whole");
+	add(words, "--within");
+	add(words, FLEET_BOUND);
+	if (steps->work->config != NULL) {
+		add(words, "--config");
+		add(words, steps->work->config);
+	}
 	if (task->run.prompt != NULL) {
 		add(words, "--prompt");
 		add(words, task->run.prompt);

@@ -702,6 +702,7 @@ static int run_agent(struct wrapping *wrapping, const struct value *more, FILE *
 		.protected_files = (const char *const *)protect.items,
 		.wrapped = wrapping->name,
 		.opens = (const char *const *)wrapping->profile.opens.items,
+		.within = options_text(&options, "within"),
 	};
 	argv = make_argv(wrapping, &options.word_count);
 	options.words = argv;
@@ -1306,6 +1307,9 @@ static int wrap_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE,
 				     "wrap: --login shows a login as it is, and --credential keeps "
 				     "keys outside: give one");
+	/* The hands of an agent are its own process, which no policy of ours bounds. */
+	if (options_given(options, "within") && !options_given(options, "whole"))
+		return verb_complain(CODE_USAGE, "wrap: --within goes with --whole");
 	if (options_given(options, "hands") && options_given(options, "whole"))
 		return verb_complain(CODE_USAGE,
 				     "wrap: --hands leaves the agent outside, and --whole runs it "
@@ -1353,6 +1357,8 @@ static const struct option_row wrap_options[] = {
 	{"hands", 0, OPTION_FLAG, NULL,
 	 "leave it outside, and run only its commands in the cell (Codex: files as well)"},
 	{"fresh", 0, OPTION_FLAG, NULL, "with its home as at the first start"},
+	{"within", 0, OPTION_TEXT, "AGENT",
+	 "inside, with no right that this agent of the configuration lacks, if it has an entry"},
 	{"login", 0, OPTION_FLAG, NULL,
 	 "show the files of its login as they are: its commands can read and change them"},
 	EXEC_OPTION_ROWS,
