@@ -347,11 +347,43 @@ static void *work(void *context)
 
 /* The beginning and the end. */
 
+const char **fleet_client_environment(void)
+{
+	static const char prefix[] = "AWS_", kept[] = "AWS_CA_BUNDLE=";
+	const char **made;
+	size_t count = 0;
+
+	while (environ[count] != NULL)
+		count++;
+	made = memory_array(count + 1, sizeof(*made));
+	count = 0;
+	for (char *const *at = environ; *at != NULL; at++) {
+		if (strncmp(*at, prefix, sizeof(prefix) - 1) != 0 ||
+		    strncmp(*at, kept, sizeof(kept) - 1) == 0)
+			made[count++] = *at;
+	}
+	return made;
+}
+
+int fleet_client_pidfd(pid_t pid, struct err *err)
+{
+	const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd >= 0)
+		return fd;
+	(void)err_set(err, errno, "pidfd_open: %s", strerror(errno));
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return -1;
+}
+
 /* Start PROGRAM with the ends of the caller's descriptors in THEIRS. */
 static bool start_engine(struct fleet_client *client, const char *program,
 			 const char *const *options, const int theirs[3], struct err *err)
 {
 	const char *argv[CLIENT_WORDS + 4] = {program, "serve", "--stdio"};
+	auto_free const char **environment = fleet_client_environment();
 	size_t count = 3;
 
 	for (size_t i = 0; options != NULL && options[i] != NULL; i++) {
@@ -363,14 +395,13 @@ static bool start_engine(struct fleet_client *client, const char *program,
 	/* A group of its own: Ctrl+C at a terminal is for our process, which may go on. */
 	const struct program_start start = {
 		.argv = argv,
-		.environment = (const char *const *)environ,
+		.environment = environment,
 		.fds = {theirs[0], theirs[1], theirs[2]},
 	};
 	if (!program_start(&start, &client->pid, err))
 		return err_while(err, "starting the engine");
-	client->pidfd = (int)syscall(SYS_pidfd_open, client->pid, 0);
-	return client->pidfd >= 0 ||
-	       err_set(err, errno, "starting the engine: pidfd_open: %s", strerror(errno));
+	client->pidfd = fleet_client_pidfd(client->pid, err);
+	return client->pidfd >= 0 || err_while(err, "starting the engine");
 }
 
 static bool open_all(struct fleet_client *client, const char *program,

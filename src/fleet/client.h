@@ -10,6 +10,7 @@
 #include "base/value.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct fleet_client;
 
@@ -31,6 +32,14 @@ struct fleet_refusal {
  */
 bool fleet_client_start(const char *program, const char *const *options,
 			struct fleet_client **client, struct err *err);
+
+/*
+ * The variables of our process for an engine or `wrap`: without those of AWS, which are the store's
+ * and could come into a cell. NULL-ended; the caller frees the list, not its texts.
+ */
+const char **fleet_client_environment(void);
+/* A pidfd of our child PID. -1: there is none, so that the child was killed and reaped. */
+int fleet_client_pidfd(pid_t pid, struct err *err);
 
 /*
  * Call METHOD with PARAMS (taken over) and wait for its answer, at most SECONDS (0: as long

@@ -34,9 +34,10 @@ enum {
 	BASE_MAX = PATH_MAX + 64, /* as `cell_base` of a policy */
 	MODEL_MAX = 256,          /* as run/start takes it */
 	ATTEMPTS_MAX = 100,
-	SETUP_MAX = 64,  /* commands */
-	LABELS_MAX = 64, /* members */
-	REF_MAX = 255,   /* as a file of a reference has it */
+	WORD_MAX = 128 << 10, /* bytes of a word of a command line, with its end */
+	SETUP_MAX = 64,       /* commands */
+	LABELS_MAX = 64,      /* members */
+	REF_MAX = 255,        /* as a file of a reference has it */
 	READ_BYTES = 64 << 10,
 	FILE_MAX = 1 << 30,  /* bytes of a file of tasks: as many as a blob may have */
 	IDS_MAX = 128 << 20, /* bytes of all ids: FLEET_TASKS_MAX of the longest */
@@ -142,14 +143,24 @@ static bool is_url(const char *text)
 	return strncmp(text, "https://", 8) == 0 || strncmp(text, "http://", 7) == 0;
 }
 
-/* A URL without a name or a key in it, or a path: results and errors quote it. */
+/* A URL has no name or key in it: results and errors quote it. */
+static bool is_without_key(const char *text, struct rows_problem *problem)
+{
+	const char *scheme = strstr(text, "://");
+
+	return scheme == NULL ||
+	       memchr(scheme + 3, '@', strcspn(scheme + 3, "/?#")) == NULL ||
+	       rows_refuse(problem, NULL,
+			   "has a name or a key in it, which results would tell");
+}
+
+/* A URL, or a path. */
 static bool is_repository(const struct row *row, const struct value *value,
 			  struct rows_problem *problem)
 {
 	static const char file[] = "file://";
 	const char *text = value_text(value);
 	const char *scheme = strstr(text, "://");
-	const size_t host = scheme != NULL ? strcspn(scheme + 3, "/") : 0;
 	const size_t colon = strcspn(text, ":/");
 
 	if (!is_source(row, value, problem))
@@ -158,9 +169,7 @@ static bool is_repository(const struct row *row, const struct value *value,
 	    (scheme != NULL || text[colon] == ':'))
 		return rows_refuse(problem, NULL,
 				   "is https://…, http://…, file://… or a path");
-	return scheme == NULL || memchr(scheme + 3, '@', host) == NULL ||
-	       rows_refuse(problem, NULL,
-			   "has a name or a key in it, which results would tell");
+	return is_without_key(text, problem);
 }
 
 static bool is_sha256(const struct row *row, const struct value *value,
@@ -200,7 +209,7 @@ static bool is_archive(const struct row *row, const struct value *value,
 	if (strncmp(text, blob, sizeof(blob) - 1) == 0)
 		text += sizeof(blob) - 1;
 	else
-		return is_source(row, value, problem);
+		return is_source(row, value, problem) && is_without_key(text, problem);
 	return (strlen(text) == HASH_HEX && hash_is_valid(text)) ||
 	       rows_refuse(problem, NULL,
 			   "blob: is followed by the %d hexadecimal digits of a SHA-256",
@@ -216,15 +225,31 @@ static const struct row workspace_rows[] = {
 	{0},
 };
 
+/* The kernel takes no longer word of a command line. */
+static bool is_word(const struct value *value, struct rows_problem *problem)
+{
+	return value_str(value).size < WORD_MAX ||
+	       rows_refuse(problem, NULL,
+			   "a prompt or an argument of \"wrap\" has less than %d KiB",
+			   WORD_MAX >> 10);
+}
+
 static bool is_run(const struct row *row, const struct value *value,
 		   struct rows_problem *problem)
 {
 	static const char *const kinds[] = {"prompt", "command", NULL};
+	const struct value *args = value_member(value, "args");
 	const bool wraps = value_member(value, "wrap") != NULL;
 	const bool prompts = value_member(value, "prompt") != NULL;
 	const bool commands = value_member(value, "command") != NULL;
 
 	(void)row;
+	if (wraps && prompts && !is_word(value_member(value, "prompt"), problem))
+		return false;
+	for (size_t i = 0; i < value_count(args); i++) {
+		if (!is_word(value_item(args, i), problem))
+			return false;
+	}
 	if (wraps ? commands : count_of(value, kinds) != 1)
 		return rows_refuse(problem, NULL,
 				   "has one of \"prompt\", \"command\" and \"wrap\", which may "

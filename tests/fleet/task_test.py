@@ -295,6 +295,38 @@ def the_configuration_of_this_machine_bounds_all_tasks():
 
 
 @tap.case
+def a_line_with_a_key_or_too_long_a_word_is_refused():
+    with place() as at:
+        for task, words in (({"workspace": {"archive": "https://me:key@host/a.tar", "sha256": "0" * 64}}, "a name or a key"),
+                            ({"workspace": {"git": "https://me:key@host/a"}}, "a name or a key"),
+                            ({"run": {"wrap": "any", "prompt": "x" * (128 << 10)}}, "128 KiB"),
+                            ({"run": {"wrap": "any", "args": ["x" * (128 << 10)]}}, "128 KiB")):
+            driver = at.begin({"run": {"command": "true"}, **task})
+            out, errors = driver.communicate(timeout=WAIT_SECONDS)
+            assert out == "" and words in errors and "me:key" not in errors, (out, errors[:1000])
+
+
+@tap.case
+def an_archive_is_a_regular_file():
+    with place() as at:
+        os.mkfifo(at.path("pipe"))
+        result, = at.do({"workspace": {"archive": "pipe"}, "run": {"command": "true"}})
+        assert result["status"] == "set_up" and "is no file" in result["message"], result
+
+
+@tap.case
+def the_keys_of_the_store_are_in_no_cell():
+    with place() as at:
+        at.environment.update(AWS_SECRET_ACCESS_KEY="hidden-one", OTHER="other")
+        task = {"policy": {"env": ["AWS_SECRET_ACCESS_KEY", "OTHER"]}}
+        ours, wrapped = at.do({**task, "run": {"command": "echo $AWS_SECRET_ACCESS_KEY $OTHER"}, "collect": ["journal"]},
+                              {**task, "run": {"wrap": "any", "args": ["sh", "-c", "echo $AWS_SECRET_ACCESS_KEY $OTHER"]},
+                               "collect": ["journal"]})
+        for result in (ours, wrapped):
+            assert result["status"] == "done" and at.journal(result)["stdout"] == "other\n", (result, at.text(result["journal"]))
+
+
+@tap.case
 def a_base_that_is_not_there_is_told_with_the_line_that_helps():
     with place() as at:
         result, = at.do({"base": "image:nothing:1", "run": {"command": "true"}})

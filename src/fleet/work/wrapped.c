@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "fleet/client.h"
 #include "fleet/task.h"
 #include "fleet/work.h"
 #include "fleet/work/step.h"
@@ -27,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,6 +103,7 @@ struct wrapped {
 
 static bool start(struct wrapped *wrapped, const struct words *words, struct err *err)
 {
+	auto_free const char **environment = fleet_client_environment();
 	int output[2], errors[2];
 	bool started;
 
@@ -116,7 +117,7 @@ static bool start(struct wrapped *wrapped, const struct words *words, struct err
 	wrapped->ends[1] = errors[0];
 	const struct program_start program = {
 		.argv = words->list,
-		.environment = (const char *const *)environ,
+		.environment = environment,
 		.fds = {-1, output[1], errors[1]},
 		.ends_with_us = true,
 	};
@@ -125,9 +126,8 @@ static bool start(struct wrapped *wrapped, const struct words *words, struct err
 	(void)close(errors[1]);
 	if (!started)
 		return false;
-	wrapped->pidfd = (int)syscall(SYS_pidfd_open, wrapped->pid, 0);
-	return wrapped->pidfd >= 0 ||
-	       err_set(err, errno, "pidfd_open: %s", strerror(errno));
+	wrapped->pidfd = fleet_client_pidfd(wrapped->pid, err);
+	return wrapped->pidfd >= 0;
 }
 
 /* Read what is there of output I. */
