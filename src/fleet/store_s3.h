@@ -5,7 +5,7 @@
  * again for about a minute.
  *
  * Requests are signed here (Signature Version 4, "Authenticating Requests: Using the
- * Authorization Header" of the S3 documentation), not by libcurl: before 7.87 that signs no
+ * Authorization Header" of the S3 documentation), not by libcurl: 7.88.1 was seen to sign no
  * x-amz-content-sha256 and no session token, without which S3 refuses. The hash of the body is
  * always signed: that of a blob is its name. A key is in no message and in no argument.
  */
