@@ -336,6 +336,17 @@ def two_batches_on_one_store_do_not_do_the_same_work():
 
 
 @tap.case
+def two_batches_in_one_task_of_a_scheduler_do_not_take_from_each_other():
+    with place() as at:
+        at.write(commands(2, "sleep 60"))
+        task = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "0"}
+        at.environment.update(task)
+        at.start(at.tasks, "--out", at.store)
+        wait_until(lambda: at.names("claims"), "a claim")
+        assert "is worked on already" in at.batch(code=1).complained
+
+
+@tap.case
 def shards_at_the_same_time_share_the_work():
     with place() as at:
         at.write(commands(12))

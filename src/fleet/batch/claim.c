@@ -114,12 +114,13 @@ static void read_scheduler(char text[PLACE_ROOM])
 {
 	const char *job = getenv("SLURM_ARRAY_JOB_ID"),
 		   *task = getenv("SLURM_ARRAY_TASK_ID");
-	const char *process = getenv("SLURM_PROCID");
+	const char *process = getenv("SLURM_PROCID"), *step = getenv("SLURM_STEP_ID");
 
 	text[0] = '\0';
 	if (job != NULL && task != NULL)
-		(void)snprintf(text, PLACE_ROOM, "slurm %.32s %.32s %.32s", job, task,
-			       process != NULL ? process : "0");
+		(void)snprintf(text, PLACE_ROOM, "slurm %.32s %.32s %.32s %.16s", job,
+			       task, process != NULL ? process : "0",
+			       step != NULL ? step : "batch");
 }
 
 static struct value *print_claim(const struct fleet_claim *claim)
@@ -180,20 +181,23 @@ static enum holder_state find_holder(const struct value *record)
 	const int64_t pid = value_integer(value_member(record, "process"));
 	char text[PLACE_ROOM];
 
-	read_scheduler(text);
-	if (member_is(record, "scheduler", text))
-		return HOLDER_ENDED;
 	read_line("/proc/sys/kernel/random/boot_id", text);
-	if (!member_is(record, "boot", text))
-		return HOLDER_UNKNOWN;
+	if (!member_is(record, "boot", text)) {
+		/*
+		 * Two processes of one task of a scheduler on one machine may both live, so that
+		 * its name decides about another machine, or another boot, only.
+		 */
+		read_scheduler(text);
+		return member_is(record, "scheduler", text) ? HOLDER_ENDED : HOLDER_UNKNOWN;
+	}
 	read_pids(text);
 	if (!member_is(record, "pids", text))
 		return HOLDER_UNKNOWN;
-	/* Threads of one process that have a shard each: its units do. */
-	if (pid == getpid())
-		return HOLDER_UNKNOWN;
 	read_start(pid, text);
-	return member_is(record, "started", text) ? HOLDER_RUNS : HOLDER_ENDED;
+	if (!member_is(record, "started", text))
+		return HOLDER_ENDED;
+	/* Threads of one process that have a shard each: its units do. */
+	return pid == getpid() ? HOLDER_UNKNOWN : HOLDER_RUNS;
 }
 
 static void tell_holder(struct fleet_claim *claim, const struct value *record)
@@ -248,11 +252,25 @@ static enum fleet_claimed create(struct fleet_claim *claim, int64_t now_ms, stru
 	}
 }
 
+/* Is the record in the store ours? EEXIST: it is somebody else's. */
+static bool is_ours(const struct fleet_claim *claim, struct err *err)
+{
+	auto_value struct value *record = NULL;
+	char hash[HASH_HEX + 1];
+
+	if (!get_claim(claim, &record, hash, err))
+		return err->code == ENOENT;
+	return member_is(record, "holder", claim->token) ||
+	       err_set(err, EEXIST, "shard %zu of %zu is worked on by somebody else",
+		       claim->shard, claim->shards);
+}
+
 /* Replace the stale record with the hash HASH, unless it has changed at the last moment. */
 static enum fleet_claimed take_over(struct fleet_claim *claim, const char *hash,
 				    int64_t now_ms, struct err *err)
 {
 	auto_value struct value *record = NULL;
+	enum fleet_claimed claimed;
 	char now[HASH_HEX + 1];
 
 	if (get_claim(claim, &record, now, err)) {
@@ -263,7 +281,13 @@ static enum fleet_claimed take_over(struct fleet_claim *claim, const char *hash,
 	} else if (err->code != ENOENT) {
 		return FLEET_CLAIM_FAILED;
 	}
-	return create(claim, now_ms, err);
+	claimed = create(claim, now_ms, err);
+	/* Another one that looked at the same time may have removed ours, and made its own. */
+	if (claimed == FLEET_CLAIM_MINE && !is_ours(claim, err)) {
+		claim->mine = false;
+		return err->code == EEXIST ? FLEET_CLAIM_LIVES : FLEET_CLAIM_FAILED;
+	}
+	return claimed;
 }
 
 enum fleet_claimed fleet_claim_take(struct fleet_claim *claim, int64_t now_ms,
@@ -296,19 +320,6 @@ enum fleet_claimed fleet_claim_take(struct fleet_claim *claim, int64_t now_ms,
 	return now_ms - claim->seen_ms >= FLEET_CLAIM_STALE_S * SECOND_MS
 		       ? take_over(claim, hash, now_ms, err)
 		       : FLEET_CLAIM_UNSURE;
-}
-
-/* Is the record in the store ours? EEXIST: it is somebody else's. */
-static bool is_ours(const struct fleet_claim *claim, struct err *err)
-{
-	auto_value struct value *record = NULL;
-	char hash[HASH_HEX + 1];
-
-	if (!get_claim(claim, &record, hash, err))
-		return err->code == ENOENT;
-	return member_is(record, "holder", claim->token) ||
-	       err_set(err, EEXIST, "shard %zu of %zu is worked on by somebody else",
-		       claim->shard, claim->shards);
 }
 
 bool fleet_claim_renew(struct fleet_claim *claim, int64_t now_ms, struct err *err)
