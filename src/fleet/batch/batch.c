@@ -204,9 +204,11 @@ static void take_result(void *context, size_t nth)
 	struct fleet_batch *batch = context;
 	const struct line *line = &batch->lines[nth];
 
+	lock(batch);
 	/* A task that runs or waits tells of its own end. */
 	if (line->state == LINE_OPEN || line->state == LINE_LEFT)
 		set_over(batch, nth, FLEET_STATUSES);
+	unlock(batch);
 }
 
 /* Look which tasks have results by now. The lock is not held. */
@@ -225,53 +227,71 @@ static bool read_status(struct fleet_batch *batch, size_t nth, struct err *err)
 {
 	auto_value struct value *result = NULL;
 	struct line *line = &batch->lines[nth];
+	bool known;
 
-	if (line->state != LINE_OVER || line->status != FLEET_STATUSES)
+	lock(batch);
+	known = line->state != LINE_OVER || line->status != FLEET_STATUSES;
+	unlock(batch);
+	if (known)
 		return true;
 	if (!fleet_job_result(batch->options.job, nth, &result, err)) {
 		/* Somebody has taken it away, to have the task done again. */
-		if (err->code == ENOENT)
-			line->state = LINE_LEFT;
-		return err->code == ENOENT;
+		if (err->code != ENOENT)
+			return false;
+		lock(batch);
+		line->state = LINE_LEFT;
+		unlock(batch);
+		return true;
 	}
+	lock(batch);
 	line->status = (uint8_t)fleet_result_status(result);
+	unlock(batch);
 	return true;
+}
+
+/* Does SHARD have results that --retry may take away? A shard of others is retried by them. */
+static bool may_retry(const struct fleet_batch *batch, size_t shard)
+{
+	return batch->options.retry != 0 && shard == batch->options.shard;
 }
 
 /* Take away the results of SHARD that are to be tried again. */
 static bool retry_shard(struct fleet_batch *batch, size_t shard, struct err *err)
 {
-	if (batch->options.retry == 0)
+	if (!may_retry(batch, shard))
 		return true;
 	for (size_t nth = shard; nth < batch->count; nth += batch->options.shards) {
 		struct line *line = &batch->lines[nth];
+		bool again;
 
 		if (!read_status(batch, nth, err))
 			return false;
-		if (line->state != LINE_OVER || line->status >= FLEET_STATUSES ||
-		    (batch->options.retry & 1U << line->status) == 0)
+		lock(batch);
+		again = line->state == LINE_OVER && line->status < FLEET_STATUSES &&
+			(batch->options.retry & 1U << line->status) != 0;
+		unlock(batch);
+		if (!again)
 			continue;
 		if (!fleet_job_forget(batch->options.job, nth, err))
 			return false;
+		lock(batch);
 		line->state = LINE_OPEN;
+		unlock(batch);
 	}
 	return true;
 }
 
 /* Shards. */
 
-static bool has_open(const struct fleet_batch *batch, size_t shard)
+static bool has_open(struct fleet_batch *batch, size_t shard)
 {
-	for (size_t nth = shard; nth < batch->count; nth += batch->options.shards)
-		if (batch->lines[nth].state == LINE_OPEN)
-			return true;
-	return false;
-}
+	bool found = false;
 
-/* Does SHARD have results that --retry may take away? */
-static bool may_retry(const struct fleet_batch *batch, size_t shard)
-{
-	return batch->options.retry != 0 && shard == batch->options.shard;
+	lock(batch);
+	for (size_t nth = shard; nth < batch->count && !found; nth += batch->options.shards)
+		found = batch->lines[nth].state == LINE_OPEN;
+	unlock(batch);
+	return found;
 }
 
 /* The claim of SHARD is ours. */
@@ -354,7 +374,9 @@ static bool take_shard(struct fleet_batch *batch, bool *more, struct err *err)
 		if (shard->state != SHARD_UNKNOWN)
 			continue;
 		if (!has_open(batch, nth) && !may_retry(batch, nth)) {
+			lock(batch);
 			shard->state = SHARD_OVER;
+			unlock(batch);
 			continue;
 		}
 		if (try_shard(batch, nth, err))
