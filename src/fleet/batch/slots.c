@@ -283,6 +283,20 @@ static void leave_engine(struct fleet_slots *slots)
 
 /* The way of a task. */
 
+/* Is the object NAME, which is there, the TEXT of an attempt of ours whose answer was lost? */
+static bool is_our_own(struct fleet_store *store, const char *name, struct str text)
+{
+	struct buf there;
+	struct err err;
+	bool same;
+
+	buf_init(&there, FLEET_OBJECT_MAX);
+	same = fleet_store_get(store, name, &there, &err) && there.size == text.size &&
+	       memcmp(there.data, text.data, text.size) == 0;
+	buf_fini(&there);
+	return same;
+}
+
 /* Put RESULT where no other result of its task may be; a store that fails is tried again. */
 static bool keep(struct slot *slot, const struct value *result, bool *there, struct err *err)
 {
@@ -311,8 +325,9 @@ static bool keep(struct slot *slot, const struct value *result, bool *there, str
 	if (text.overflowed)
 		(void)err_set(err, EFBIG, "the result of %s has more than %d MiB",
 			      slot->task.task.id, FLEET_OBJECT_MAX >> 20);
+	*there = put == FLEET_PUT_THERE &&
+		 !is_our_own(slots->options.store, name, buf_str(&text));
 	buf_fini(&text);
-	*there = put == FLEET_PUT_THERE;
 	return put != FLEET_PUT_FAILED;
 }
 
