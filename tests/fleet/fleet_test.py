@@ -233,7 +233,7 @@ def a_fleet_in_two_commands_ends_with_a_signal():
         env = {**os.environ, "HOME": folder, "TMPDIR": folder, "PATH": os.environ["PATH"] + ":" + os.path.dirname(NATS)}
         with open(os.path.join(folder, "tasks.jsonl"), "w", encoding="utf-8") as file:
             for i in range(4):
-                file.write(json.dumps(command(i, f"echo {i} >out; exit {i % 2}", collect=["out"])) + "\n")
+                file.write(json.dumps(command(i, f"echo {i} >out; echo far >/tmp/far; exit {i % 2}", collect=["/tmp/far", "out"])) + "\n")
         up = subprocess.Popen([PROGRAM, "fleet", "up", "--cells", "2", "--lease", "4"], cwd=folder, env=env,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         try:
@@ -252,6 +252,7 @@ def a_fleet_in_two_commands_ends_with_a_signal():
             assert statuses == {"t0": "done", "t1": "failed", "t2": "done", "t3": "failed"}, statuses
             with open(os.path.join(folder, "kept", "t2", "out"), encoding="utf-8") as file:
                 assert file.read() == "2\n"
+            assert os.path.exists(os.path.join(folder, "kept", "t2", "tmp", "far"))
         finally:
             up.send_signal(signal.SIGINT)
             code = up.wait(timeout=WAIT_S)

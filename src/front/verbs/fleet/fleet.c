@@ -35,6 +35,8 @@ enum {
 	CANCEL_S = 15,   /* for workers to end what was cancelled */
 	CANCEL_LOOK_MS = 500,
 	NAME_COLUMNS = 32,
+	STATUS_COLUMNS = 9,
+	CELL_BYTES = 64 << 10,
 	RESULT_FOLDER_MODE = 0755,
 	LINE_BYTES = 1 << 20,
 };
@@ -573,18 +575,23 @@ struct printing {
 static void add_cell(const struct value *value, FILE *out)
 {
 	const char *text = value_text(value);
-	struct buf number;
+	struct buf number, cell;
 
-	if (text != NULL && text[strcspn(text, ",\"\r\n")] != '\0') {
-		(void)fputc('"', out);
+	if (text != NULL) {
+		const bool quotes = text[strcspn(text, ",\"\r\n")] != '\0';
+
+		buf_init(&cell, CELL_BYTES);
+		if (quotes)
+			(void)buf_addc(&cell, '"');
 		for (; *text != '\0'; text++) {
 			if (*text == '"')
-				(void)fputc('"', out);
-			(void)fputc(*text, out);
+				(void)buf_addc(&cell, '"');
+			(void)buf_addc(&cell, *text);
 		}
-		(void)fputc('"', out);
-	} else if (text != NULL) {
-		(void)fputs(text, out);
+		if (quotes)
+			(void)buf_addc(&cell, '"');
+		verb_print_name(cell.data, 0, out);
+		buf_fini(&cell);
 	} else if (value_kind(value) != VALUE_NULL) {
 		buf_init(&number, LINE_BYTES);
 		(void)value_print(value, 0, &number);
@@ -628,7 +635,7 @@ static void print_csv(struct value *result, FILE *out)
 	(void)fputc('\n', out);
 }
 
-/* Write the blob HASH as FOLDER/NAME, which stays below FOLDER. */
+/* Write the blob HASH as FOLDER/NAME, which stays below FOLDER; EINVAL: it would not. */
 static bool write_blob(struct fleet_at *at_fleet, const char *folder, const char *name,
 		       const char *hash, struct err *err)
 {
@@ -636,6 +643,8 @@ static bool write_blob(struct fleet_at *at_fleet, const char *folder, const char
 	auto_close int fd = -1;
 	bool ok;
 
+	/* A file of the cell that has an absolute name. */
+	name += strspn(name, "/");
 	buf_init(&path, PATH_MAX);
 	ok = (path_normal(folder, name, &path) && path_within(path.data, folder) &&
 	      strcmp(path.data, folder) != 0) ||
@@ -680,6 +689,11 @@ static bool write_blobs(struct printing *printing, const char *id, const struct 
 		if (hash != NULL)
 			ok = write_blob(printing->at_fleet, folder.data, value_key(at),
 					hash, err);
+		/* The others are wanted all the same. */
+		if (!ok && err->code == EINVAL) {
+			(void)complain("results", err);
+			ok = true;
+		}
 	}
 	buf_fini(&folder);
 	return ok || err_while(err, "%s", id);
@@ -691,7 +705,8 @@ static void print_plain(const char *id, const struct value *result, FILE *out)
 	const struct value *accounts = value_member(result, "accounts");
 
 	verb_print_name(id, NAME_COLUMNS, out);
-	(void)fprintf(out, " %-9s", status != NULL ? status : "?");
+	(void)fputc(' ', out);
+	verb_print_name(status != NULL ? status : "?", STATUS_COLUMNS, out);
 	if (value_member(accounts, "wall_s") != NULL)
 		(void)fprintf(out, " %8.1f s",
 			      value_number(value_member(accounts, "wall_s")));
