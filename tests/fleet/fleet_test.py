@@ -556,6 +556,10 @@ def the_manifest_is_yaml():
     pod = deployment["spec"]["template"]["spec"]
     assert pod["hostUsers"] is False and pod["containers"][0]["securityContext"]["procMount"] == "Unmasked"
     assert scaled["spec"]["triggers"][0]["metadata"]["stream"] == "GB_main_TASKS"
+    odd = 'a"b\\c'
+    text = tap.run([PROGRAM, "fleet", "manifest", "kubernetes", "--image", odd]).stdout
+    assert next(yaml.safe_load_all(text))["spec"]["template"]["spec"]["containers"][0]["image"] == odd
+    tap.refused(PROGRAM, ["fleet", "manifest", "kubernetes", "--fleet", "nats://me:key@host:4222"], "password")
     tap.refused(PROGRAM, ["fleet", "manifest", "nomad"], "kubernetes")
 
 

@@ -359,9 +359,33 @@ static const struct option_row manifest_options[] = {
 	{0},
 };
 
+enum { QUOTED_BYTES = 16 << 10, QUOTED_TEXTS = 4 };
+
+/* TEXT as a text of YAML, which one of JSON is. The caller frees it. */
+static char *quoted(const char *text)
+{
+	struct buf buf;
+	char *made;
+
+	buf_init(&buf, QUOTED_BYTES);
+	(void)value_quote(str_of(text), &buf);
+	made = memory_copy(buf.data);
+	buf_fini(&buf);
+	return made;
+}
+
+/* Is there a name or a key in URL, which everybody who sees the manifest would have? */
+static bool has_key(const char *url)
+{
+	const char *scheme = strstr(url, "://");
+	const char *begin = scheme != NULL ? scheme + 3 : url;
+
+	return memchr(begin, '@', strcspn(begin, "/?#")) != NULL;
+}
+
 static int manifest_run(const struct options *options, FILE *out)
 {
-	const char *image = options_text(options, "image");
+	const char *image = options_text(options, "image"), *url;
 	struct fleet_at at_fleet;
 	struct err err = {0};
 
@@ -372,6 +396,26 @@ static int manifest_run(const struct options *options, FILE *out)
 				     options->words[0]);
 	if (!fleet_at_read(&at_fleet, options, &err))
 		return verb_complain(setup_code(&err), "fleet manifest: %s", err.text);
+	url = at_fleet.queue_options.url != NULL ? at_fleet.queue_options.url
+						 : "nats://nats.default.svc:4222";
+	if (!fleet_name_check(FLEET_LANE, at_fleet.name, &err)) {
+		fleet_at_fini(&at_fleet);
+		return verb_complain(CODE_USAGE, "fleet manifest: --fleet-name: %s",
+				     err.text);
+	}
+	if (has_key(url)) {
+		fleet_at_fini(&at_fleet);
+		return verb_complain(
+			CODE_USAGE,
+			"fleet manifest: the URL of the fleet has a name or a "
+			"password in it, which a manifest would tell; leave it out "
+			"here, and put it into the configuration of the workers");
+	}
+	char *const texts[QUOTED_TEXTS] = {
+		quoted(image != NULL ? image : "glovebox:" GLOVEBOX_VERSION), quoted(url),
+		quoted(at_fleet.where != NULL ? at_fleet.where : "s3://BUCKET/PREFIX"),
+		quoted(at_fleet.name)};
+
 	(void)fprintf(
 		out,
 		"# Workers of the fleet %s. The cells are made in a user namespace of the pod\n"
@@ -395,9 +439,9 @@ static int manifest_run(const struct options *options, FILE *out)
 		"      terminationGracePeriodSeconds: 3600\n"
 		"      containers:\n"
 		"        - name: worker\n"
-		"          image: \"%s\"\n"
-		"          args: [\"worker\", \"--fleet\", \"%s\", \"--store\", \"%s\", \"--fleet-name\", "
-		"\"%s\",\n"
+		"          image: %s\n"
+		"          args: [\"worker\", \"--fleet\", %s, \"--store\", %s, \"--fleet-name\", "
+		"%s,\n"
 		"                 \"--cells\", \"%d\", \"--drain-on\", \"TERM\"]\n"
 		"          # keys of models, and of the store\n"
 		"          envFrom: [{secretRef: {name: glovebox-keys, optional: true}}]\n"
@@ -424,14 +468,12 @@ static int manifest_run(const struct options *options, FILE *out)
 		"        stream: GB_%s_TASKS\n"
 		"        consumer: default_1\n"
 		"        lagThreshold: \"%d\"\n",
-		at_fleet.name, (int)options_count(options, "replicas", 2),
-		image != NULL ? image : "glovebox:" GLOVEBOX_VERSION,
-		at_fleet.queue_options.url != NULL ? at_fleet.queue_options.url
-						   : "nats://nats.default.svc:4222",
-		at_fleet.where != NULL ? at_fleet.where : "s3://BUCKET/PREFIX",
-		at_fleet.name, (int)options_count(options, "cells", 8),
+		at_fleet.name, (int)options_count(options, "replicas", 2), texts[0],
+		texts[1], texts[2], texts[3], (int)options_count(options, "cells", 8),
 		(int)options_count(options, "replicas", 2) * 10, at_fleet.name,
 		(int)options_count(options, "cells", 8));
+	for (size_t i = 0; i < QUOTED_TEXTS; i++)
+		free(texts[i]);
 	fleet_at_fini(&at_fleet);
 	return CODE_DONE;
 }
