@@ -242,6 +242,14 @@ def a_fleet_in_two_commands_ends_with_a_signal():
                 line = up.stdout.readline()
                 assert line, up.wait()
             place = line.split("TASKS", 1)[1].split()
+            with open(place[1].removeprefix("@"), encoding="ascii") as file:
+                url = file.read().strip()
+            assert os.stat(place[1].removeprefix("@")).st_mode & 0o77 == 0
+            # Others on this machine get no further than the server.
+            without = re.sub(r"glovebox:\w+@", "", url)
+            done = tap.run([PROGRAM, "fleet", "submit", "tasks.jsonl", "--job", "foreign", "--fleet", without, *place[2:]],
+                           cwd=folder, env=env)
+            assert without != url and done.returncode != 0 and "uthoriz" in done.stderr, done
             done = tap.run([PROGRAM, "fleet", "submit", "tasks.jsonl", "--job", "two", *place], cwd=folder, env=env)
             assert done.returncode == 0, done.stderr
             assert "4 tasks, 4 queued now" in done.stdout, done.stdout
@@ -259,7 +267,7 @@ def a_fleet_in_two_commands_ends_with_a_signal():
             up.stdout.close()
         assert code == 130, code
         # Nothing listens any more.
-        port = int(re.search(r":(\d+)", place[1]).group(1))
+        port = int(url.rsplit(":", 1)[1])
         with contextlib.suppress(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
             raise AssertionError("the server still listens")

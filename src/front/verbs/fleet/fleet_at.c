@@ -2,11 +2,17 @@
 
 #include "front/verbs/fleet/fleet_at.h"
 
+#include "base/buf.h"
+#include "base/fd.h"
 #include "base/value.h"
 #include "front/setup.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { URL_BYTES = 4096 }; /* of @FILE */
 
 static const char *word_of(const struct options *options, const char *option,
 			   const struct value *fleet, const char *key)
@@ -14,6 +20,36 @@ static const char *word_of(const struct options *options, const char *option,
 	const char *given = option != NULL ? options_text(options, option) : NULL;
 
 	return given != NULL ? given : value_text(value_member(fleet, key));
+}
+
+/*
+ * A URL with a password is seen by nobody else when it is in a file of its owner: @FILE stands for
+ * the first line of FILE.
+ */
+static bool read_url(struct fleet_at *at_fleet, struct err *err)
+{
+	const char *url = at_fleet->queue_options.url;
+	struct stat about;
+	struct buf text;
+	bool ok;
+
+	if (url == NULL || url[0] != '@')
+		return true;
+	if (stat(url + 1, &about) != 0)
+		return err_set(err, EINVAL, "--fleet %s: %s", url, strerror(errno));
+	if (!S_ISREG(about.st_mode) || (about.st_mode & 077) != 0)
+		return err_set(err, EINVAL,
+			       "--fleet %s: a file with a URL is its owner's alone: chmod 600 %s",
+			       url, url + 1);
+	buf_init(&text, URL_BYTES);
+	ok = fd_read_file(url + 1, URL_BYTES, &text, err);
+	if (ok) {
+		at_fleet->url = buf_take(&text);
+		at_fleet->url[strcspn(at_fleet->url, "\r\n")] = '\0';
+		at_fleet->queue_options.url = at_fleet->url;
+	}
+	buf_fini(&text);
+	return ok || err_while(err, "--fleet %s", url);
 }
 
 bool fleet_at_read(struct fleet_at *at_fleet, const struct options *options, struct err *err)
@@ -37,7 +73,7 @@ bool fleet_at_read(struct fleet_at *at_fleet, const struct options *options, str
 		.replicas = (int)value_integer(value_member(fleet, "replicas")),
 		.lease_s = value_number(value_member(fleet, "lease_s")),
 	};
-	return true;
+	return read_url(at_fleet, err);
 }
 
 bool fleet_at_open_queue(struct fleet_at *at_fleet, struct err *err)
@@ -63,6 +99,9 @@ void fleet_at_fini(struct fleet_at *at_fleet)
 	fleet_queue_close(at_fleet->queue);
 	if (at_fleet->store != NULL)
 		fleet_store_close(at_fleet->store);
+	if (at_fleet->url != NULL)
+		explicit_bzero(at_fleet->url, strlen(at_fleet->url));
+	free(at_fleet->url);
 	config_auto_free(&at_fleet->config);
 	*at_fleet = (struct fleet_at){0};
 }

@@ -13,18 +13,20 @@
 
 #include <stdbool.h>
 
-#define FLEET_AT_OPTION_ROWS                                                            \
-	{"fleet", 0, OPTION_TEXT, "URL", "the NATS server: nats://HOST:4222, tls://…"}, \
-		{"store", 0, OPTION_TEXT, "STORE",                                      \
-		 "a folder that all see, or s3://BUCKET/PREFIX"},                       \
-		{"fleet-name", 0, OPTION_TEXT, "NAME",                                  \
-		 "one of several fleets at a server (default: main)"},                  \
-		{"credentials", 0, OPTION_TEXT, "FILE",                                 \
-		 "NATS credentials, or an nkey with its public key"},                   \
+#define FLEET_AT_OPTION_ROWS                                                       \
+	{"fleet", 0, OPTION_TEXT, "URL",                                           \
+	 "the NATS server: nats://HOST:4222, tls://…, or @FILE that has the URL"}, \
+		{"store", 0, OPTION_TEXT, "STORE",                                 \
+		 "a folder that all see, or s3://BUCKET/PREFIX"},                  \
+		{"fleet-name", 0, OPTION_TEXT, "NAME",                             \
+		 "one of several fleets at a server (default: main)"},             \
+		{"credentials", 0, OPTION_TEXT, "FILE",                            \
+		 "NATS credentials, or an nkey with its public key"},              \
 		OPTION_ROW_CONFIG, OPTION_ROW_HELP
 
 struct fleet_at {
 	struct config *config;
+	char *url; /* what was read from @FILE, with its password */
 	struct fleet_queue_options queue_options;
 	const char *name;          /* of the fleet */
 	const char *where;         /* the store; NULL: none was named */

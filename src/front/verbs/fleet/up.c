@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text/shell.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
 #include "fleet/batch/slots.h"
@@ -43,6 +44,7 @@ enum {
 	END_MS = 10000, /* for workers to end in order, then they are killed */
 	TEXT_BYTES = 64 << 10,
 	LEASE_S = 120,
+	PASSWORD_DIGITS = 32,
 };
 
 static const struct option_row up_options[] = {
@@ -62,8 +64,10 @@ static const struct option_row up_options[] = {
 /* The processes that run. */
 struct upping {
 	const struct options *options;
-	char *folder; /* absolute */
-	char *url;
+	char *folder;                       /* absolute */
+	char *url;                          /* with the password */
+	char *at;                           /* "@FILE", where the URL is */
+	char password[PASSWORD_DIGITS + 1]; /* of the server, new at each start */
 	pid_t server, workers[WORKERS_MAX];
 	size_t worker_count;
 };
@@ -158,17 +162,69 @@ static bool is_running(pid_t *pid)
 	return *pid > 0;
 }
 
+/*
+ * Others on this machine reach the loopback, too, and a task runs with our rights: the server
+ * takes nobody without the password, which is in files of ours and in no list of processes.
+ */
+static bool write_settings(struct upping *up, const char *path, struct err *err)
+{
+	struct buf text;
+	bool ok;
+
+	if (!text_random_hex(up->password, PASSWORD_DIGITS))
+		return err_set(err, errno, "no random numbers: %s", strerror(errno));
+	buf_init(&text, TEXT_BYTES);
+	(void)buf_addf(&text, "authorization { user: glovebox, password: \"%s\" }\n",
+		       up->password);
+	ok = fd_replace_file(path, buf_str(&text), err);
+	buf_fini(&text);
+	return ok;
+}
+
+/* Write the URL TOLD, with user and password, where --fleet @FILE finds it. */
+static bool write_url(struct upping *up, const char *told, struct err *err)
+{
+	const char *host = strstr(told, "://");
+	auto_free char *path = below(up->folder, "url");
+	struct buf text;
+	bool ok;
+
+	buf_init(&text, TEXT_BYTES);
+	(void)buf_addf(&text, "nats://glovebox:%s@%s\n", up->password,
+		       host != NULL ? host + 3 : told);
+	ok = fd_replace_file(path, buf_str(&text), err);
+	if (ok) {
+		text.data[text.size - 1] = '\0';
+		up->url = buf_take(&text);
+		(void)buf_addf(&text, "@%s", path);
+		up->at = buf_take(&text);
+	}
+	buf_fini(&text);
+	return ok;
+}
+
 static bool start_server(struct upping *up, struct err *err)
 {
 	auto_free char *store = below(up->folder, "queue");
 	auto_free char *ports = below(up->folder, "ports");
 	auto_free char *log = below(up->folder, "nats-server.log");
+	auto_free char *settings = below(up->folder, "nats-server.conf");
+	auto_free char *told = NULL;
 	const int64_t end_ms = clock_now_ms() + SERVER_MS;
 	char port[16] = "-1";
-	const char *const argv[] = {"nats-server", "-js", "-sd",
-				    store,         "-a",  "127.0.0.1",
-				    "-p",          port,  "--ports_file_dir",
-				    ports,         NULL};
+	const char *const argv[] = {"nats-server",
+				    "-c",
+				    settings,
+				    "-js",
+				    "-sd",
+				    store,
+				    "-a",
+				    "127.0.0.1",
+				    "-p",
+				    port,
+				    "--ports_file_dir",
+				    ports,
+				    NULL};
 
 	if (options_given(up->options, "port"))
 		(void)snprintf(port, sizeof(port), "%d",
@@ -181,18 +237,20 @@ static bool start_server(struct upping *up, struct err *err)
 		if (!fd_make_folders(inside, err))
 			return false;
 	}
+	if (!write_settings(up, settings, err))
+		return false;
 	if (!start_one(argv, log, &up->server, err))
 		return err->code == ENOENT
 			       ? err_set(err, ENOENT,
 					 "nats-server is not installed: apt install nats-server")
 			       : err_while(err, "nats-server");
-	while ((up->url = told_url(ports)) == NULL) {
+	while ((told = told_url(ports)) == NULL) {
 		if (!is_running(&up->server) || clock_now_ms() > end_ms)
 			return err_set(err, EIO, "nats-server did not start; %s says why",
 				       log);
 		(void)poll(NULL, 0, LOOK_MS);
 	}
-	return true;
+	return write_url(up, told, err);
 }
 
 static bool start_workers(struct upping *up, const char *program, struct err *err)
@@ -210,7 +268,7 @@ static bool start_workers(struct upping *up, const char *program, struct err *er
 	for (uint64_t i = 0; i < count; i++) {
 		const char *const argv[] = {
 			program,   "worker",   "--fleet",
-			up->url,   "--store",  store,
+			up->at,    "--store",  store,
 			"--cells", cells_text, config != NULL ? "--config" : NULL,
 			config,    NULL};
 
@@ -227,7 +285,9 @@ static void print_lines(const struct upping *up, FILE *out)
 	struct buf words;
 
 	buf_init(&words, TEXT_BYTES);
-	(void)buf_addf(&words, "--fleet %s --store ", up->url);
+	(void)buf_adds(&words, "--fleet ");
+	shell_token_add_word(up->at, &words);
+	(void)buf_adds(&words, " --store ");
 	shell_token_add_word(store, &words);
 	(void)fprintf(out,
 		      "The fleet is up, with %zu worker%s; Ctrl+C ends it. In another terminal:\n\n"
@@ -328,15 +388,20 @@ static int up_run(const struct options *options, FILE *out)
 					     up.folder);
 	}
 	end_all(&up);
+	if (up.url != NULL)
+		explicit_bzero(up.url, strlen(up.url));
+	explicit_bzero(up.password, sizeof(up.password));
 	free(up.folder);
 	free(up.url);
+	free(up.at);
 	return code;
 }
 
 static const char up_help[] =
 	"A fleet on this machine, to try: starts a nats-server on the loopback and workers, and\n"
 	"prints the lines to use. Queue and store are in a folder, which stays: the same line\n"
-	"goes on where it was. A signal ends all of it.";
+	"goes on where it was. The server takes nobody without the password in FOLDER/url,\n"
+	"which is new at each start. A signal ends all of it.";
 
 const struct verb verb_fleet_up = {
 	.name = "fleet up",
