@@ -1285,7 +1285,7 @@ static struct approval *approval_put(struct running *running, enum approval_kind
 {
 	struct approval *made;
 
-	/* What cannot be recorded is asked, which is refused as long as nothing can be recorded. */
+	/* A grant that cannot be recorded is asked for, which is refused as long as nothing can be recorded. */
 	if (grant_find(&running->session->granted, grant) != NULL &&
 	    tell_given(running, --running->session->last_approval, APPROVAL_SESSION,
 		       APPROVAL_BY_SESSION))

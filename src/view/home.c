@@ -809,7 +809,7 @@ static bool hide_cells(const struct shape_options *options, struct cell_spec *sp
 	return hide_cells_in(usual, spec, err);
 }
 
-/* What this program was told to keep from every cell, wherever that lies and whoever grants it. */
+/* Files that this program was told to keep from every cell, wherever they lie and by whom they are granted. */
 static bool hide_named(const struct shape_options *options, struct cell_spec *spec,
 		       struct err *err)
 {

@@ -853,7 +853,7 @@ static bool is_surplus(struct fleet_queue *queue, const char *lane, const char *
 
 	if (limit == NULL || nth <= limit->permits)
 		return false;
-	/* What is known of the limit may be some seconds old. */
+	/* The limit that we know may be some seconds old. */
 	(void)snprintf(key, sizeof(key), "lane.%s", lane);
 	if (!fleet_queue_get(queue, FLEET_STATE, key, &value, &err)) {
 		release(queue, ack);

@@ -1188,7 +1188,7 @@ bool fleet_worker_start(const struct fleet_worker_options *options,
 	(void)pthread_cond_init(&made->changed, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
 	read_marks(made);
-	/* What ends because the start fails is given back, not answered as cancelled. */
+	/* A task that ends because the start fails is given back, not answered as cancelled. */
 	made->stopping = true;
 	if (!fleet_slots_start(&slots, &made->slots, err)) {
 		fleet_worker_finish(made);

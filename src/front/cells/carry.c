@@ -387,7 +387,7 @@ static void sink_end(struct sink *sink)
 	sink->from = 0;
 	if (carry->state != CARRY_RUNS)
 		return;
-	/* What was dropped counts as read, or the other output waits for ever. */
+	/* Output that was dropped counts as read, or the other output waits for ever. */
 	tell_more(carry);
 	if (carry->tty)
 		return;

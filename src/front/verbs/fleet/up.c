@@ -448,38 +448,15 @@ static bool has_key(const char *url)
 	return memchr(begin, '@', strcspn(begin, "/?#")) != NULL;
 }
 
-static int manifest_run(const struct options *options, FILE *out)
+/* Workers of AT_FLEET, which reach their server at URL. */
+static void print_manifest(const struct fleet_at *at_fleet, const char *url,
+			   const struct options *options, FILE *out)
 {
-	const char *image = options_text(options, "image"), *url;
-	struct fleet_at at_fleet;
-	struct err err = {0};
-
-	if (strcmp(options->words[0], "kubernetes") != 0)
-		return verb_complain(CODE_USAGE,
-				     "fleet manifest: \"%.40s\" is not known; there is: "
-				     "kubernetes",
-				     options->words[0]);
-	if (!fleet_at_read(&at_fleet, options, &err))
-		return verb_complain(setup_code(&err), "fleet manifest: %s", err.text);
-	url = at_fleet.queue_options.url != NULL ? at_fleet.queue_options.url
-						 : "nats://nats.default.svc:4222";
-	if (!fleet_name_check(FLEET_LANE, at_fleet.name, &err)) {
-		fleet_at_fini(&at_fleet);
-		return verb_complain(CODE_USAGE, "fleet manifest: --fleet-name: %s",
-				     err.text);
-	}
-	if (has_key(url)) {
-		fleet_at_fini(&at_fleet);
-		return verb_complain(
-			CODE_USAGE,
-			"fleet manifest: the URL of the fleet has a name or a "
-			"password in it, which a manifest would tell; leave it out "
-			"here, and put it into the configuration of the workers");
-	}
+	const char *image = options_text(options, "image");
 	char *const texts[QUOTED_TEXTS] = {
 		quoted(image != NULL ? image : "glovebox:" GLOVEBOX_VERSION), quoted(url),
-		quoted(at_fleet.where != NULL ? at_fleet.where : "s3://BUCKET/PREFIX"),
-		quoted(at_fleet.name)};
+		quoted(at_fleet->where != NULL ? at_fleet->where : "s3://BUCKET/PREFIX"),
+		quoted(at_fleet->name)};
 
 	(void)fprintf(
 		out,
@@ -533,12 +510,43 @@ static int manifest_run(const struct options *options, FILE *out)
 		"        stream: GB_%s_TASKS\n"
 		"        consumer: default_1\n"
 		"        lagThreshold: \"%d\"\n",
-		at_fleet.name, (int)options_count(options, "replicas", 2), texts[0],
+		at_fleet->name, (int)options_count(options, "replicas", 2), texts[0],
 		texts[1], texts[2], texts[3], (int)options_count(options, "cells", 8),
-		(int)options_count(options, "replicas", 2) * 10, at_fleet.name,
+		(int)options_count(options, "replicas", 2) * 10, at_fleet->name,
 		(int)options_count(options, "cells", 8));
 	for (size_t i = 0; i < QUOTED_TEXTS; i++)
 		free(texts[i]);
+}
+
+static int manifest_run(const struct options *options, FILE *out)
+{
+	const char *url;
+	struct fleet_at at_fleet;
+	struct err err = {0};
+
+	if (strcmp(options->words[0], "kubernetes") != 0)
+		return verb_complain(CODE_USAGE,
+				     "fleet manifest: \"%.40s\" is not known; there is: "
+				     "kubernetes",
+				     options->words[0]);
+	if (!fleet_at_read(&at_fleet, options, &err))
+		return verb_complain(setup_code(&err), "fleet manifest: %s", err.text);
+	url = at_fleet.queue_options.url != NULL ? at_fleet.queue_options.url
+						 : "nats://nats.default.svc:4222";
+	if (!fleet_name_check(FLEET_LANE, at_fleet.name, &err)) {
+		fleet_at_fini(&at_fleet);
+		return verb_complain(CODE_USAGE, "fleet manifest: --fleet-name: %s",
+				     err.text);
+	}
+	if (has_key(url)) {
+		fleet_at_fini(&at_fleet);
+		return verb_complain(
+			CODE_USAGE,
+			"fleet manifest: the URL of the fleet has a name or a "
+			"password in it, which a manifest would tell; leave it out "
+			"here, and put it into the configuration of the workers");
+	}
+	print_manifest(&at_fleet, url, options, out);
 	fleet_at_fini(&at_fleet);
 	return CODE_DONE;
 }
