@@ -503,6 +503,13 @@ def what_is_glovebox_own_is_found_by_the_variables_of_its_caller():
 
 
 @tap.case
+def options_about_the_cell_are_refused():
+    with Place() as place:
+        place.start("one")
+        says(place.run("exec", "--in", "one", "--agent", "reviewer", "--", "true"), 2, "--agent is about the cell")
+
+
+@tap.case
 def many_callers_at_the_same_time():
     with Place() as place:
         place.start("one")

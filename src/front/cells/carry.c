@@ -151,11 +151,14 @@ void cells_carry_plain(struct str text, struct buf *out)
 
 		if (c == 033)
 			end = sequence_end(text, at, &passes);
-		/* C1 controls, as characters and as bytes. */
-		else if (c == 0xc2 && at + 1 < text.size &&
-			 (unsigned char)text.data[at + 1] < 0xa0) {
-			end = at + 2;
-			passes = false;
+		/* C1 controls pass neither as characters nor as bytes, nor in two pieces. */
+		else if (c >= 0x80) {
+			const size_t length =
+				text_utf8_length(str_part(text, at, text.size));
+
+			end = at + (length > 0 ? length : 1);
+			passes = length > 0 &&
+				 (c != 0xc2 || (unsigned char)text.data[at + 1] >= 0xa0);
 		}
 		if (passes && end <= text.size)
 			(void)buf_add(out, text.data + at, end - at);
@@ -893,7 +896,7 @@ static int complain_refused(const struct carry *carry)
 
 /* The options of `exec` that are about a program, and not about its cell. */
 static const char of_programs[] =
-	"in detach timeout env tty clipboard workspace config agent help";
+	"in detach timeout env tty clipboard workspace config help";
 
 static bool check_options(const struct options *options)
 {
