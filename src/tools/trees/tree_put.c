@@ -48,6 +48,7 @@ enum {
 	BESIDE_ROOM = sizeof(BESIDE) + 16,
 	FOLDER_MODE = 0777,
 	FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+	FIND_TRIES = 8,      /* others make and remove the destination */
 	BESIDE_TRIES = 64,   /* a sweep takes one at most now and then */
 	NAMES_MAX = 2 << 20, /* of one folder; an archive has no more */
 	NAMES_SWEPT = 4096, /* names that are looked at for the folders of killed calls */
@@ -105,8 +106,8 @@ static bool put_stopped(void *context)
 
 /* Where it goes. */
 
-/* Find the destination. */
-static bool find_target(struct put *put, struct err *err)
+/* EISDIR in ERR: the folder, which was missing, has been made meanwhile. */
+static bool find_once(struct put *put, struct err *err)
 {
 	const char *path = call_text(put->call, "path");
 	struct files *files = put->call->files;
@@ -142,6 +143,19 @@ static bool find_target(struct put *put, struct err *err)
 	}
 	place_fini(&place);
 	return ok;
+}
+
+/* Find the destination, which others may make or remove at the same time. */
+static bool find_target(struct put *put, struct err *err)
+{
+	int tries = 0;
+
+	while (!find_once(put, err)) {
+		if (err->code != EISDIR || ++tries == FIND_TRIES)
+			return false;
+		buf_clear(&put->target);
+	}
+	return true;
 }
 
 /* Remove the folders of killed calls, whose locks nobody holds. */
