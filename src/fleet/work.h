@@ -25,7 +25,7 @@ struct fleet_work {
 	struct fleet_client *client;
 	struct fleet_store *store; /* for blobs, and archives that are blobs */
 	const char *program;       /* our own, for `wrap` */
-	const char *config;        /* the configuration of its engine, for `wrap`; or NULL */
+	const char *config; /* the configuration of its engine, for `wrap`; or NULL */
 	const char *job;
 	const char *worker; /* a name of this process among others */
 	const struct fleet_task *task;

@@ -249,7 +249,7 @@ def a_fleet_in_two_commands_ends_with_a_signal():
             without = re.sub(r"glovebox:\w+@", "", url)
             done = tap.run([PROGRAM, "fleet", "submit", "tasks.jsonl", "--job", "foreign", "--fleet", without, *place[2:]],
                            cwd=folder, env=env)
-            assert without != url and done.returncode != 0 and "uthoriz" in done.stderr, done
+            assert without != url and done.returncode != 0 and "knows no such user" in done.stderr, done
             done = tap.run([PROGRAM, "fleet", "submit", "tasks.jsonl", "--job", "two", *place], cwd=folder, env=env)
             assert done.returncode == 0, done.stderr
             assert "4 tasks, 4 queued now" in done.stdout, done.stdout

@@ -119,7 +119,7 @@ static void an_earlier_start_of_the_same_array_task_has_ended(void **state)
 {
 	struct fleet_claim *claim = claim_of(state);
 
-	put_other(state, 1, ",\"scheduler\":\"slurm 12 3 0\"");
+	put_other(state, 1, ",\"scheduler\":\"slurm 12 3 0 batch\"");
 	assert_int_equal(setenv("SLURM_ARRAY_JOB_ID", "12", 1), 0);
 	assert_int_equal(setenv("SLURM_ARRAY_TASK_ID", "4", 1), 0);
 	assert_int_equal(take(claim, 0), FLEET_CLAIM_UNSURE);
