@@ -52,6 +52,20 @@ int64_t clock_file_ns(void)
 	return clock_ns(&now);
 }
 
+struct timespec clock_after(int64_t ms)
+{
+	struct timespec at;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += ms / 1000;
+	at.tv_nsec += ms % 1000 * 1000000;
+	if (at.tv_nsec >= CLOCK_SECOND_NS) {
+		at.tv_sec++;
+		at.tv_nsec -= CLOCK_SECOND_NS;
+	}
+	return at;
+}
+
 int64_t clock_ns(const struct timespec *time)
 {
 	return (int64_t)time->tv_sec * CLOCK_SECOND_NS + time->tv_nsec;

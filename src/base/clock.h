@@ -27,6 +27,9 @@ void clock_text_local(int64_t wall_ms, char text[CLOCK_TEXT]);
 enum { CLOCK_DAY = 16 /* including the NUL */ };
 void clock_text_day(int64_t wall_ms, char text[CLOCK_DAY]);
 
+/* In MS milliseconds by CLOCK_MONOTONIC, for a condition that waits by it. */
+struct timespec clock_after(int64_t ms);
+
 /* Milliseconds from now until DEADLINE_MS, for poll(2): -1 for never, 0 when past. */
 int clock_poll_timeout(int64_t deadline_ms);
 

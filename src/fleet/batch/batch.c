@@ -115,15 +115,8 @@ static void unlock(struct fleet_batch *batch)
 
 static void wait_ms(struct fleet_batch *batch, int64_t ms)
 {
-	struct timespec until;
+	const struct timespec until = clock_after(ms);
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	if (until.tv_nsec >= CLOCK_SECOND_NS) {
-		until.tv_sec++;
-		until.tv_nsec -= CLOCK_SECOND_NS;
-	}
 	(void)pthread_cond_timedwait(&batch->changed, &batch->lock, &until);
 }
 

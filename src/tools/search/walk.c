@@ -639,12 +639,7 @@ static void walker_wait(struct walker *walker)
 		(void)pthread_cond_wait(&walk->changed, &walk->lock);
 		return;
 	}
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += STOP_POLL_MS * 1000000;
-	if (until.tv_nsec >= CLOCK_SECOND_NS) {
-		until.tv_nsec -= CLOCK_SECOND_NS;
-		until.tv_sec++;
-	}
+	until = clock_after(STOP_POLL_MS);
 	(void)pthread_cond_timedwait(&walk->changed, &walk->lock, &until);
 	(void)walker_stopped(walker);
 }

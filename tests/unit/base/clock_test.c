@@ -15,6 +15,13 @@ static void time_does_not_go_back(void **state)
 	(void)state;
 	assert_true(us / 1000 >= ms);
 	assert_true(clock_now_us() >= us);
+	for (int64_t after = 1; after < 3000; after += 999) {
+		const struct timespec at = clock_after(after);
+
+		assert_true(at.tv_nsec >= 0 && at.tv_nsec < CLOCK_SECOND_NS);
+		assert_true(clock_ns(&at) / 1000000 >= ms + after);
+		assert_true(clock_ns(&at) / 1000000 <= clock_now_ms() + after);
+	}
 	/* After 2020 and before 2200. */
 	assert_true(clock_wall_ms() > 1577836800000 && clock_wall_ms() < 7258118400000);
 }
