@@ -2,10 +2,13 @@
 
 #include "fleet/result.h"
 
+#include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "build_config.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -30,6 +33,32 @@ enum fleet_status fleet_status_of(struct str name)
 	while (status < FLEET_STATUSES && !str_is(name, status_names[status]))
 		status++;
 	return status;
+}
+
+bool fleet_status_read_set(const char *option, const char *text, unsigned *statuses,
+			   struct err *err)
+{
+	struct str rest = str_of(text);
+
+	*statuses = 0;
+	while (rest.size > 0) {
+		size_t size = str_find(rest, STR(","), 0);
+		struct str word;
+		enum fleet_status status;
+
+		size = size == (size_t)-1 ? rest.size : size;
+		word = str_trim(str_part(rest, 0, size));
+		rest = str_part(rest, size + 1, rest.size);
+		status = fleet_status_of(word);
+		if (status == FLEET_STATUSES || status == FLEET_DONE)
+			return err_set(err, EINVAL,
+				       "%s: \"%.*s\" is no status to try again; failed, denied, "
+				       "limit, timed_out, set_up, gave_up or cancelled",
+				       option, (int)(word.size < 40 ? word.size : 40),
+				       word.data);
+		*statuses |= 1U << status;
+	}
+	return true;
 }
 
 struct value *fleet_result_new(const char *job, const char *id, int attempt,

@@ -4,8 +4,11 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
+
+#include <stdbool.h>
 
 /* The end of a task. Only SET_UP is tried again, and a worker that was lost. */
 enum fleet_status {
@@ -23,6 +26,12 @@ enum fleet_status {
 const char *fleet_status_name(enum fleet_status status);
 /* FLEET_STATUSES when NAME is none. */
 enum fleet_status fleet_status_of(struct str name);
+/*
+ * The names in TEXT, with commas between, as a set of 1 << status: those that can be tried again.
+ * OPTION is for the sentence. No name is an empty set.
+ */
+bool fleet_status_read_set(const char *option, const char *text, unsigned *statuses,
+			   struct err *err);
 
 /*
  * A result that has its members in front: job, id, attempt, status, worker (null until it is set),

@@ -13,11 +13,11 @@
 #include "base/value.h"
 #include "fleet/client.h"
 #include "fleet/result.h"
+#include "fleet/steps/collect.h"
+#include "fleet/steps/site.h"
+#include "fleet/steps/step.h"
+#include "fleet/steps/wrapped.h"
 #include "fleet/task.h"
-#include "fleet/work/collect.h"
-#include "fleet/work/site.h"
-#include "fleet/work/step.h"
-#include "fleet/work/wrapped.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,8 +1,11 @@
 """place: folders on this machine that the tests of several suites need, and a person who has some."""
+import contextlib
 import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
 
 import tap
@@ -99,3 +102,20 @@ class Home:
         rows = json.loads(wrap("--list", "--json"))
         digest = [row["hash"] for row in rows if row["profile"] == profile][0]
         wrap("--trust", profile, "--hash", digest)
+
+
+@contextlib.contextmanager
+def model(script):
+    """The address of a model that plays SCRIPT (tests/fake/model_server.py)."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fake", "model_server.py")
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(script, file)
+        file.flush()
+        server = subprocess.Popen([sys.executable, program, "--script", file.name], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}"
+        finally:
+            server.stdin.close()
+            server.wait(60)
+            server.stdout.close()

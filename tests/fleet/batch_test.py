@@ -19,6 +19,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
+import place as places  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 import terminal  # noqa: E402, pylint: disable=wrong-import-position
 
@@ -32,7 +33,6 @@ KILL_SECONDS = 50  # after which no more kills are begun; the machine is busy, a
 KILLS_LEAST = 5
 CELLS = 4
 END_SECONDS = 10
-MODEL_SERVER = os.path.join(HERE, "..", "fake", "model_server.py")
 SEED = int(os.environ.get("GLOVEBOX_TEST_SEED", random.randrange(1 << 30)))
 
 
@@ -129,23 +129,6 @@ def place():
         made.close()
 
 
-@contextlib.contextmanager
-def model():
-    """The address of a model that says one thing, for 100 tokens."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as script:
-        json.dump({"answers": [{"text": "It is said.", "usage": {"prompt_tokens": 100, "completion_tokens": 5}}],
-                   "repeat_last": True}, script)
-        script.flush()
-        server = subprocess.Popen([sys.executable, MODEL_SERVER, "--script", script.name], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True)
-        try:
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}"
-        finally:
-            server.stdin.close()
-            server.wait(WAIT_SECONDS)
-            server.stdout.close()
-
-
 def read(path):
     try:
         with open(path, "rb") as data:
@@ -203,6 +186,9 @@ def commands(count, command="true", **more):
 def lines_of(place_, *words, code=0):
     done = place_.batch("--json", *words, code=code)
     return [json.loads(line) for line in done.said.splitlines()]
+
+
+TELLS = {"answers": [{"text": "It is said.", "usage": {"prompt_tokens": 100, "completion_tokens": 5}}], "repeat_last": True}
 
 
 @tap.case
@@ -413,7 +399,7 @@ def time_and_failures_stop_it():
 
 @tap.case
 def money_is_counted_and_stops_it():
-    with place() as at, model() as address:
+    with place() as at, places.model(TELLS) as address:
         with open(os.path.join(at.folder, "config.json"), "w", encoding="utf-8") as out:
             json.dump({"models": {"fake": {"provider": "openai", "context": 100000, "price_input": 10000, "price_output": 0}}}, out)
         at.write([{"id": f"p{number}", "run": {"prompt": "say it", "model": "fake"}} for number in range(6)])

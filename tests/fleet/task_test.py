@@ -22,10 +22,10 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fake"))
+import place as places  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 
 DRIVER, GLOVEBOX = (os.path.abspath(path) for path in sys.argv[2:4])
-MODEL_SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fake", "model_server.py")
 NEEDED = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LD_LIBRARY_PATH")
 WAIT_SECONDS = 240
 STORM_THREADS = 32
@@ -167,22 +167,6 @@ def served(folder):
     finally:
         server.shutdown()
         server.server_close()
-
-
-@contextlib.contextmanager
-def model(script):
-    """The address of a model that plays SCRIPT."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump(script, file)
-        file.flush()
-        server = subprocess.Popen([sys.executable, MODEL_SERVER, "--script", file.name], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True)
-        try:
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}"
-        finally:
-            server.stdin.close()
-            server.wait(WAIT_SECONDS)
-            server.stdout.close()
 
 
 def children(pid):
@@ -478,7 +462,7 @@ ANSWERS = {"answers": [
 
 @tap.case
 def our_own_agent_works_on_a_prompt():
-    with place() as at, model(ANSWERS) as address:
+    with place() as at, places.model(ANSWERS) as address:
         at.write("folder/a", "one\n")
         at.environment.update(GLOVEBOX_BASE_URL=address + "/v1", OPENAI_API_KEY="key")
         result, = at.do({"workspace": {"copy": "folder"}, "run": {"prompt": "write new.txt", "model": "fake"},
@@ -493,7 +477,7 @@ def our_own_agent_works_on_a_prompt():
 
 @tap.case
 def an_agent_ends_at_its_limits_and_is_tried_again_when_its_model_is_down():
-    with place() as at, model({"answers": [ANSWERS["answers"][0]], "repeat_last": True}) as address:
+    with place() as at, places.model({"answers": [ANSWERS["answers"][0]], "repeat_last": True}) as address:
         at.environment.update(GLOVEBOX_BASE_URL=address + "/v1", OPENAI_API_KEY="key")
         limited, = at.do({"run": {"prompt": "write", "model": "fake"}, "limits": {"iterations": 2}})
         assert limited["status"] == "limit" and limited["message"].startswith("the run ended: iterations"), limited

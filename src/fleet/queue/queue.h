@@ -1,6 +1,6 @@
 /*
  * queue: the tasks that may be begun next, over many machines. The queue may be lost, the
- * store may not: everything here can be built again from the store (fleet/worker.h). The one
+ * store may not: everything here can be built again from the store (fleet/queue/worker.h). The one
  * engine today is NATS JetStream (queue_nats.c, by libnats >= 3.4, which is loaded at first
  * use); nothing of it is seen through this header.
  *

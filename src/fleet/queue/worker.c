@@ -107,16 +107,9 @@ static void say(struct fleet_worker *worker, const char *line)
 /* Wait MS, or until the worker is to end. */
 static bool rest(struct fleet_worker *worker, int64_t ms)
 {
-	struct timespec until;
+	const struct timespec until = clock_after(ms);
 	bool over;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	if (until.tv_nsec >= CLOCK_SECOND_NS) {
-		until.tv_sec++;
-		until.tv_nsec -= CLOCK_SECOND_NS;
-	}
 	(void)pthread_mutex_lock(&worker->lock);
 	while (!worker->over && pthread_cond_timedwait(&worker->changed, &worker->lock,
 						       &until) != ETIMEDOUT)

@@ -3,7 +3,7 @@
  * pieces of PIECE_BYTES, so that a line of the wire has room for them as Base64.
  */
 
-#include "fleet/work/step.h"
+#include "fleet/steps/step.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

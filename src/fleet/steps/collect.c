@@ -4,7 +4,7 @@
  * are made with an index of their own, so that the repository's stays as it is.
  */
 
-#include "fleet/work/collect.h"
+#include "fleet/steps/collect.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -13,11 +13,11 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "fleet/client.h"
+#include "fleet/steps/site.h"
+#include "fleet/steps/step.h"
 #include "fleet/store.h"
 #include "fleet/task.h"
 #include "fleet/work.h"
-#include "fleet/work/site.h"
-#include "fleet/work/step.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/value.h"
-#include "fleet/work/step.h"
+#include "fleet/steps/step.h"
 
 #include <stdbool.h>
 

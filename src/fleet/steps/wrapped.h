@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "fleet/work/site.h"
-#include "fleet/work/step.h"
+#include "fleet/steps/site.h"
+#include "fleet/steps/step.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  * no repository and unpacks nothing; of an archive it computes the hash and passes the bytes.
  */
 
-#include "fleet/work/site.h"
+#include "fleet/steps/site.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -14,10 +14,10 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "fleet/client.h"
+#include "fleet/steps/step.h"
 #include "fleet/store.h"
 #include "fleet/task.h"
 #include "fleet/work.h"
-#include "fleet/work/step.h"
 
 #include <errno.h>
 #include <inttypes.h>

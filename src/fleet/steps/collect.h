@@ -6,9 +6,9 @@
 #pragma once
 
 #include "base/value.h"
+#include "fleet/steps/site.h"
+#include "fleet/steps/step.h"
 #include "fleet/task.h"
-#include "fleet/work/site.h"
-#include "fleet/work/step.h"
 
 #include <stdbool.h>
 #include <stddef.h>

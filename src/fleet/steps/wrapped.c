@@ -3,7 +3,7 @@
  * and both are read until it has ended, so that it never waits for us.
  */
 
-#include "fleet/work/wrapped.h"
+#include "fleet/steps/wrapped.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -14,9 +14,9 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "fleet/client.h"
+#include "fleet/steps/step.h"
 #include "fleet/task.h"
 #include "fleet/work.h"
-#include "fleet/work/step.h"
 #include "process/program.h"
 
 #include <errno.h>
