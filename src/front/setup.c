@@ -1529,6 +1529,30 @@ bool setup_init(struct setup *setup, const struct options *options,
 }
 
 /* Add HOST to the bounds of delegates, so that they may reach it as well. */
+void setup_keep_state(struct setup *setup, const char *state)
+{
+	static const char variable[] = "XDG_STATE_HOME=";
+	size_t count = 0, at = 0;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s%s", variable, state);
+	setup->state = memory_copy(path.data);
+	while (environ[count] != NULL)
+		count++;
+	setup->environment = memory_array(count + 2, sizeof(*setup->environment));
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(environ[i], variable, sizeof(variable) - 1) != 0)
+			setup->environment[at++] = environ[i];
+	}
+	setup->environment[at] = setup->state;
+	if (buf_adds(&path, "/glovebox/undo")) {
+		free(setup->undo_folder);
+		setup->undo_folder = memory_copy(path.data + sizeof(variable) - 1);
+	}
+	buf_fini(&path);
+}
+
 static void note_host(struct setup *setup, const char *host)
 {
 	for (size_t i = 0; i < value_count(setup->entries); i++) {
@@ -1857,6 +1881,8 @@ void setup_fini(struct setup *setup)
 	free(setup->workspace_name);
 	free(setup->config);
 	free(setup->policy_file);
+	free(setup->environment);
+	free(setup->state);
 	free(setup->undo_folder);
 	free(setup->marks_key);
 	free(setup->resolver);

@@ -172,6 +172,9 @@ struct setup {
 	struct ssh_access *ssh; /* of --ssh; or NULL */
 	uint64_t undo_space;    /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
+	/* of setup_keep_state: the caller's environment for the cell, or NULL, and its last word */
+	const char **environment;
+	char *state;
 	char *marks_key;        /* the file of session_options; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; its `event` may be NULL */
 	struct interrupt *interrupt; /* of a session of one call; NULL before it */
@@ -214,6 +217,11 @@ bool setup_set_mode(struct setup *setup, enum policy_mode mode, struct err *err)
  * setup_open, where the verb has the option --base and it was given.
  */
 void setup_set_base(struct setup *setup, const char *word);
+/*
+ * SETUP's cell keeps its steps, its home and its caches in the folder STATE, in place of the
+ * person's state: setup.environment is for its caller_environment.
+ */
+void setup_keep_state(struct setup *setup, const char *state);
 
 /*
  * The model of SETUP is to think as LEVEL says, in place of the budget of the role. A verb

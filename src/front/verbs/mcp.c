@@ -155,8 +155,6 @@ struct hands {
 	struct session *session; /* of the served tools; NULL: not opened yet */
 	struct value *packages;  /* resources, templates and prompts of plugin packages */
 	/* of a cell whose state is its own: the variables of this process, with its place */
-	const char **environment;
-	char *state;
 	char *token, *cell; /* its names, for records; or NULL */
 };
 
@@ -234,7 +232,7 @@ static bool open_session(void *context, struct loop *loop, struct event_sink sin
 		.cancel_fd = -1,
 		.starter = many ? &hands->serving->starter : NULL,
 		.dormant = many,
-		.caller_environment = hands->environment,
+		.caller_environment = hands->setup.environment,
 		.counting = hands->serving->settings.given ? COUNTING_CELL
 							   : COUNTING_COMMANDS,
 	};
@@ -455,35 +453,8 @@ static void hands_fini(struct hands *hands)
 	(void)layered_end(&hands->setup, false,
 			  hands == &hands->serving->shared ? stderr : NULL);
 	setup_fini(&hands->setup);
-	free(hands->environment);
-	free(hands->state);
 	free(hands->token);
 	free(hands->cell);
-}
-
-/* The cell of HANDS keeps its steps, its home and its caches in STATE. */
-static void keep_beside(struct hands *hands, const char *state)
-{
-	static const char variable[] = "XDG_STATE_HOME=";
-	size_t count = 0, at = 0;
-	struct buf path;
-
-	buf_init(&path, PATH_MAX);
-	(void)buf_addf(&path, "%s%s", variable, state);
-	hands->state = memory_copy(path.data);
-	while (environ[count] != NULL)
-		count++;
-	hands->environment = memory_array(count + 2, sizeof(*hands->environment));
-	for (size_t i = 0; i < count; i++) {
-		if (strncmp(environ[i], variable, sizeof(variable) - 1) != 0)
-			hands->environment[at++] = environ[i];
-	}
-	hands->environment[at] = hands->state;
-	if (buf_adds(&path, "/glovebox/undo")) {
-		free(hands->setup.undo_folder);
-		hands->setup.undo_folder = memory_copy(path.data + sizeof(variable) - 1);
-	}
-	buf_fini(&path);
 }
 
 /* Set up HANDS with the rights of the service, in WORKSPACE or that of the options. */
@@ -555,7 +526,7 @@ static bool hands_open(struct hands *hands, const struct mcp_wish *wish, struct 
 	hands->setup.token = hands->token = memory_copy(wish->token);
 	hands->setup.cell = hands->cell = memory_copy(wish->cell);
 	if (wish->state != NULL)
-		keep_beside(hands, wish->state);
+		setup_keep_state(&hands->setup, wish->state);
 	return narrow(hands, wish, err) &&
 	       orchestrate_open(&orchestrate, &hands->orchestrate, err) &&
 	       (!hands->setup.policy->review ||

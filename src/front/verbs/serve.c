@@ -60,8 +60,6 @@ struct kept {
 	struct setup setup;
 	struct value *entry, *policy; /* that the setup refers to */
 	/* the variables of this process, with the state beside a fresh workspace; or NULL */
-	const char **environment;
-	char *state;
 	struct snapshot snapshot; /* that it works over, or that is made; its path NULL: none */
 	bool copies; /* it only takes the files of another: no steps to undo, no guard */
 };
@@ -215,8 +213,6 @@ static bool forget(struct engine_place *place, bool keeps)
 	setup_fini(&kept->setup);
 	value_free(kept->entry);
 	value_free(kept->policy);
-	free(kept->environment);
-	free(kept->state);
 	snapshot_close(&kept->snapshot);
 	free(kept);
 	if (!keeps) {
@@ -238,34 +234,6 @@ static bool closed(void *context, struct engine_place *place, bool keeps)
 {
 	(void)context;
 	return forget(place, keeps);
-}
-
-/*
- * The cell of a fresh workspace keeps its steps, its home and its caches beside it, in place
- * of the person's state.
- */
-static void keep_beside(struct kept *kept, const char *fresh)
-{
-	static const char variable[] = "XDG_STATE_HOME=";
-	size_t count = 0, at = 0;
-	struct buf path;
-
-	buf_init(&path, PATH_MAX);
-	(void)buf_addf(&path, "%s%s/state", variable, fresh);
-	kept->state = memory_copy(path.data);
-	while (environ[count] != NULL)
-		count++;
-	kept->environment = memory_array(count + 2, sizeof(*kept->environment));
-	for (size_t i = 0; i < count; i++) {
-		if (strncmp(environ[i], variable, sizeof(variable) - 1) != 0)
-			kept->environment[at++] = environ[i];
-	}
-	kept->environment[at] = kept->state;
-	if (buf_adds(&path, "/glovebox/undo")) {
-		free(kept->setup.undo_folder);
-		kept->setup.undo_folder = memory_copy(path.data + sizeof(variable) - 1);
-	}
-	buf_fini(&path);
 }
 
 /*
@@ -341,19 +309,22 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		.quiet_plugins = true,
 		.recording = serving->recording,
 	};
-	struct buf work;
+	struct buf work, state;
 	bool opened;
 
 	buf_init(&work, PATH_MAX);
+	buf_init(&state, PATH_MAX);
 	opened = wish->snapshot != NULL ? take_snapshot(kept, wish->snapshot, &work, err)
 		 : wish->workspace != NULL ? buf_adds(&work, wish->workspace)
 					   : make_fresh(serving, place, &work, err);
 	flags.workspace = work.data;
 	opened = opened && setup_init(&kept->setup, serving->options, &flags, err);
-	if (opened && place->fresh != NULL)
-		keep_beside(kept, place->fresh);
+	/* In place of the person's state. */
+	if (opened && place->fresh != NULL && buf_addf(&state, "%s/state", place->fresh))
+		setup_keep_state(&kept->setup, state.data);
+	buf_fini(&state);
 	kept->setup.fresh_workspace = place->fresh != NULL;
-	wanted.caller_environment = kept->environment;
+	wanted.caller_environment = kept->setup.environment;
 	if (opened && kept->copies) {
 		free(kept->setup.undo_folder);
 		kept->setup.undo_folder = NULL;

@@ -139,30 +139,6 @@ static bool read_shard(const char *text, size_t *shard, size_t *shards, struct e
 		       text, FLEET_SHARDS_MAX);
 }
 
-static bool read_retry(const char *text, unsigned *retry, struct err *err)
-{
-	struct str rest = str_of(text);
-
-	*retry = 0;
-	while (rest.size > 0) {
-		size_t size = str_find(rest, STR(","), 0);
-		struct str word;
-		enum fleet_status status;
-
-		size = size == (size_t)-1 ? rest.size : size;
-		word = str_trim(str_part(rest, 0, size));
-		rest = str_part(rest, size + 1, rest.size);
-		status = fleet_status_of(word);
-		if (status == FLEET_STATUSES || status == FLEET_DONE)
-			return err_set(err, EINVAL,
-				       "--retry: \"%.*s\" is no status to try again; failed, denied, "
-				       "limit, timed_out, set_up, gave_up or cancelled",
-				       (int)(word.size < 40 ? word.size : 40), word.data);
-		*retry |= 1U << status;
-	}
-	return true;
-}
-
 /* Append a folder as other machines and other folders find it; s3://… as it is. */
 static bool add_store(const char *where, struct buf *out, struct err *err)
 {
@@ -793,7 +769,8 @@ static int read_options(struct batching *batching)
 				     "store has");
 	if (!read_shard(options_text(options, "shard"), &batching->shard,
 			&batching->shards, &err) ||
-	    !read_retry(retry != NULL ? retry : "", &batching->retry, &err))
+	    !fleet_status_read_set("--retry", retry != NULL ? retry : "",
+				   &batching->retry, &err))
 		return verb_complain(CODE_USAGE, "batch: %s", err.text);
 	batching->cells = options_count(options, "cells", 0);
 	if (batching->cells > FLEET_SLOTS_MAX)

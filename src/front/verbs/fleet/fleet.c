@@ -982,31 +982,6 @@ static const struct option_row retry_options[] = {
 	{0},
 };
 
-static bool read_statuses(const char *text, unsigned *statuses, struct err *err)
-{
-	struct str rest = str_of(text);
-
-	*statuses = 0;
-	while (rest.size > 0) {
-		size_t size = str_find(rest, STR(","), 0);
-		struct str word;
-		enum fleet_status status;
-
-		size = size == (size_t)-1 ? rest.size : size;
-		word = str_trim(str_part(rest, 0, size));
-		rest = str_part(rest, size + 1, rest.size);
-		status = fleet_status_of(word);
-		if (status == FLEET_STATUSES || status == FLEET_DONE)
-			return err_set(err, EINVAL,
-				       "--status: \"%.*s\" is none to try again; failed, denied, "
-				       "limit, timed_out, set_up, gave_up or cancelled",
-				       (int)(word.size < 40 ? word.size : 40), word.data);
-		*statuses |= 1U << status;
-	}
-	return *statuses != 0 ||
-	       err_set(err, EINVAL, "--status is missing: set_up,gave_up for example");
-}
-
 /* Take the result of the task NTH away, in store and queue, and what cancelled it. */
 static bool forget_one(struct fleet_at *at_fleet, const struct fleet_job *job, size_t nth,
 		       struct err *err)
@@ -1066,7 +1041,9 @@ static int retry_run(const struct options *options, FILE *out)
 	bool paused;
 	int code;
 
-	if (!read_statuses(text != NULL ? text : "", &statuses, &err))
+	if (!fleet_status_read_set("--status", text != NULL ? text : "", &statuses, &err) ||
+	    (statuses == 0 &&
+	     !err_set(&err, EINVAL, "--status is missing: set_up,gave_up for example")))
 		return verb_complain(CODE_USAGE, "fleet retry: %s", err.text);
 	code = open_place(&at_fleet, options, "retry",
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
