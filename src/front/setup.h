@@ -15,7 +15,7 @@
 #include "front/verb.h"
 #include "model/catalogue.h"
 #include "policy/config.h"
-#include "policy/recorded.h"
+#include "policy/service/recorded.h"
 #include "session/session.h"
 #include "store/journal.h"
 #include "tool/tool.h"

@@ -22,12 +22,12 @@
 #include "front/extend/hook_files.h"
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
-#include "front/found.h"
 #include "front/login/logins.h"
 #include "front/output/formats.h"
 #include "front/rules.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "model/local.h"
 #include "model/model.h"
 #include "model/provider.h"
 #include "session/approval.h"
@@ -749,18 +749,18 @@ struct talk {
 /* Refuse MODEL: its service needs a key, and there is none. */
 static bool refuse_keyless(const char *model, const char *key_variable, struct err *err)
 {
-	struct found found;
+	struct local_found found;
 	struct buf advice;
 
 	buf_init(&advice, ERR_TEXT_MAX);
-	if (found_look(&found, NULL, LOCAL_PROBE_MS, NULL))
-		found_advise(&found, &advice);
+	if (local_look(&found, NULL, LOCAL_PROBE_MS, NULL))
+		local_advise(&found, &advice);
 	(void)err_set(err, EINVAL,
 		      "the model %.200s is asked with a key in %s, or at the server that "
 		      "GLOVEBOX_BASE_URL names, and neither is set. %s glovebox login keeps a key. "
 		      "All that can be asked: glovebox models",
 		      model, key_variable, advice.data);
-	found_fini(&found);
+	local_found_fini(&found);
 	buf_fini(&advice);
 	return false;
 }

@@ -7,10 +7,12 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "model/catalogue.h"
 #include "model/http.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -339,7 +341,11 @@ const char *local_kind_name(enum local_kind kind)
 	return names[kind];
 }
 
-bool local_init(struct local_server *server, const char *url, struct err *err)
+/*
+ * SERVER becomes the one at URL ("http://host:port"; a path behind it is ignored). ERR:
+ * URL has another form. Call local_fini in either case.
+ */
+static bool local_init(struct local_server *server, const char *url, struct err *err)
 {
 	*server = (struct local_server){0};
 	return http_url_origin(url, &server->url, err);
@@ -481,8 +487,12 @@ static void ask_for_details(struct http *http, struct local_server *servers, siz
 	round_fini(&round);
 }
 
-void local_probe(struct http *http, struct local_server *servers, size_t count,
-		 const char *only, int limit_ms)
+/*
+ * Ask all COUNT servers (at most LOCAL_SERVERS_MAX) at the same time, and stop after
+ * LIMIT_MS. ONLY: ask for the details of this model only; NULL: of all models.
+ */
+static void local_probe(struct http *http, struct local_server *servers, size_t count,
+			const char *only, int limit_ms)
 {
 	int64_t now = clock_now_ms();
 	const struct times times = {
@@ -519,4 +529,96 @@ bool local_ask(struct http *http, const char *url, const char *name, int limit_m
 	}
 	local_fini(&server);
 	return found != NULL;
+}
+
+/* The servers that answer now. */
+
+static bool is_there(const struct local_found *found, const char *url)
+{
+	for (size_t i = 0; i < found->count; i++)
+		if (strcmp(found->servers[i].url, url) == 0)
+			return true;
+	return false;
+}
+
+/* Add the server of URL, unless it is there already; the path of a URL does not count. */
+static bool add_server(struct local_found *found, const char *url, struct err *err)
+{
+	struct local_server server;
+
+	if (!local_init(&server, url, err))
+		return err_while(err, "%.200s", url);
+	if (is_there(found, server.url)) {
+		local_fini(&server);
+		return true;
+	}
+	if (found->count == LOCAL_SERVERS_MAX) {
+		local_fini(&server);
+		return err_set(err, E2BIG, "at most %d servers are asked at once",
+			       LOCAL_SERVERS_MAX);
+	}
+	found->servers[found->count++] = server;
+	return true;
+}
+
+static bool choose_servers(struct local_found *found, const char *const *urls,
+			   struct err *err)
+{
+	const char *own = getenv("GLOVEBOX_BASE_URL");
+	bool asked = urls && urls[0];
+
+	for (const char *const *url = asked ? urls : local_urls; *url; url++)
+		if (!add_server(found, *url, err))
+			return false;
+	/* A wrong GLOVEBOX_BASE_URL is skipped here; opening a model reports it. */
+	if (!asked && own && http_is_here(own))
+		(void)add_server(found, own, NULL);
+	return true;
+}
+
+bool local_look(struct local_found *found, const char *const *urls, int limit_ms,
+		struct err *err)
+{
+	struct http *http = NULL;
+
+	*found = (struct local_found){0};
+	if (!choose_servers(found, urls, err) || !http_open(&http, err))
+		return false;
+	local_probe(http, found->servers, found->count, NULL, limit_ms);
+	http_close(http);
+	return true;
+}
+
+void local_found_fini(struct local_found *found)
+{
+	for (size_t i = 0; i < found->count; i++)
+		local_fini(&found->servers[i]);
+	found->count = 0;
+}
+
+void local_advise(const struct local_found *found, struct buf *out)
+{
+	size_t answering = 0;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct local_server *server = &found->servers[i];
+
+		if (server->kind == LOCAL_NOTHING && !server->is_locked)
+			continue;
+		(void)buf_addf(out, "%s %s answers at %s/v1",
+			       answering++ > 0 ? "," : "On this machine",
+			       server->is_locked ? "a server that wants a key"
+						 : local_kind_name(server->kind),
+			       server->url);
+		for (size_t m = 0; m < server->model_count && m < 3; m++) {
+			(void)buf_adds(out, m == 0 ? " (" : ", ");
+			text_add_name(out, str_of(server->models[m].name));
+		}
+		if (server->model_count > 0)
+			(void)buf_adds(out, server->model_count > 3 ? ", …)" : ")");
+	}
+	if (answering > 0)
+		(void)buf_adds(out, ".");
+	else
+		(void)buf_adds(out, "No model server answers on this machine.");
 }

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "model/catalogue.h"
@@ -70,19 +71,7 @@ enum {
  */
 extern const char *const local_urls[];
 
-/*
- * SERVER becomes the one at URL ("http://host:port"; a path behind it is ignored). ERR:
- * URL has another form. Call local_fini in either case.
- */
-bool local_init(struct local_server *server, const char *url, struct err *err);
 void local_fini(struct local_server *server);
-
-/*
- * Ask all COUNT servers (at most LOCAL_SERVERS_MAX) at the same time, and stop after
- * LIMIT_MS. ONLY: ask for the details of this model only; NULL: of all models.
- */
-void local_probe(struct http *http, struct local_server *servers, size_t count,
-		 const char *only, int limit_ms);
 
 /*
  * Fill MODEL with the facts that the server at URL gives about its model NAME. Ollama's
@@ -91,6 +80,31 @@ void local_probe(struct http *http, struct local_server *servers, size_t count,
  */
 bool local_ask(struct http *http, const char *url, const char *name, int limit_ms,
 	       struct local_model *model);
+
+/*
+ * The servers that answer now: somebody without a configuration is told how to get a model. Only
+ * addresses on this machine and those that the person gave are contacted.
+ */
+struct local_found {
+	struct local_server servers[LOCAL_SERVERS_MAX];
+	size_t count;
+};
+
+/*
+ * Ask the servers at URLS, all at the same time and within LIMIT_MS. URLS is NULL-ended;
+ * when it is NULL or empty, ask those of local_urls, and the one of GLOVEBOX_BASE_URL
+ * when it is on this machine. ERR: an invalid URL, too many URLs, no libcurl. local_found_fini
+ * in either case.
+ */
+bool local_look(struct local_found *found, const char *const *urls, int limit_ms,
+		struct err *err);
+void local_found_fini(struct local_found *found);
+
+/*
+ * Append a sentence to OUT: which servers on this machine answer with which models, or
+ * none.
+ */
+void local_advise(const struct local_found *found, struct buf *out);
 
 /*
  * Reads a model server's answers about itself. Pure; the answers are not trusted. For

@@ -18,8 +18,8 @@
 #include "policy/credentials/credential.h"
 #include "policy/network.h"
 #include "policy/policy.h"
-#include "policy/recorded.h"
-#include "policy/service.h"
+#include "policy/service/recorded.h"
+#include "policy/service/service.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -3,7 +3,7 @@
  * passes the rows is read; a filled template is a path below the root, and no part of it begins
  * with a dot.
  */
-#include "policy/service.h"
+#include "policy/service/service.h"
 
 #include "base/buf.h"
 #include "base/err.h"

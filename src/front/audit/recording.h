@@ -12,7 +12,7 @@
 
 #include "audit/chain.h"
 #include "base/err.h"
-#include "policy/recorded.h"
+#include "policy/service/recorded.h"
 #include "tool/event.h"
 
 #include <stdbool.h>

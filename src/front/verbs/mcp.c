@@ -27,8 +27,8 @@
 #include "plugins/plugin.h"
 #include "policy/config.h"
 #include "policy/policy.h"
-#include "policy/recorded.h"
-#include "policy/service.h"
+#include "policy/service/recorded.h"
+#include "policy/service/service.h"
 #include "process/loop.h"
 #include "store/database.h"
 

@@ -1,11 +1,11 @@
 /* glovebox models: lists the models that can be asked from here, and their needs. */
 
 #include "base/value.h"
-#include "front/found.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "model/http.h"
+#include "model/local.h"
 #include "model/provider.h"
 #include "policy/commands.h"
 #include "tui/paint.h"
@@ -33,7 +33,7 @@ static const struct option_row models_options[] = {
 };
 
 struct look {
-	struct found found;
+	struct local_found found;
 	struct catalogue *catalogue;
 	struct paint paint;
 	struct value *json;
@@ -75,7 +75,7 @@ static bool any_key(void)
 	return false;
 }
 
-static bool any_server(const struct found *found)
+static bool any_server(const struct local_found *found)
 {
 	for (size_t i = 0; i < found->count; i++)
 		if (found->servers[i].kind != LOCAL_NOTHING)
@@ -453,7 +453,7 @@ static int models_run(const struct options *options, FILE *out)
 	if (!setup_config_load(options_text(options, "config"), &config, &err) ||
 	    !setup_catalogue_open(config_value(config, "models"), &look.catalogue, &err))
 		code = verb_complain(setup_code(&err), "%s", err.text);
-	else if (!found_look(&look.found, urls, wait_ms, &err))
+	else if (!local_look(&look.found, urls, wait_ms, &err))
 		code = verb_complain(asked ? CODE_USAGE : CODE_FAILED, "%s", err.text);
 	else if (options_given(options, "json"))
 		code = print_json(&look, out);
@@ -461,7 +461,7 @@ static int models_run(const struct options *options, FILE *out)
 		code = print_screen(&look, asked, out);
 	if (code == CODE_DONE && asked && !any_server(&look.found))
 		code = CODE_FAILED;
-	found_fini(&look.found);
+	local_found_fini(&look.found);
 	catalogue_close(look.catalogue);
 	return code;
 }

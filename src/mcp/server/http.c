@@ -15,7 +15,7 @@
 #include "mcp/server/http_daemon.h"
 #include "mcp/server/mcp.h"
 #include "mcp/server/service.h"
-#include "policy/service.h"
+#include "policy/service/service.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -17,7 +17,7 @@
 #include "mcp/server/mcp.h"
 #include "mcp/server/metrics.h"
 #include "policy/config.h"
-#include "policy/service.h"
+#include "policy/service/service.h"
 #include "process/loop.h"
 #include "session/session.h"
 #include "tool/tool.h"

@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "mcp/server/mcp.h"
-#include "policy/service.h"
+#include "policy/service/service.h"
 #include "process/loop.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Tests of policy/service: what the key and the lines of tokens may say. */
-#include "policy/service.h"
+#include "policy/service/service.h"
 
 #include "base/err.h"
 #include "base/str.h"

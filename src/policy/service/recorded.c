@@ -1,6 +1,6 @@
 /* recorded: the rows of `audit` and `otlp`, and the struct that they fill. */
 
-#include "policy/recorded.h"
+#include "policy/service/recorded.h"
 
 #include "base/memory.h"
 #include "base/str.h"

@@ -1,6 +1,6 @@
 /* service: the rows of `service` and of a token, their checks, and the structs they fill. */
 
-#include "policy/service.h"
+#include "policy/service/service.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -9,7 +9,7 @@
 #include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "policy/recorded.h"
+#include "policy/service/recorded.h"
 
 #include <arpa/inet.h>
 #include <limits.h>
