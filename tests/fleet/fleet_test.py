@@ -415,7 +415,7 @@ def a_lane_runs_as_many_tasks_as_it_has_permits():
         counter = os.path.join(f.folder, "counter")
         f.run("fleet", "submit", f.tasks("l", [command(i, lane="ten") for i in range(120)]), "--job", "l")
         for _ in range(4):
-            f.driver(8, 60, counter)
+            f.driver(8, 250, counter)
         f.wait_for_results("l", 120)
         with open(counter, "rb") as file:
             numbers = file.read()
