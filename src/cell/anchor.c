@@ -212,8 +212,8 @@ static bool is_layer(const struct view *view, const char *path)
  * The view stands, so nothing else can come to the paths of the roots of GUARD any more: note
  * what lies there. EARLIER (or NULL) has roots that were noted before.
  */
-static void roots_hold(const struct view *view, struct guard *guard,
-		       const struct guard *earlier)
+static bool roots_hold(const struct view *view, struct guard *guard,
+		       const struct guard *earlier, struct err *err)
 {
 	for (size_t i = 0; guard != NULL && i < guard->root_count; i++) {
 		struct guard_root *root = &guard->roots[i];
@@ -224,9 +224,11 @@ static void roots_hold(const struct view *view, struct guard *guard,
 			root->device = earlier->roots[j].device;
 			root->inode = earlier->roots[j].inode;
 		}
-		if (root->inode == 0 && !is_layer(view, root->path))
-			guard_hold_root(root);
+		if (root->inode == 0 && !is_layer(view, root->path) &&
+		    !guard_hold_root(root, err))
+			return false;
 	}
+	return true;
 }
 
 /*
@@ -242,11 +244,10 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 	buf_init(&text, SPEC_BYTES_MAX);
 	bool ok = fd_read_all(fds[0], &text, "the cell's addition", err) &&
 		  spec_parse(buf_str(&text), fds + 1, ANCHOR_EXTRAS_MAX, &addition, err);
-	ok = ok && view_widen(&spec->view, &addition.view, err);
-	if (ok) {
-		roots_hold(&spec->view, addition.guard, spec->guard);
+	ok = ok && view_widen(&spec->view, &addition.view, err) &&
+	     roots_hold(&spec->view, addition.guard, spec->guard, err);
+	if (ok)
 		spec_widen(spec, &addition);
-	}
 	/*
 	 * When one part fails, remove all: a tree must not stay without its read-only
 	 * parts.
@@ -531,8 +532,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	     !plain_door_make(anchor, err) || !sockets_give(anchor, err) ||
 	     !questions_keep(anchor, err) || !inlet_make(anchor, err)))
 		return false;
-	if (spec_is_sealed(anchor->spec))
-		roots_hold(view, anchor->spec->guard, NULL);
+	if (spec_is_sealed(anchor->spec) && !roots_hold(view, anchor->spec->guard, NULL, err))
+		return false;
 	if (!anchor->spec->one_call && !fresh_open(&anchor->fresh, view, err))
 		return false;
 	keep[count++] = anchor->control;

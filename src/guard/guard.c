@@ -139,14 +139,15 @@ void guard_join(struct guard *guard, const struct guard *cell)
 	guard->earlier = cell->earlier;
 }
 
-void guard_hold_root(struct guard_root *root)
+bool guard_hold_root(struct guard_root *root, struct err *err)
 {
 	struct stat st;
 
 	if (stat(root->path, &st) < 0)
-		return;
+		return err_set(err, errno, "%s: %s", root->path, strerror(errno));
 	root->device = st.st_dev;
 	root->inode = st.st_ino;
+	return true;
 }
 
 /* Is ST, of what lies at the path of ROOT, that root itself, as far as anybody has looked? */

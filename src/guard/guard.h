@@ -105,9 +105,10 @@ void guard_take_earlier(struct guard *guard, const struct guard *earlier, int64_
 void guard_join(struct guard *guard, const struct guard *cell);
 /*
  * In the anchor of a cell whose view stands: note which file or folder ROOT, of a guard, is. From
- * then on guard_holds and every audit fail where something else lies at its path.
+ * then on guard_holds and every audit fail where something else lies at its path. False: nothing
+ * could be noted, so that the cell must not begin.
  */
-void guard_hold_root(struct guard_root *root);
+bool guard_hold_root(struct guard_root *root, struct err *err);
 /* Is each root of GUARD (NULL is fine) still what was noted? False: ERR names the root. */
 bool guard_holds(const struct guard *guard, struct err *err);
 

@@ -378,7 +378,7 @@ def every_sentence_is_said_at_once():
 
 
 # From the bottom up. It stands here as well, so that a change of the table alone is seen.
-OUR_LAYERS = """base sandbox process policy tool guard files undo view proxy broker ssh cell
+OUR_LAYERS = """base audit sandbox process policy tool guard files undo view proxy broker ssh cell
                 image session plugins tools library model store agent mcp acp serve fleet extend tui front""".split()
 
 

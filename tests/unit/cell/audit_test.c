@@ -319,6 +319,7 @@ static void a_root_that_is_gone_is_a_failure(void **state)
 	guard_add_root(place->guard, "/nonexistent/x", GUARD_UNDO);
 	audit(place);
 	assert_true(audit_failed(&place->result));
+	assert_false(guard_hold_root(&place->guard->roots[1], NULL));
 }
 
 static void a_root_with_a_decoy_in_its_place_fails_each_audit(void **state)
@@ -328,7 +329,7 @@ static void a_root_with_a_decoy_in_its_place_fails_each_audit(void **state)
 	struct err err = {0};
 
 	begin(place);
-	guard_hold_root(&place->guard->roots[0]);
+	assert_true(guard_hold_root(&place->guard->roots[0], &err));
 	struct audit *ready = audit_open(place->guard);
 	audit_run(ready, &(struct audit_call){0}, &place->result);
 	assert_false(audit_failed(&place->result));
