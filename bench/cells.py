@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 ROUNDS = 300
 FEW, MANY = 500, 2000
-UNDER_WAY = 1024  # calls
+UNDER_WAY = 256  # calls: each has a dozen descriptors, and 2,000 cells have 12,000
 PEERS_HELD = 50  # sleeps of a peer: enough for the machine's memory to tell
 SETTLE_S = 3     # the kernel's own work after an opening, such as that on networks
 KIB = 1024
@@ -127,7 +127,7 @@ def at_once(engine, cells):
             under_way.add(engine.send("exec/run", cell=waiting.pop(), argv=["true"]))
         answer = engine.take(lambda message: message.get("id") in under_way)
         under_way.remove(answer["id"])
-        assert answer["result"]["exit"] == 0, answer
+        assert answer.get("result", {}).get("exit") == 0, answer
     return time.perf_counter() - began
 
 

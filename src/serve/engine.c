@@ -183,6 +183,8 @@ static void refuse_calls(struct caller *caller, const struct value *id)
 		      "%d calls are under way, which is the most", ENGINE_TASKS);
 }
 
+static const uint64_t kept_max = (uint64_t)ENGINE_KEPT_MIB << 20;
+
 bool engine_has_room(const struct engine_request *request, uint64_t kept)
 {
 	struct engine *engine = request->engine;
@@ -193,7 +195,7 @@ bool engine_has_room(const struct engine_request *request, uint64_t kept)
 		caller_refuse(request->caller, request->id, &calls_busy,
 			      "%d calls are under way in cell %s, which is the most",
 			      ENGINE_CELL_TASKS, request->cell->name);
-	else if (engine->kept + kept > ENGINE_KEPT)
+	else if (engine->kept + kept > kept_max)
 		engine_refuse_kept(request->caller, request->id);
 	else
 		return true;
@@ -202,7 +204,7 @@ bool engine_has_room(const struct engine_request *request, uint64_t kept)
 
 bool engine_charge(struct engine *engine, uint64_t *charged, uint64_t kept)
 {
-	if (kept > *charged && engine->kept + (kept - *charged) > ENGINE_KEPT)
+	if (kept > *charged && engine->kept + (kept - *charged) > kept_max)
 		return false;
 	engine->kept = engine->kept - *charged + kept;
 	*charged = kept;
@@ -217,7 +219,7 @@ void engine_refuse_kept(struct caller *caller, const struct value *id)
 						       "by `keep` or `size`"},
 		      "the calls under way and files in pieces may keep %d MiB together, which "
 		      "is the most",
-		      ENGINE_KEPT >> 20);
+		      ENGINE_KEPT_MIB);
 }
 
 void engine_add_task(struct engine_task *task, const struct engine_request *request,
@@ -494,7 +496,7 @@ static void add_limits(const struct engine *engine, struct value *told)
 	value_set_integer(limits, "calls", ENGINE_TASKS);
 	value_set_integer(limits, "cell_calls", ENGINE_CELL_TASKS);
 	value_set_integer(limits, "line", CALLER_LINE_MAX);
-	value_set_integer(limits, "kept", ENGINE_KEPT);
+	value_set_integer(limits, "kept", (int64_t)kept_max);
 	value_set(told, "limits", limits);
 }
 

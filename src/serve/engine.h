@@ -15,7 +15,7 @@
  * (struct engine_host), and the engine closes it.
  *
  * Ceilings: ENGINE_TASKS calls under way, ENGINE_CELL_TASKS of them in one cell, and
- * ENGINE_KEPT bytes that are kept for all of them together: outputs and answers that are
+ * ENGINE_KEPT_MIB that are kept for all of them together: outputs and answers that are
  * gathered, files that are written, and input that programs have not read. The engine ends when the
  * caller's input ends, when stop_fd becomes readable, or when its parent dies. Everything
  * in its cells is killed then. It looks at the workspaces of its caller for ENGINE_LOOK_MS
@@ -37,12 +37,16 @@
 
 enum {
 	ENGINE_VERSION = 1,
-	ENGINE_CELLS = 1024,             /* unless --max-cells says otherwise */
-	ENGINE_CELLS_MAX = 4096,         /* the most that it may say */
-	ENGINE_TASKS = 1024,             /* calls under way */
-	ENGINE_CELL_TASKS = 64,          /* of them in one cell */
-	ENGINE_CALLERS = 64,             /* of a cell that outlives them */
-	ENGINE_KEPT = 1 << 30,           /* bytes that are kept for them together */
+	ENGINE_CELLS = 1024,     /* unless --max-cells says otherwise */
+	ENGINE_CELLS_MAX = 4096, /* the most that it may say */
+	ENGINE_TASKS = 1024,     /* calls under way */
+	ENGINE_CELL_TASKS = 64,  /* of them in one cell */
+	ENGINE_CALLERS = 64,     /* of a cell that outlives them */
+	/*
+	 * MiB that are kept for them together: as many calls as may be under way with what an
+	 * output is given when the caller says nothing, and 1 GiB for those that ask for more
+	 */
+	ENGINE_KEPT_MIB = 1024 + 2 * ENGINE_TASKS,
 	ENGINE_NAME = 128,               /* bytes of a name that the caller gives */
 	ENGINE_VARIABLE = 128 << 10,     /* bytes of a variable, as the kernel has it */
 	ENGINE_SECONDS = 30 * 24 * 3600, /* the longest time that a caller may name */
@@ -211,7 +215,7 @@ struct engine_task {
 	bool rests;     /* nothing of it is under way, but it can still be asked for */
 	bool over;      /* its end was told, and it may be freed */
 	bool left;      /* its caller has gone; its call was cancelled */
-	uint64_t kept;  /* bytes of ENGINE_KEPT that are charged to it */
+	uint64_t kept;  /* bytes of ENGINE_KEPT_MIB that are charged to it */
 	/* In each turn of the loop, before the next: RUNNING may be done. */
 	void (*turn)(struct engine_task *task);
 	/* Frees the task with everything; its call is cancelled when it runs. */
@@ -275,7 +279,7 @@ extern const struct row engine_cell_params[];
 /* May one more call begin in the cell of REQUEST, and keep KEPT bytes? False: it was refused. */
 bool engine_has_room(const struct engine_request *request, uint64_t kept);
 /*
- * Let *CHARGED, the bytes of ENGINE_KEPT that something uses, be KEPT from now on. False: it
+ * Let *CHARGED, the bytes of ENGINE_KEPT_MIB that something uses, be KEPT from now on. False: it
  * stays as it was, because too many would be kept. Fewer than before always fit.
  */
 bool engine_charge(struct engine *engine, uint64_t *charged, uint64_t kept);

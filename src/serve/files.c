@@ -425,7 +425,7 @@ struct engine_pieces {
 	char *path;
 	int fd; /* in memory */
 	int64_t size;
-	uint64_t kept; /* bytes of ENGINE_KEPT that are charged to it */
+	uint64_t kept; /* bytes of ENGINE_KEPT_MIB that are charged to it */
 };
 
 static struct engine_pieces **pieces_find(const struct engine_request *request,

@@ -7,7 +7,7 @@
  * sends them as notices: after PROGRAM_UNREAD bytes for which no exec/more has come, the
  * pipe is not read, and the program waits when it has filled the pipe. When the program has
  * ended, exec/wait answers and the cell is free for other calls; what the pipes still hold is
- * kept here, charged to ENGINE_KEPT, until the caller has taken it. The notice of the end
+ * kept here, charged to ENGINE_KEPT_MIB, until the caller has taken it. The notice of the end
  * follows the last piece of the output.
  *
  * A program that `stays` is a job: it outlives its caller, nobody holds it up, and its output is
@@ -103,7 +103,7 @@ struct program {
 	bool tty, merge;
 	bool gathers; /* output is kept, and not told */
 	struct kept kept[PIPED_STREAMS];
-	uint64_t typed_kept; /* bytes of ENGINE_KEPT that are charged to its input */
+	uint64_t typed_kept; /* bytes of ENGINE_KEPT_MIB that are charged to its input */
 	uint64_t rest_kept;  /* and to the output that it has left */
 	uint64_t unread; /* bytes told since the last exec/more, and not taken by it */
 	struct value *outcome; /* of its end; NULL: its call is under way */
@@ -112,7 +112,7 @@ struct program {
 	struct pty_size size; /* of its terminal */
 	bool stays;           /* it is a job, and has the following */
 	struct spool spool;
-	uint64_t spool_kept; /* bytes of ENGINE_KEPT that are charged to it */
+	uint64_t spool_kept; /* bytes of ENGINE_KEPT_MIB that are charged to it */
 	struct watcher *watchers;
 	size_t watcher_count;
 };

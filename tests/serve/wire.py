@@ -44,7 +44,7 @@ class Engine:
         self.listens.set()
         threading.Thread(target=self.read, daemon=True).start()
         if greets:
-            self.result("hello", version=VERSION)
+            self.hello = self.result("hello", version=VERSION)
 
     def read(self):
         for line in self.process.stdout:
