@@ -96,16 +96,32 @@ void caller_answer(struct caller *caller, const struct value *id, struct value *
 	send_message(caller, message);
 }
 
+/* What to do about the error of the kernel ERROR where nobody has said it; NULL: nothing is known. */
+static const char *remedy_of(int error)
+{
+	switch (error) {
+	case EMFILE:
+		return "close cells, or begin the engine with a higher limit of open files "
+		       "(ulimit -n); a used cell has about 14";
+	case ENFILE:
+		return "close cells, or raise the machine's limit of open files (sysctl "
+		       "fs.file-max)";
+	default:
+		return NULL;
+	}
+}
+
 static struct value *data_of(const struct caller_fault *fault)
 {
+	const char *remedy = fault->remedy != NULL ? fault->remedy : remedy_of(fault->error);
 	struct value *data = value_new_object();
 	const char *error = fault->error > 0 ? strerrorname_np(fault->error) : NULL;
 
 	value_set_text(data, "kind", kinds[fault->kind].name);
 	if (fault->rule != NULL)
 		value_set_text(data, "rule", fault->rule);
-	if (fault->remedy != NULL)
-		value_set_text(data, "remedy", fault->remedy);
+	if (remedy != NULL)
+		value_set_text(data, "remedy", remedy);
 	if (error != NULL)
 		value_set_text(data, "error", error);
 	if (fault->known != NULL)

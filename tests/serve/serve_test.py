@@ -406,7 +406,7 @@ def pieces_that_were_given_up_are_dropped():
         before = resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, (free, before[1]))
         refused = engine.error("file/write", "limit", cell=cell, path="g", bytes="", last=False)
-        assert refused["data"]["error"] == "EMFILE"
+        assert refused["data"]["error"] == "EMFILE" and "ulimit -n" in refused["data"]["remedy"], refused
         resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, before)
         engine.result("file/write", cell=cell, path="g", bytes="", last=False)
 
