@@ -96,7 +96,7 @@ void caller_answer(struct caller *caller, const struct value *id, struct value *
 	send_message(caller, message);
 }
 
-/* What to do about the error of the kernel ERROR where nobody has said it; NULL: nothing is known. */
+/* The remedy of ERROR, of the kernel, where nobody has named one; NULL: none is known. */
 static const char *remedy_of(int error)
 {
 	switch (error) {
@@ -113,7 +113,8 @@ static const char *remedy_of(int error)
 
 static struct value *data_of(const struct caller_fault *fault)
 {
-	const char *remedy = fault->remedy != NULL ? fault->remedy : remedy_of(fault->error);
+	const char *remedy =
+		fault->remedy != NULL ? fault->remedy : remedy_of(fault->error);
 	struct value *data = value_new_object();
 	const char *error = fault->error > 0 ? strerrorname_np(fault->error) : NULL;
 
