@@ -28,7 +28,17 @@ enum {
 	STUCK_MS = 5000, /* nobody waits for the lock again so soon after a wait for nothing */
 	FILE_MODE = 0600,
 	FOLDER_MODE = 0700,
-	NUMBER_MAX = 999999, /* of a file; with LEDGER_FILE_MAX these are 256 TB */
+	NUMBER_MAX = 999999,  /* of a file; with LEDGER_FILE_MAX these are 256 TB */
+	LINE_USUAL = 4 << 10, /* a line without its arguments is shorter */
+	LINE_LONG = 2 * CHAIN_LINE_MAX,
+};
+
+/* The last line that this writer has seen, and where it stands; seq 0: none. */
+struct known {
+	unsigned number; /* of the file */
+	off_t end;       /* of the line, in it */
+	uint64_t seq;
+	char digits[HASH_HEX + 1];
 };
 
 struct ledger {
@@ -43,9 +53,11 @@ struct ledger {
 	unsigned number;        /* of that file */
 	off_t size;             /* of it, when we looked last */
 	struct chain_check last;
+	struct known known; /* the place of that line */
 
 	struct buf waiting; /* bodies of lines, each with a line end */
 	uint64_t lost;      /* records beyond the ceiling of `waiting` */
+	uint64_t lost_ever; /* the same, with those that a line has told of */
 	size_t torn;        /* bytes that were cut off, and no line says so yet */
 	struct buf line, body;
 
@@ -138,8 +150,8 @@ static void lock_drop(const struct ledger *ledger)
 /* Finding the end of the chain. */
 
 /*
- * Read the last CHAIN_LINE_MAX bytes of FD, a file of SIZE bytes, into TAIL; a line and what
- * is torn behind it may take twice as much.
+ * Read the bytes of FD before SIZE into TAIL, as many as TAIL may have. A line and what is torn
+ * behind it may take twice CHAIN_LINE_MAX.
  */
 static bool read_tail(int fd, off_t size, struct buf *tail)
 {
@@ -250,6 +262,17 @@ static bool write_line(struct ledger *ledger, struct err *err)
 	return err_set(err, code, "%s", strerror(code));
 }
 
+/* Note the last line, whose end is that of the file, as the one that has to stay. */
+static void know_last(struct ledger *ledger)
+{
+	struct known *known = &ledger->known;
+
+	*known = (struct known){.number = ledger->number,
+				.end = ledger->size,
+				.seq = ledger->last.seq};
+	memcpy(known->digits, ledger->last.prev, sizeof(known->digits));
+}
+
 /* Write the line with BODY; a BODY that stays in LEDGER.body is fine. */
 static bool add_line(struct ledger *ledger, struct str body, struct err *err)
 {
@@ -264,6 +287,7 @@ static bool add_line(struct ledger *ledger, struct str body, struct err *err)
 	last->seq++;
 	last->has_hmac = ledger->key != NULL;
 	hash_text(str_part(buf_str(&ledger->line), 0, ledger->line.size - 1), last->prev);
+	know_last(ledger);
 	return true;
 }
 
@@ -347,6 +371,8 @@ static bool find_end(struct ledger *ledger, struct err *err)
 	ledger->torn += torn;
 	ledger->size = st.st_size - (off_t)torn;
 	ledger->last = last;
+	if (last.seq > 0)
+		know_last(ledger);
 	if (last.seq == 0 && number > 1) {
 		auto_close int before = open_file(ledger, number - 1, 0);
 
@@ -374,17 +400,87 @@ static bool tell_torn(struct ledger *ledger, struct err *err)
 	return true;
 }
 
+/* Is the file that LEDGER has open still the one of that name? ST gets its status. */
+static bool file_is_named(const struct ledger *ledger, struct stat *st)
+{
+	char place[LEDGER_PLACE_MAX];
+	struct stat named;
+
+	place_of(ledger->number, place);
+	return ledger->file >= 0 && fstat(ledger->file, st) == 0 &&
+	       fstatat(ledger->folder, place, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == st->st_dev && named.st_ino == st->st_ino;
+}
+
 /* Is the end of the chain where we left it? */
 static bool end_is_known(const struct ledger *ledger)
 {
 	char next[LEDGER_PLACE_MAX];
 	struct stat st;
 
-	if (ledger->file < 0 || fstat(ledger->file, &st) < 0 ||
-	    st.st_size != ledger->size || st.st_nlink == 0)
+	if (!file_is_named(ledger, &st) || st.st_size != ledger->size)
 		return false;
 	place_of(ledger->number + 1, next);
 	return faccessat(ledger->folder, next, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
+/* The digits of the line of FD that ends at END, if it has fewer than MAX bytes. */
+static bool line_digits(int fd, off_t end, size_t max, char digits[HASH_HEX + 1])
+{
+	struct buf tail;
+	struct str text;
+	size_t begin;
+	bool found;
+
+	buf_init(&tail, max);
+	found = read_tail(fd, end, &tail) && tail.size > 0 &&
+		tail.data[tail.size - 1] == '\n';
+	text = buf_str(&tail);
+	for (begin = found ? text.size - 1 : 0; begin > 0 && text.data[begin - 1] != '\n';)
+		begin--;
+	found = found && (begin > 0 || (off_t)text.size == end);
+	if (found)
+		hash_text(str_part(text, begin, text.size - 1 - begin), digits);
+	buf_fini(&tail);
+	return found;
+}
+
+/* Has the file FD the line that KNOWN describes? */
+static bool has_line(int fd, const struct known *known)
+{
+	char digits[HASH_HEX + 1];
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size >= known->end &&
+	       (line_digits(fd, known->end, LINE_USUAL, digits) ||
+		line_digits(fd, known->end, LINE_LONG, digits)) &&
+	       strcmp(digits, known->digits) == 0;
+}
+
+/*
+ * Is the last line that this writer has seen still where it was? Lines may have come behind it. A
+ * chain that was cut must not go on: the next line would hide the cut.
+ */
+static bool stands(const struct ledger *ledger, struct err *err)
+{
+	const struct known *known = &ledger->known;
+	char place[LEDGER_PLACE_MAX];
+	auto_close int other = -1;
+	struct stat st;
+	int fd = ledger->file;
+
+	if (known->seq == 0)
+		return true;
+	if (known->number != ledger->number || !file_is_named(ledger, &st))
+		fd = other = open_file(ledger, known->number, 0);
+	if (fd >= 0 && has_line(fd, known))
+		return true;
+	place_of(known->number, place);
+	return err_set(err, EPROTO,
+		       "%s/%s was cut or changed by another program: its line %" PRIu64
+		       " is not the one that was written; keep a copy of the folder, and start "
+		       "again to go on",
+		       ledger->folder_name, place, known->seq);
 }
 
 /* Adding records. */
@@ -440,7 +536,7 @@ static bool write_all(struct ledger *ledger, struct str body, bool *written, str
 	*written = false;
 	if (!lock_take(ledger, err))
 		return false;
-	ok = (end_is_known(ledger) || find_end(ledger, err)) &&
+	ok = stands(ledger, err) && (end_is_known(ledger) || find_end(ledger, err)) &&
 	     (has_room(ledger, body) || next_file(ledger, err)) &&
 	     tell_torn(ledger, err) && add_waiting(ledger, err);
 	*written = ok && (body.size == 0 || add_line(ledger, body, err));
@@ -456,6 +552,7 @@ static void let_wait(struct ledger *ledger, struct str body)
 
 	if (waiting->size + body.size + 1 > waiting->max) {
 		ledger->lost++;
+		ledger->lost_ever++;
 		return;
 	}
 	(void)buf_addstr(waiting, body);
@@ -481,6 +578,16 @@ bool ledger_add(struct ledger *ledger, const struct chain_record *record, bool b
 	       err_set(err, why.code,
 		       "audit: cannot write (%s); calls are refused until it can",
 		       why.text);
+}
+
+uint64_t ledger_lost(struct ledger *ledger)
+{
+	uint64_t lost;
+
+	(void)pthread_mutex_lock(&ledger->mutex);
+	lost = ledger->lost_ever;
+	(void)pthread_mutex_unlock(&ledger->mutex);
+	return lost;
 }
 
 void ledger_trim_key(struct buf *key)

@@ -9,6 +9,10 @@
  * effects to come are refused, so that nothing happens without its record. Records of what
  * has happened already wait in memory, and are written as soon as possible.
  *
+ * A writer keeps in mind the last line that it has seen. When that line is not where it was, the
+ * chain was cut or changed by somebody else: it writes nothing more, so that records of effects to
+ * come are refused.
+ *
  * The end of the last file may be a torn line, of a process that was killed or of a full disk.
  * The next writer cuts it off and says so in the line that follows (CHAIN_CUT).
  */
@@ -58,6 +62,9 @@ bool ledger_open(const struct ledger_options *options, struct ledger **ledger,
 		 struct err *err);
 /* Writes what waits, as far as that is possible, and waits for the disk. NULL is fine. */
 void ledger_close(struct ledger *ledger);
+
+/* The number of records that were lost so far, because nothing could be written for long. */
+uint64_t ledger_lost(struct ledger *ledger);
 
 /* Remove the line ends behind KEY, the content of a file with a key. */
 void ledger_trim_key(struct buf *key);

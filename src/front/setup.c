@@ -1309,13 +1309,33 @@ static bool hold_within(struct setup *setup, const struct config *config,
 	return held;
 }
 
-/* A command that reads the key of the audit, or its lines, could forge or follow them. */
+/* Does CONFIG name secrets of a service, or pass some to MCP servers? */
+static bool has_secrets(const struct setup *setup, const struct config *config)
+{
+	static const char *const passed[] = {"env", "headers", "oauth"};
+	const struct value *servers = config_value(config, "mcpServers");
+
+	for (void *at = value_first(servers); at != NULL; at = value_next(servers, at)) {
+		for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+			if (value_member(value_at(at), passed[i]) != NULL)
+				return true;
+		}
+	}
+	return setup->recorded.key_file != NULL ||
+	       value_member(config_value(config, "service"), "tokens") != NULL;
+}
+
+/*
+ * A command that reads the key of the audit, or its lines, could forge or follow them. Of a file
+ * of --config the cell sees nothing either, if it has secrets or says where they are.
+ */
 static bool hide_service(const struct setup *setup, const struct config *config,
 			 struct err *err)
 {
 	const struct value *service = config_value(config, "service");
 
-	return session_hide(setup->recorded.folder, err) &&
+	return (!has_secrets(setup, config) || session_hide(setup->config, err)) &&
+	       session_hide(setup->recorded.folder, err) &&
 	       session_hide(setup->recorded.key_file, err) &&
 	       session_hide(value_text(value_member(service, "tokens")), err);
 }

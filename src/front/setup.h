@@ -121,8 +121,11 @@ struct setup {
 	struct recording *recording;
 	bool recording_is_lent;
 	bool tells_heads; /* its own recording tells standard error the audit's heads */
-	/* the names of the service's token and cell, for records (recording.h); or NULL */
-	const char *token, *cell;
+	/*
+	 * the names of the service's token and cell, and the address of the client, for records
+	 * (recording.h); or NULL
+	 */
+	const char *token, *cell, *client;
 	/* those of the policy whose key is there, and of the flags (cell/vault.h) */
 	struct credential *credentials;
 	size_t credential_count;

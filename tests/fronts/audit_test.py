@@ -209,7 +209,7 @@ def no_cell_shows_the_key_the_tokens_and_the_audit():
         for rights in (["--read", here.root], ["--read", here.root, "--write", here.work]):
             shown = here.with_config("exec", *rights, "--", "cat", os.path.join(here.root, "beside"))
             assert shown.stdout == "beside\n", shown
-            for path in (*kept.values(), *here.files()):
+            for path in (*kept.values(), here.config, *here.files()):
                 with open(path, encoding="utf-8") as file:
                     assert file.read() != ""
                 hidden = here.with_config("exec", *rights, "--", "cat", path)
@@ -283,6 +283,43 @@ def all_cells_of_an_engine_are_in_one_audit_and_its_head_is_told():
         assert here.verify().returncode == 0
         cut = here.verify("--head", head)
         assert cut.returncode == 1 and "its end was cut off" in cut.stderr, cut
+
+
+@tap.case
+def a_chain_that_is_cut_under_its_writer_is_not_gone_on_with():
+    with place() as here:
+        here.configure(audit={})
+        server = Server(here, "mcp").shake_hands()
+        for _ in range(2):
+            assert not server.call("bash", {"command": "echo x >>ran"}).get("isError")
+        path = here.files()[0]
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        lines = text.splitlines(keepends=True)
+        changed = lines[-1].replace('"status":"done"', '"status":"gone"')
+        assert changed != lines[-1]
+        # Shorter; as long, with another last line; longer; under another name.
+        for other in ("".join(lines[:-1]), "".join(lines[:-1]) + changed, "".join(lines[1:]) + text, None):
+            if other is None:
+                os.rename(path, path + ".old")
+            else:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(other)
+            refused = server.call("bash", {"command": "echo x >>ran"})
+            assert refused["isError"], (other, refused)
+            said = refused["content"][0]["text"]
+            assert f"audit: cannot write ({path} was cut or changed by another program: its line 5 is not" in said, said
+            if other is not None:
+                with open(path, encoding="utf-8") as file:
+                    assert file.read() == other
+        os.rename(path + ".old", path)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        assert not server.call("bash", {"command": "echo x >>ran"}).get("isError")
+        server.end()
+        with open(os.path.join(here.work, "ran"), encoding="utf-8") as file:
+            assert file.read() == "x\n" * 3
+        assert here.verify().returncode == 0, here.verify()
 
 
 @tap.case
@@ -401,6 +438,28 @@ def spans_that_no_collector_takes_are_counted():
         line = server.process.stderr.readline()
         assert re.search(r"otlp: \d+ spans were dropped so far: 127.* answers with status 400", line), line
         server.end()
+
+
+@tap.case
+def a_span_that_is_too_long_and_a_sender_that_is_killed_are_counted():
+    with place() as here, Collector() as collector:
+        here.configure(otlp={"endpoint": collector.endpoint, "content": True})
+        server = Server(here, "mcp").shake_hands()
+        # Each quotation mark is two bytes of the result's text, and four of the arguments'.
+        server.call("bash", {"command": "printf '%s' '" + '"' * 7900 + "'; printf '\"%.0s' {1..16000}"})
+        children = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(server.process.pid)], stdout=subprocess.PIPE,
+                                  text=True, check=True).stdout.splitlines()
+        sender, = [int(line.split()[0]) for line in children if line.split()[1] == "glovebox-otlp"]
+        os.kill(sender, 9)
+        with contextlib.suppress(FileNotFoundError):
+            while open(f"/proc/{sender}/stat", encoding="ascii").read().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.01)
+        server.call("bash", {"command": "true"})
+        said = server.end()
+        assert "the process that sends spans had ended; it was started again (1 times so far)" in said, said
+        # One was too long, and one more went with the sender.
+        assert "otlp: 2 spans were dropped so far" in said, said
+        assert sorted(collector.spans(2)) == ["execute_tool bash", "tools/call bash"], collector.requests
 
 
 tap.play()

@@ -37,7 +37,8 @@ enum {
 	MESSAGE_MAX = SPAN_JSON_MAX + 32,
 	/* of all spans that wait; those with content are long */
 	WAITING_BYTES_MAX = 32 << 20,
-	REQUEST_MAX = SPAN_BATCH * SPAN_JSON_MAX + RESOURCE_MAX + 1024,
+	AROUND_MAX = 1024, /* of a request, around its resource and spans */
+	FIRST_PAUSE_MS = 1000,
 	CONNECT_S = 5,
 	SILENCE_S = 10,
 	TELL_S = 60, /* between two sentences about dropped spans */
@@ -45,10 +46,23 @@ enum {
 
 /* The front's end. */
 
+/* A message of the process: what it has done so far. */
+struct report {
+	uint64_t done;    /* spans that it has no longer */
+	uint64_t dropped; /* of these, the ones that nobody has got */
+};
+
 struct exporter {
-	int socket; /* SOCK_SEQPACKET, to the process */
+	int socket; /* SOCK_SEQPACKET, to the process; -1: it has ended */
 	int process;
-	uint64_t dropped; /* spans for which the socket had no room */
+	struct buf spec;
+	uint64_t handed; /* spans that this process has got */
+	struct report report;
+	/* spans that the socket had no room for, and those of processes that have ended */
+	uint64_t dropped;
+	uint64_t begun_again; /* processes in the place of one that had ended */
+	int64_t again_ms;     /* not before then */
+	int64_t pause_ms;     /* the next one between two; 0: none */
 	struct buf message;
 };
 
@@ -95,30 +109,35 @@ static bool print_spec(const struct exporter_options *options, struct buf *spec,
 		       SPEC_MAX);
 }
 
+static bool start_process(struct exporter *exporter, struct err *err)
+{
+	int ends[2] = {-1, -1};
+	bool ok = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 ||
+		  err_set(err, errno, "otlp: %s", strerror(errno));
+
+	ok = ok && role_start_steered(NULL, EXPORTER_ROLE, buf_str(&exporter->spec),
+				      ends[1], &exporter->process, err);
+	fd_close(&ends[1]);
+	if (ok)
+		exporter->socket = fd_take(&ends[0]);
+	fd_close(&ends[0]);
+	exporter->handed = 0;
+	exporter->report = (struct report){0};
+	return ok;
+}
+
 bool exporter_open(const struct exporter_options *options, struct exporter **made,
 		   struct err *err)
 {
-	struct exporter *exporter;
-	int ends[2] = {-1, -1}, process = -1;
-	struct buf spec;
-	bool ok;
+	struct exporter *exporter = memory_alloc(sizeof(*exporter));
 
-	buf_init(&spec, SPEC_MAX + RESOURCE_MAX);
-	ok = print_spec(options, &spec, err);
-	if (ok && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		ok = err_set(err, errno, "otlp: %s", strerror(errno));
-	ok = ok && role_start_steered(NULL, EXPORTER_ROLE, buf_str(&spec), ends[1],
-				      &process, err);
-	buf_fini(&spec);
-	fd_close(&ends[1]);
-	if (!ok) {
-		fd_close(&ends[0]);
+	exporter->socket = exporter->process = -1;
+	buf_init(&exporter->spec, SPEC_MAX + RESOURCE_MAX);
+	buf_init(&exporter->message, MESSAGE_MAX);
+	if (!print_spec(options, &exporter->spec, err) || !start_process(exporter, err)) {
+		exporter_close(exporter);
 		return false;
 	}
-	exporter = memory_alloc(sizeof(*exporter));
-	exporter->socket = ends[0];
-	exporter->process = process;
-	buf_init(&exporter->message, MESSAGE_MAX);
 	*made = exporter;
 	return true;
 }
@@ -129,26 +148,101 @@ void exporter_close(struct exporter *exporter)
 		return;
 	fd_close(&exporter->socket);
 	fd_close(&exporter->process);
+	if (exporter->spec.data != NULL)
+		explicit_bzero(exporter->spec.data, exporter->spec.size);
+	buf_fini(&exporter->spec);
 	buf_fini(&exporter->message);
 	free(exporter);
+}
+
+/* Read the reports that have come; the last one holds. */
+static void take_reports(struct exporter *exporter)
+{
+	struct report report;
+
+	while (exporter->socket >= 0 &&
+	       fd_message_receive(exporter->socket, &report, sizeof(report), NULL, 0,
+				  MSG_DONTWAIT)) {
+		exporter->report = report;
+		/* A process that works is worth another one without a pause. */
+		exporter->pause_ms = 0;
+	}
+}
+
+uint64_t exporter_dropped(struct exporter *exporter)
+{
+	take_reports(exporter);
+	return exporter->dropped + exporter->report.dropped;
+}
+
+/* The process has ended before its time, with the spans that it had. */
+static void process_ended(struct exporter *exporter)
+{
+	take_reports(exporter);
+	exporter->dropped +=
+		exporter->report.dropped + (exporter->handed - exporter->report.done);
+	exporter->report = (struct report){0};
+	exporter->handed = 0;
+	fd_close(&exporter->socket);
+	role_end(&exporter->process, true);
+	exporter->again_ms = clock_now_ms() + exporter->pause_ms;
+	exporter->pause_ms =
+		exporter->pause_ms > 0 ? 2 * exporter->pause_ms : FIRST_PAUSE_MS;
+	if (exporter->pause_ms > EXPORTER_AGAIN_S * INT64_C(1000))
+		exporter->pause_ms = EXPORTER_AGAIN_S * INT64_C(1000);
+}
+
+/* False: it cannot be started, or not yet. */
+static bool start_again(struct exporter *exporter)
+{
+	struct err err = {0};
+
+	if (clock_now_ms() < exporter->again_ms)
+		return false;
+	exporter->begun_again++;
+	if (start_process(exporter, &err)) {
+		(void)fprintf(stderr,
+			      "glovebox: otlp: the process that sends spans had ended; it was "
+			      "started again (%" PRIu64 " times so far)\n",
+			      exporter->begun_again);
+		return true;
+	}
+	(void)fprintf(stderr, "glovebox: %s; spans are dropped\n", err.text);
+	process_ended(exporter);
+	return false;
 }
 
 void exporter_add(struct exporter *exporter, struct str span)
 {
 	struct buf *message = &exporter->message;
 
-	buf_clear(message);
-	if (!buf_addf(message, "%" PRIu64 " ", exporter->dropped) ||
-	    !buf_addstr(message, span) ||
-	    !fd_message_send(exporter->socket, message->data, message->size, NULL, 0,
-			     MSG_DONTWAIT))
-		exporter->dropped++;
+	take_reports(exporter);
+	/* A process that ends is seen by the first span for it. */
+	for (int tries = 0; span.size > 0 && tries < 2; tries++) {
+		if (exporter->socket < 0 && !start_again(exporter))
+			break;
+		buf_clear(message);
+		if (!buf_addf(message, "%" PRIu64 " ", exporter->dropped) ||
+		    !buf_addstr(message, span))
+			break;
+		if (fd_message_send(exporter->socket, message->data, message->size, NULL,
+				    0, MSG_DONTWAIT)) {
+			exporter->handed++;
+			return;
+		}
+		if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ||
+		    errno == ENOMEM || errno == EMSGSIZE)
+			break;
+		process_ended(exporter);
+	}
+	exporter->dropped++;
 }
 
 /* The process. */
 
 struct sending {
 	struct http *http;
+	int front; /* the socket */
 	char *url, *host, *resource;
 	const char **headers; /* NULL-ended; views of spec */
 	struct value *spec;
@@ -160,6 +254,7 @@ struct sending {
 	bool ends;
 	uint64_t lost;    /* spans that the front dropped */
 	uint64_t dropped; /* spans that we dropped */
+	uint64_t done;    /* these, and those that were sent */
 	uint64_t told;    /* of both, when we said so last */
 	int64_t told_ms;
 	char why[ERR_TEXT_MAX]; /* the last failure */
@@ -235,7 +330,7 @@ static bool send_batch(struct sending *sending, char *const *batch, size_t count
 	enum sent sent = SENT_LATER;
 	struct buf body;
 
-	buf_init(&body, REQUEST_MAX);
+	buf_init(&body, EXPORTER_REQUEST_MAX);
 	if (!span_print_request(str_of(sending->resource), GLOVEBOX_VERSION, batch, count,
 				&body))
 		sent = SENT_NEVER;
@@ -286,6 +381,38 @@ static bool wait_for_batch(struct sending *sending)
 	}
 }
 
+/* Take the first spans for BATCH, as many as one request may have. The mutex is held. */
+static size_t take_batch(struct sending *sending, char *batch[SPAN_BATCH])
+{
+	size_t left = EXPORTER_REQUEST_MAX - AROUND_MAX - strlen(sending->resource);
+	size_t count = 0;
+
+	while (count < SPAN_BATCH && count < sending->count) {
+		const size_t size = strlen(sending->spans[count]);
+
+		/* A comma stands between two. One span is far shorter than a request. */
+		if (size + 1 > left)
+			break;
+		left -= size + 1;
+		sending->bytes -= size;
+		batch[count] = sending->spans[count];
+		count++;
+	}
+	sending->count -= count;
+	memmove(sending->spans, sending->spans + count,
+		sending->count * sizeof(*sending->spans));
+	return count;
+}
+
+/* Tell the front what was done. One that does not read has no room for it, and hears of it later. */
+static void tell_front(const struct sending *sending)
+{
+	const struct report report = {sending->done, sending->dropped};
+
+	(void)fd_message_send(sending->front, &report, sizeof(report), NULL, 0,
+			      MSG_DONTWAIT);
+}
+
 static void *post_all(void *context)
 {
 	struct sending *sending = context;
@@ -293,17 +420,9 @@ static void *post_all(void *context)
 
 	(void)pthread_mutex_lock(&sending->mutex);
 	while (wait_for_batch(sending)) {
-		const size_t count =
-			sending->count < SPAN_BATCH ? sending->count : SPAN_BATCH;
+		const size_t count = take_batch(sending, batch);
 		bool sent;
 
-		for (size_t i = 0; i < count; i++) {
-			batch[i] = sending->spans[i];
-			sending->bytes -= strlen(batch[i]);
-		}
-		sending->count -= count;
-		memmove(sending->spans, sending->spans + count,
-			sending->count * sizeof(*sending->spans));
 		(void)pthread_mutex_unlock(&sending->mutex);
 		sent = send_batch(sending, batch, count);
 		for (size_t i = 0; i < count; i++)
@@ -311,6 +430,8 @@ static void *post_all(void *context)
 		(void)pthread_mutex_lock(&sending->mutex);
 		if (!sent)
 			sending->dropped += count;
+		sending->done += count;
+		tell_front(sending);
 		if (clock_now_ms() - sending->told_ms >= TELL_S * INT64_C(1000) ||
 		    sending->told == 0)
 			tell_dropped(sending);
@@ -333,6 +454,7 @@ static void take_message(struct sending *sending, struct str message)
 	if (sending->count == EXPORTER_WAITING ||
 	    sending->bytes + span.size > WAITING_BYTES_MAX) {
 		sending->dropped++;
+		sending->done++;
 	} else {
 		char *text = memory_alloc(span.size + 1);
 
@@ -427,7 +549,7 @@ void exporter_role(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	let_go(STDIN_FILENO, STDOUT_FILENO);
 	sending = memory_alloc(sizeof(*sending));
-	socket = fd_of_text(argv[2]);
+	socket = sending->front = fd_of_text(argv[2]);
 	if (!read_spec(fd_of_text(argv[1]), sending) || socket < 0)
 		_exit(EXIT_FAILURE);
 	sending_init(sending);

@@ -39,6 +39,7 @@ struct about {
 	const char *front;  /* the verb that serves them; NULL: "glovebox" */
 	const char *token;  /* the name of the service's token; NULL: there is none */
 	const char *cell;   /* its name; NULL: one is made */
+	const char *client; /* the address for which it is made; NULL: not known */
 	const char *folder; /* the workspace */
 	const char *agent;
 };
@@ -252,8 +253,9 @@ static void send_span(const struct recording *recording, const struct span *span
 	struct buf text;
 
 	buf_init(&text, SPAN_JSON_MAX);
-	if (span_print(span, &text))
-		exporter_add(recording->exporter, buf_str(&text));
+	/* One that is too long is dropped, and counted. */
+	exporter_add(recording->exporter,
+		     span_print(span, &text) ? buf_str(&text) : (struct str){0});
 	buf_fini(&text);
 }
 
@@ -495,6 +497,8 @@ static bool note_open(const struct tap *tap, const struct about *about, struct e
 	value_set_text(more, "workspace", about->folder);
 	value_set_text(more, "agent", about->agent);
 	value_set_integer(more, "pid", getpid());
+	if (about->client != NULL)
+		value_set_text(more, "client", about->client);
 	record.more = more;
 	return ledger_add(tap->recording->ledger, &record, true, err);
 }
@@ -814,6 +818,14 @@ void recording_close(struct recording *recording)
 	free(recording);
 }
 
+uint64_t recording_dropped(const struct recording *recording)
+{
+	if (recording == NULL)
+		return 0;
+	return (recording->ledger != NULL ? ledger_lost(recording->ledger) : 0) +
+	       (recording->exporter != NULL ? exporter_dropped(recording->exporter) : 0);
+}
+
 /* The recording of a setup. */
 
 void recording_lend(struct setup *setup, const char *verb, struct recording *recording)
@@ -842,6 +854,7 @@ bool recording_join(struct setup *setup, struct event_sink *sink, struct err *er
 	const struct about about = {.front = setup->verb,
 				    .token = setup->token,
 				    .cell = setup->cell,
+				    .client = setup->client,
 				    .folder = setup->workspace,
 				    .agent = setup->agent};
 

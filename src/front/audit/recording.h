@@ -16,6 +16,7 @@
 #include "tool/event.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct recording;
 struct setup;
@@ -28,6 +29,9 @@ bool recording_open(const struct recorded *wanted, bool heads,
 		    struct recording **recording, struct err *err);
 /* After the end of all its sessions. NULL is fine. */
 void recording_close(struct recording *recording);
+
+/* How many lines and spans were lost so far? RECORDING may be NULL. */
+uint64_t recording_dropped(const struct recording *recording);
 
 /*
  * A receiver for all events of an agent, those of its session too, in the place of SINK:

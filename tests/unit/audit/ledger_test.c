@@ -431,6 +431,55 @@ static void an_unsafe_folder_and_a_broken_end_are_refused(void **state)
 	folder_end(&folder);
 }
 
+/* Two writers, and somebody else who cuts their chain. */
+static void no_writer_goes_on_with_a_chain_that_was_cut(void **state)
+{
+	struct ledger *one, *other;
+	struct folder folder;
+	char path[PATH_MAX];
+	struct err err = {0};
+	struct buf text;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	one = open_with(&folder, STR(key_text), 4 << 10);
+	other = open_with(&folder, STR(key_text), 4 << 10);
+	/* Into further files, and one of the writers has not seen the last ones. */
+	assert_true(add(one, "a", true, NULL));
+	for (int i = 0; i < 30; i++)
+		assert_true(add(other, "b", true, NULL));
+	assert_true(add(one, "c", true, NULL));
+	assert_true(add(other, "d", true, NULL));
+	const size_t lines = check_all(&folder, STR(key_text), &text);
+	const unsigned last = (unsigned)count_of(&text, "\"event\":\"next\"") + 1;
+
+	assert_true(last > 2 && lines > 32);
+	path_of(&folder, last, path);
+	buf_clear(&text);
+	assert_true(fd_read_file(path, TEXT_MAX, &text, NULL));
+	size_t size = text.size - 1;
+
+	while (size > 0 && text.data[size - 1] != '\n')
+		size--;
+	assert_true(fd_replace_file(path, str_part(buf_str(&text), 0, size), NULL));
+	assert_false(add(other, "e", true, &err));
+	assert_non_null(strstr(err.text, "was cut or changed by another program"));
+	/* Records of what has happened wait for the line. */
+	assert_true(add(other, "f", false, NULL));
+	assert_true(fd_replace_file(path, buf_str(&text), NULL));
+	assert_true(add(other, "g", true, NULL));
+	assert_int_equal(ledger_lost(other), 0);
+	assert_true(add(one, "h", true, NULL));
+	assert_int_equal(unlink(path), 0);
+	assert_false(add(one, "i", true, NULL));
+	assert_false(add(other, "i", true, NULL));
+	ledger_close(one);
+	ledger_close(other);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
 static void note_head(void *context, const char *sentence)
 {
 	(void)snprintf(context, 128, "%s", sentence);
@@ -475,6 +524,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_refuses_what_has_not_happened),
 		cmocka_unit_test(records_beyond_the_ceiling_are_counted),
 		cmocka_unit_test(an_unsafe_folder_and_a_broken_end_are_refused),
+		cmocka_unit_test(no_writer_goes_on_with_a_chain_that_was_cut),
 		cmocka_unit_test(the_head_is_told_at_the_end),
 	};
 
