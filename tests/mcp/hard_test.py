@@ -3,6 +3,7 @@
 
 After each case no process of the server may be left.
 """
+import contextlib
 import json
 import os
 import re
@@ -714,6 +715,31 @@ class Cases:
             if took < HEAD_SECONDS:
                 break
             expect(left > 0, f"it waited until they were sent away: {took:.1f} s")
+
+    def clients_that_are_known_keep_their_connections(self):
+        ping = (b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 40\r\n\r\n" + b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        known = [socket.create_connection((host, int(port)), WAIT_SECONDS) for _ in range(AT_ONCE)]
+        silent = []
+        try:
+            for client in known:
+                client.sendall(ping)
+                expect(client.recv(1 << 16).startswith(b"HTTP/1.1 200"), "no answer")
+            # Of those that say nothing, or not all of a head, each new one sends another one away.
+            for number in range(ALL):
+                silent.append(socket.create_connection((host, int(port)), WAIT_SECONDS))
+                with contextlib.suppress(OSError):
+                    silent[-1].sendall(ping[:number % 50])
+            for client in known:
+                client.sendall(ping)
+                answer = client.recv(1 << 16)
+                expect(answer.startswith(b"HTTP/1.1 200"), f"sent away: {answer}")
+        finally:
+            for client in known + silent:
+                client.close()
+        expect(server.close() == 0, "it failed")
 
     def a_huge_list_is_refused_before_it_is_read(self):
         ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'

@@ -28,7 +28,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 for beside in ("dev", "fronts"):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", beside))
-from client import LEGACY, MODERN, WAIT_SECONDS, adopt_orphans, left_behind  # noqa: E402, pylint: disable=wrong-import-position
+from client import LEGACY, MODERN, WAIT_SECONDS, adopt_orphans, children, left_behind  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 from rootfs import Rootfs, which  # noqa: E402, pylint: disable=wrong-import-position
 
@@ -262,6 +262,56 @@ def wait_for(truth, sentence, seconds=WAIT_SECONDS):
         time.sleep(0.02)
 
 
+def when_it_is_over(ask):
+    """The answer to ASK when no former cell of that name ends any more."""
+    answers = []
+
+    def asked():
+        answers.append(ask())
+        return not (answers[-1].status == 503 and answers[-1].busy["kind"] == "ending")
+    wait_for(asked, "the former cell does not end")
+    return answers[-1]
+
+
+def call_body(number, command, **meta):
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+            "params": {"name": "bash", "arguments": {"command": command}, "_meta": meta}}
+
+
+class Stream:
+    """A stream of events: what GET, or a POST of LISTEN, is answered with."""
+
+    def __init__(self, service, headers, listen=None):
+        self.connection = http.client.HTTPConnection(service.address, timeout=WAIT_SECONDS)
+        headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json", **headers}
+        self.connection.request("POST" if listen else "GET", "/mcp", json.dumps(listen) if listen else None, headers)
+        self.response = self.connection.getresponse()
+        self.status = self.response.status
+        # It has begun when its first bytes are there.
+        self.begun = self.response.readline() if self.status == 200 else b""
+
+    def rest(self):
+        """All messages until its end."""
+        text = (self.begun + self.response.read()).decode()
+        return [json.loads(line[6:]) for line in text.split("\n") if line.startswith("data: ")]
+
+    def close(self):
+        self.connection.close()
+
+
+def listen_body(number):
+    return {"jsonrpc": "2.0", "id": number, "method": "subscriptions/listen", "params": {
+        "notifications": {"toolsListChanged": True},
+        "_meta": {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}}}
+
+
+LISTEN_HEADERS = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"}
+
+
+def bearer(token):
+    return {"Authorization": "Bearer " + token}
+
+
 def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -381,7 +431,26 @@ def a_cell_ends_when_its_life_is_over_and_its_calls_are_answered():
     with Service({"life_s": 1}) as service:
         answer = service.bash("sleep 1000")
         assert answer.status == 200 and answer.last["result"]["isError"], answer
-        assert "it had lived 1 s" in service.bash("true").text
+        assert "it had lived 1 s" in when_it_is_over(lambda: service.bash("true")).text
+
+
+@tap.case
+def no_cell_begins_while_the_former_of_its_name_ends():
+    settings = {"life_s": 1, "workspace": "{cell}", "on_close": "delete", "metrics": f"127.0.0.1:{free_port()}"}
+    with Service(settings) as service, concurrent.futures.ThreadPoolExecutor() as pool:
+        # It hears no signal but the last, so that its cell takes some time to end.
+        slow = pool.submit(service.bash, "trap '' TERM INT HUP; echo x >former; while :; do sleep 0.1; done")
+        wait_for(lambda: os.path.exists(os.path.join(service.workspace, "main", "former")), "no call")
+        while (answer := service.post("ping", cell="main", legacy=True)).status == 200:
+            time.sleep(0.02)
+        assert answer.status == 503 and answer.headers["Retry-After"] == "1", answer
+        assert answer.busy["kind"] == "ending", answer
+        assert "The cell main is ending, because it had lived 1 s" in answer.last["error"]["message"], answer
+        # Others are not held up.
+        assert service.bash("echo other", cell="other").text.startswith("other")
+        answer = when_it_is_over(lambda: service.bash("ls -A"))
+        assert "former" not in answer.text.split("[glovebox")[0] and "it had lived 1 s" in answer.text, answer
+        assert slow.result().last["result"]["isError"], slow.result()
 
 
 # Workspaces.
@@ -427,6 +496,74 @@ def a_workspace_is_moved_to_the_archive():
         assert os.listdir(os.path.join(archive, names[0])) == ["kept"]
 
 
+def kill(service, *others):
+    """Kill SERVICE, and wait for the end of what it ran; OTHERS go on."""
+    service.process.kill()
+    service.process.wait()
+    kept = {other.process.pid for other in others}
+
+    def gone():
+        found = set(children()) - kept
+        for pid in found:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        return not found
+    wait_for(gone, "it leaves processes behind")
+    service.reader.join(END_SECONDS)
+    service.process.stderr.close()
+
+
+@tap.case
+def folders_that_a_killed_server_left_go_when_the_next_one_starts():
+    settings = {"workspace": "{token}/{cell}", "on_close": "delete"}
+    tokens = {"a" * 20: {}, "b" * 20: {}}
+    with Service(settings, tokens=tokens) as service, \
+            Service({**settings, "root": service.workspace}, tokens={"c" * 20: {}}) as other:
+        assert other.bash("echo x >kept", token="c" * 20).status == 200
+        for cell in ("one", "two"):
+            assert service.bash("mkdir d; echo x >d/left", token="a" * 20, cell=cell).status == 200
+        # Nobody of ours has made these.
+        folder = os.path.join(service.workspace, "a" * 20)
+        os.mkdir(os.path.join(folder, "three"))
+        own = os.path.join(service.workspace, ".glovebox")
+        outside = os.path.join(service.folder, "outside")
+        os.mkdir(outside)
+        kill(service, other)
+        # A link that somebody has put there leads to nothing that goes.
+        holder, = [name for name in os.listdir(own) if name.startswith(".open-") and
+                   "a" * 20 in os.readlink(os.path.join(own, name, os.listdir(os.path.join(own, name))[0]))]
+        for number, place in enumerate(("../outside", "/etc", ".glovebox/x", "a/../../outside", "")):
+            with contextlib.suppress(OSError):
+                os.symlink(place, os.path.join(own, holder, f"{number:012}"))
+        service.start()
+        assert sorted(os.listdir(folder)) == ["three"], os.listdir(folder)
+        assert os.path.isdir(outside) and not os.path.exists(os.path.join(own, holder))
+        # What another server that lives has is not touched.
+        assert other.bash("cat kept", token="c" * 20).text.startswith("x")
+        assert "No such file" in service.bash("cat d/left", token="a" * 20, cell="one").text
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(END_SECONDS) == 0, service.said
+        other.end()
+        assert os.listdir(folder) == ["three"], os.listdir(folder)
+        assert not [name for name in os.listdir(own) if name.startswith(".")], os.listdir(own)
+
+
+@tap.case
+def a_cell_that_could_not_be_made_leaves_no_folder():
+    for closing in ("keep", "delete"):
+        with Service({"workspace": "work/{token}/{cell}", "on_close": closing},
+                     tokens={"a" * 20: {}, "b" * 20: {"agent": "nobody"}}) as service:
+            work = os.path.join(service.workspace, "work")
+            assert service.bash("echo x >y", token="a" * 20).status == 200
+            answer = service.bash("true", token="b" * 20)
+            assert answer.status == 503 and answer.busy["kind"] == "set_up", answer
+            assert os.listdir(work) == ["a" * 20], os.listdir(work)
+            own = os.path.join(service.workspace, ".glovebox")
+            assert os.listdir(os.path.join(own, "work")) == ["a" * 20], os.listdir(os.path.join(own, "work"))
+            service.end()
+            assert not [name for name in os.listdir(own) if name.startswith(".")], os.listdir(own)
+
+
 @tap.case
 def no_name_reaches_the_folders_of_the_service():
     names = ["archive", "gone-x"]
@@ -434,10 +571,7 @@ def no_name_reaches_the_folders_of_the_service():
         for name in names:
             assert service.bash("echo x >kept", token=name).status == 200
         # A server that was killed leaves what the next one sweeps: nothing of a token.
-        service.process.kill()
-        service.process.wait()
-        left_behind()
-        service.process.stderr.close()
+        kill(service)
         service.start()
         assert service.bash("cat kept", token="gone-x").text.startswith("x")
         assert os.path.isdir(os.path.join(service.workspace, ".glovebox", "gone-x"))
@@ -643,6 +777,101 @@ def calls_of_a_minute_are_counted():
         assert answer.busy == {"kind": "busy", "limit": "cells", "value": 1}, answer
 
 
+@tap.case
+def a_new_cell_counts_as_a_call_of_its_minute():
+    with Service({}, tokens={"a" * 20: {"quota": {"calls_minute": 2}}, "b" * 20: {"quota": {"calls_minute": 2}}}) as service:
+        for cell in ("one", "two"):
+            assert service.post("tools/list", token="a" * 20, cell=cell).status == 200
+        # What needs no new cell is free; a call with its cell counts once.
+        assert service.post("tools/list", token="a" * 20, cell="one").status == 200
+        for answer in (service.post("tools/list", token="a" * 20, cell="three"), service.hello("a" * 20)[0],
+                       service.bash("true", token="a" * 20, cell="one")):
+            assert answer.status == 429 and answer.busy["limit"] == "calls_minute", answer
+        for _ in range(2):
+            assert service.bash("true", token="b" * 20).status == 200
+
+
+@tap.case
+def a_token_takes_no_more_than_its_share_of_the_places():
+    tokens = {"a" * 20: {}, "b" * 20: {}}
+    head = ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n"
+            "Content-Type: application/json\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n")
+    with Service({"cell": "shared", "max_calls_per_token": 2}, tokens=tokens) as service, contextlib.ExitStack() as stack:
+        streams = []
+        for _ in range(35):
+            session = service.session("a" * 20)
+            streams.append(Stream(service, {**bearer("a" * 20), "Mcp-Session-Id": session}))
+            stack.callback(streams[-1].close)
+        assert [stream.status for stream in streams] == [200] * 34 + [429], [stream.status for stream in streams]
+        answer = service.bash("true", token="a" * 20)
+        assert answer.status == 429 and answer.headers["Retry-After"] == "1", answer
+        assert answer.busy == {"kind": "busy", "limit": "requests", "value": 34}, answer
+        # What is answered at once still is, and another token has all that is its own.
+        assert service.post("tools/list", token="a" * 20).status == 200
+        assert service.bash("echo mine", token="b" * 20).text.startswith("mine")
+        # Requests that do not come whole are counted as well.
+        host, _, port = service.address.rpartition(":")
+        slow = [stack.enter_context(socket.create_connection((host, int(port)), WAIT_SECONDS)) for _ in range(40)]
+        for client in slow:
+            client.sendall((head % ("a" * 20)).encode())
+        wait_for(lambda: service.post("tools/list", token="a" * 20).status == 503, "it takes them all")
+        answer = service.post("tools/list", token="a" * 20)
+        assert answer.headers["Retry-After"] == "1" and answer.busy["limit"] == "requests", answer
+        assert answer.busy["value"] == 66 and answer.headers["Connection"] == "close", answer
+        assert service.bash("echo mine", token="b" * 20).text.startswith("mine")
+        for client in slow:
+            client.close()
+        wait_for(lambda: service.post("tools/list", token="a" * 20).status == 200, "their places are not free")
+
+
+def in_seconds(seconds):
+    """A moment for `expires`, SECONDS from now or a little later."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds + 1))
+
+
+@tap.case
+def streams_of_a_token_that_expires_end_with_a_sentence():
+    for cells in ("session", "shared"):
+        # A busy machine gets some time to open them.
+        tokens = {"a" * 20: {"expires": in_seconds(15)}, "b" * 20: {}}
+        with Service({"cell": cells}, tokens=tokens) as service:
+            notices = Stream(service, {**bearer("a" * 20), "Mcp-Session-Id": service.session("a" * 20)})
+            listening = Stream(service, {**bearer("a" * 20), **LISTEN_HEADERS}, listen_body("l"))
+            other = Stream(service, {**bearer("b" * 20), "Mcp-Session-Id": service.session("b" * 20)})
+            assert [stream.status for stream in (notices, listening, other)] == [200] * 3, cells
+            said = notices.rest()[-1]
+            assert said["method"] == "notifications/message", said
+            assert said["params"]["data"] == f"The token {'a' * 20} has expired.", said
+            said = listening.rest()[-1]
+            assert said["id"] == "l" and "has expired" in said["error"]["message"], said
+            assert service.bash("true", token="a" * 20).status == 401
+            # Another token hears nothing of it.
+            assert service.bash("echo on", token="b" * 20).text.startswith("on")
+            service.end()
+            assert not [message for message in other.rest() if "expired" in str(message)]
+            for stream in (notices, listening, other):
+                stream.close()
+
+
+@tap.case
+def sessions_of_a_token_that_goes_end_in_a_shared_cell():
+    tokens = {"a" * 20: {}, "b" * 20: {}}
+    with Service({"cell": "shared"}, tokens=tokens) as service, concurrent.futures.ThreadPoolExecutor() as pool:
+        session = service.session("a" * 20)
+        stream = Stream(service, {**bearer("a" * 20), "Mcp-Session-Id": session})
+        call = pool.submit(service.bash, "echo >begun; sleep 1000", token="a" * 20, session=session)
+        wait_for(lambda: os.path.exists(os.path.join(service.workspace, "begun")), "no call")
+        service.change_tokens({"b" * 20: {}}, unknown=["a" * 20])
+        # Its call is answered, its stream says why, and what others do goes on.
+        assert call.result().last["result"]["isError"], call.result()
+        assert stream.rest()[-1]["params"]["data"] == f"The token {'a' * 20} was removed.", stream
+        stream.close()
+        assert service.bash("echo on", token="b" * 20).text.startswith("on")
+        service.change_tokens(tokens, known=["a" * 20])
+        assert service.bash("true", session=session, token="a" * 20).status == 404
+        assert service.bash("echo again", session=service.session("a" * 20), token="a" * 20).text.startswith("again")
+
+
 def counted_tokens():
     return {"a" * 20: {"quota": {"cpu_s_day": 0.5}}, "b" * 20: {}}
 
@@ -715,6 +944,46 @@ def the_service_tells_how_it_is():
             address = json.load(file)["service"]["metrics"]
         assert service.get("/metrics", address=address, Host="evil.example").status == 403
         assert service.get("/other", address=address).status == 404
+
+
+@tap.case
+def records_that_are_lost_are_counted():
+    with socket.socket() as silent:
+        # Nothing is taken here.
+        silent.bind(("127.0.0.1", 0))
+        settings = {"metrics": f"127.0.0.1:{free_port()}", "otlp": {"endpoint": "http://127.0.0.1:%d" % silent.getsockname()[1]}}
+        with Service(settings) as service:
+            assert service.bash("true").status == 200
+            assert service.metrics()["glovebox_queue_dropped_total"] == 0
+            pid, = [pid for pid in descendants(service.process.pid) if name_of(pid) == "glovebox-otlp"]
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: state_of(pid) == "Z", "it lives")
+            # Two spans were lost with it; the next ones begin another one.
+            assert service.bash("true").status == 200
+            service.wait_said(r"the process that sends spans had ended; it was started again \(1 ")
+            assert service.metrics()["glovebox_queue_dropped_total"] == 2, service.metrics()
+            assert [pid for pid in descendants(service.process.pid) if name_of(pid) == "glovebox-otlp"]
+
+
+def descendants(pid):
+    found, todo = [], [pid]
+    while todo:
+        with contextlib.suppress(OSError), open(f"/proc/{todo[0]}/task/{todo[0]}/children", encoding="ascii") as file:
+            todo += [int(child) for child in file.read().split()]
+        found.append(todo.pop(0))
+    return found
+
+
+def name_of(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="ascii") as file:
+        return file.read().strip()
+    return None
+
+
+def state_of(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return file.read().rpartition(")")[2].split()[0]
+    return "Z"
 
 
 @tap.case
@@ -822,6 +1091,28 @@ def a_manager_is_told_of_its_life():
 
 
 @tap.case
+def a_manager_waits_as_long_as_the_calls_that_are_drained():
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        path = os.path.join(folder, "notify")
+        manager.bind(path)
+        manager.settimeout(WAIT_SECONDS)
+        with Service({"drain_s": 1000}, environment={"NOTIFY_SOCKET": path}) as service, \
+                concurrent.futures.ThreadPoolExecutor() as pool:
+            call = begin(service, pool)
+            service.process.send_signal(signal.SIGTERM)
+            while not (said := manager.recv(4096)).startswith(b"STOPPING=1"):
+                pass
+            # More than once: each time it is some seconds more.
+            for _ in range(2):
+                said = manager.recv(4096)
+                assert re.fullmatch(rb"EXTEND_TIMEOUT_USEC=[1-9]\d{7}", said), said
+            with open(os.path.join(service.workspace, "go"), "w", encoding="ascii"):
+                pass
+            assert "over" in call.result().text
+            service.ended(0)
+
+
+@tap.case
 def no_connection_is_lost_when_a_socket_outlives_the_server():
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     address = "127.0.0.1:%d" % listener.getsockname()[1]
@@ -895,6 +1186,48 @@ def only_a_proxy_that_is_trusted_speaks_for_others():
         assert service.bash("true", headers={"X-Forwarded-Host": "box.example, evil.example"}).status == 403
 
 
+@tap.case
+def the_last_hop_that_a_trusted_proxy_added_is_the_client():
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"trusted_proxies": ["127.0.0.1", "10.0.0.0/8"], "audit": {"folder": os.path.join(folder, "audit")}}
+        with Service(settings, "--host", "box.example") as service:
+            host, _, port = service.address.rpartition(":")
+
+            def ask(cell, *headers):
+                """The status of a request with headers that http.client sends once only."""
+                body = json.dumps(call_body(1, "true", **{"io.modelcontextprotocol/protocolVersion": MODERN,
+                                                          "io.modelcontextprotocol/clientCapabilities": {}}))
+                lines = ("POST /mcp HTTP/1.1", "Content-Type: application/json", "Connection: close", "Host: box.example",
+                         "Accept: application/json, text/event-stream", f"MCP-Protocol-Version: {MODERN}",
+                         "Mcp-Method: tools/call", "Mcp-Name: bash", f"Glovebox-Cell: {cell}",
+                         f"Content-Length: {len(body)}", *headers, "", body)
+                with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+                    client.settimeout(WAIT_SECONDS)
+                    client.sendall("\r\n".join(lines).encode())
+                    answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+                return int(answer.split()[1])
+            clients = {
+                "one": ["X-Forwarded-For: 192.0.2.7"],
+                # The first of these was written by the client.
+                "two": ["X-Forwarded-For: 192.0.2.66", "X-Forwarded-For: 192.0.2.8"],
+                "many": ["X-Forwarded-For: 192.0.2.66, 192.0.2.9", "x-forwarded-for: 10.1.2.3"],
+                "none": [],
+            }
+            for cell, headers in clients.items():
+                assert ask(cell, *headers) == 200, cell
+            assert ask("x", "X-Forwarded-Host: box.example", "X-Forwarded-Host: evil.example") == 403
+            assert ask("x", "X-Forwarded-Host: evil.example", "X-Forwarded-Host: box.example") == 200
+            service.end()
+        lines = []
+        for name in os.listdir(os.path.join(folder, "audit")):
+            if name.endswith(".jsonl"):
+                with open(os.path.join(folder, "audit", name), encoding="utf-8") as file:
+                    lines += [json.loads(line) for line in file]
+        told = {line["cell"]: line.get("client") for line in lines if line["event"] == "open"}
+        assert (told["one"], told["two"], told["many"]) == ("192.0.2.7", "192.0.2.8", "192.0.2.9"), told
+        assert told["none"].startswith("127.0.0.1:"), told
+
+
 # Load.
 
 @tap.case
@@ -919,6 +1252,71 @@ def two_hundred_sessions_work_at_the_same_time():
         service.end()
         assert [name for name in os.listdir(service.workspace) if not name.startswith(".")] == []
     assert not tap.is_late(time.monotonic() - begun, LOAD_SECONDS), time.monotonic() - begun
+
+
+@tap.case
+def all_that_runs_is_answered_when_a_loaded_service_ends():
+    """In both eras, from many cells, while others still ask for more."""
+    settings = {"workspace": "{cell}", "on_close": "delete", "max_cells_per_token": 16, "max_calls_per_token": 64}
+    wait = "echo >begun; while [ ! -e go ]; do sleep 0.05; done; echo over"
+    with Service(settings) as service, concurrent.futures.ThreadPoolExecutor(32) as pool:
+        sessions = [service.session() for _ in range(6)]
+        folders = set(os.listdir(service.workspace)) - {".glovebox"}
+        ways = [{"session": session} for session in sessions] + [{"cell": f"c{number}"} for number in range(6)]
+        running_calls = [pool.submit(service.bash, wait, **way) for way in ways]
+        folders |= {f"c{number}" for number in range(6)}
+        places = [os.path.join(service.workspace, folder) for folder in folders]
+        wait_for(lambda: all(os.path.exists(os.path.join(place, "begun")) for place in places), "no calls")
+        service.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: service.ready()[0] == 503, "it stays ready")
+        more = [pool.submit(service.bash, "true", **way) for way in ways]
+        more += [pool.submit(lambda: service.hello()[0]) for _ in range(6)]
+        for answer in [asked.result() for asked in more]:
+            assert answer.status == 503 and answer.busy["limit"] == "drain_s", answer
+            assert answer.headers["Connection"] == "close", answer
+        for place in places:
+            with open(os.path.join(place, "go"), "w", encoding="ascii"):
+                pass
+        for call in running_calls:
+            assert call.result().status == 200 and call.result().text.startswith("over"), call.result()
+        service.ended(0)
+        assert [name for name in os.listdir(service.workspace) if not name.startswith(".")] == []
+
+
+@tap.case
+def clients_that_ask_all_the_time_lose_nothing_over_restarts():
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    passed = listener.fileno()
+    before = ["/bin/bash", "-c", f'exec 3<&{passed}; LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "bash"]
+    with listener, Service({"cell": "token", "max_calls_per_token": 64}, before=before, pass_fds=[passed]) as service:
+        stop, told, lock = threading.Event(), {}, threading.Lock()
+
+        def ask(number):
+            while not stop.is_set():
+                # Each on a connection of its own: none is refused, or ends without an answer.
+                answer = service.bash("echo served") if number % 2 else service.post("tools/list")
+                with lock:
+                    told[answer.status] = told.get(answer.status, 0) + 1
+                if answer.status == 503:
+                    assert answer.busy.get("limit") == "drain_s" or answer.busy["kind"] == "ending", answer
+
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            asking = [pool.submit(ask, number) for number in range(6)]
+            try:
+                for _ in range(4):
+                    with lock:
+                        served = told.get(200, 0)
+                    wait_for(lambda: told.get(200, 0) >= served + 12 or any(task.done() for task in asking),  # pylint: disable=cell-var-from-loop
+                             "nothing is served")
+                    service.process.send_signal(signal.SIGTERM)
+                    assert service.process.wait(END_SECONDS) == 0, service.said
+                    service.reader.join(END_SECONDS)
+                    service.start()
+            finally:
+                stop.set()
+            for task in asking:
+                task.result()
+        assert set(told) <= {200, 503} and told[200] >= 48, told
 
 
 @tap.case
@@ -973,18 +1371,43 @@ def a_full_disk_refuses_new_cells_and_ends_no_other():
         assert service.bash("echo again", cell="late").text.startswith("again")
 
 
-@contextlib.contextmanager
-def nginx(service):
-    """The address of an nginx in front of SERVICE, with the example of the manual."""
-    program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
-    if program is None:
-        raise tap.Skip("nginx is not installed (apt install nginx-light)")
+def example_of(language, before):
+    """The first example of the manual in LANGUAGE behind the line BEFORE."""
     manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "service.md")
     with open(manual, encoding="utf-8") as file:
-        example = re.search(r"```nginx\n(.*?)```", file.read(), re.DOTALL).group(1)
+        text = file.read()
+    return re.search(rf"```{language}\n(.*?)```", text[text.index(before):], re.DOTALL).group(1)
+
+
+@contextlib.contextmanager
+def running(words, port, **options):
+    """The address of the proxy that WORDS start, at PORT."""
+    process = subprocess.Popen(words, **options)
+    try:
+        def answers():
+            assert process.poll() is None, f"{words[0]} does not start"
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                return True
+            return False
+        wait_for(answers, f"{words[0]} does not answer")
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(END_SECONDS)
+
+
+def program_of(name, package):
+    program = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin")
+    assert program is not None, f"{name} is not installed: apt install {package}, or dev/bootstrap test"
+    return program
+
+
+def nginx(service):
+    """An nginx in front of SERVICE, with the example of the manual."""
     port, folder = free_port(), os.path.join(service.folder, "nginx")
     os.mkdir(folder)
-    example = re.sub(r"listen [^;]*;", f"listen 127.0.0.1:{port};", example)
+    example = re.sub(r"listen [^;]*;", f"listen 127.0.0.1:{port};", example_of("nginx", "\nnginx:\n"))
     example = re.sub(r"\n\s*ssl_[^\n]*", "", example).replace("127.0.0.1:8080", service.address)
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in
                         ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -992,46 +1415,73 @@ def nginx(service):
         file.write(f"daemon off; pid {folder}/pid; error_log stderr;\n"
                    f"{'user root;' if os.geteuid() == 0 else ''}\n"
                    f"events {{}}\nhttp {{\naccess_log off;\n{temporary}{example}\n}}\n")
-    process = subprocess.Popen([program, "-p", folder, "-e", "stderr", "-c", f"{folder}/nginx.conf"])
-    try:
-        def answers():
-            assert process.poll() is None, "nginx does not start"
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", port)).close()
-                return True
-            return False
-        wait_for(answers, "nginx does not answer")
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(END_SECONDS)
+    return running([program_of("nginx", "nginx-light"), "-p", folder, "-e", "stderr", "-c", f"{folder}/nginx.conf"], port)
+
+
+def caddy(service):
+    """The same with Caddy, which looks at the example as it stands there, too."""
+    program, port, folder = program_of("caddy", "caddy"), free_port(), os.path.join(service.folder, "caddy")
+    os.mkdir(folder)
+    environment = {"PATH": os.environ["PATH"], "HOME": folder}
+    example, place = example_of("", "\nCaddy:\n"), os.path.join(folder, "Caddyfile")
+    with open(place, "w", encoding="utf-8") as file:
+        file.write(example)
+    done = tap.run([program, "validate", "--config", place, "--adapter", "caddyfile"], env=environment)
+    assert done.returncode == 0 and "Valid configuration" in done.stdout + done.stderr, done
+    example = example.replace("box.example {", f"http://box.example:{port} {{\nbind 127.0.0.1")
+    with open(place, "w", encoding="utf-8") as file:
+        file.write("{\nadmin off\npersist_config off\nauto_https off\n}\n" +
+                   example.replace("127.0.0.1:8080", service.address))
+    return running([program, "run", "--config", place, "--adapter", "caddyfile"], port, env=environment,
+                   stderr=subprocess.DEVNULL)
+
+
+def in_front(proxy):
+    """PROXY passes calls and notices when they come, in both eras, and says for whom it asks."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"trusted_proxies": ["127.0.0.1"], "audit": {"folder": os.path.join(folder, "audit")}}
+        with Service(settings, "--host", "box.example") as service, proxy(service) as address:
+            named = {"Host": "box.example"}
+            answer = service.bash("echo hello", address=address, headers={**named, "X-Forwarded-For": "192.0.2.66"})
+            assert "hello" in answer.text, answer
+            session = service.post("initialize", {"protocolVersion": LEGACY, "capabilities": {}}, legacy=True,
+                                   address=address, headers=named).headers["Mcp-Session-Id"]
+            assert "old" in service.bash("echo old", address=address, headers=named, session=session).text
+            body = call_body(1, "for i in 1 2 3 4 5 6; do echo line$i; sleep 0.3; done; while [ ! -e go ]; do sleep 0.02; done",
+                             **{"io.modelcontextprotocol/protocolVersion": MODERN, "progressToken": 1,
+                                "io.modelcontextprotocol/clientCapabilities": {}})
+            connection = http.client.HTTPConnection(address, timeout=WAIT_SECONDS)
+            connection.request("POST", "/mcp", json.dumps(body), {
+                "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Host": "box.example",
+                "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "bash"})
+            response = connection.getresponse()
+            # The call still runs: a proxy that keeps what it gets would show nothing yet.
+            while "notifications/progress" not in response.readline().decode():
+                pass
+            with open(os.path.join(service.workspace, "go"), "w", encoding="ascii"):
+                pass
+            assert "line6" in response.read().decode()
+            connection.close()
+            assert service.get("/readyz", address=address, Host="box.example").status == 200
+            assert service.bash("true", address=address, headers={"Host": "evil.example"}).status in (200, 403, 404)
+        lines = []
+        for name in sorted(os.listdir(os.path.join(folder, "audit"))):
+            if name.endswith(".jsonl"):
+                with open(os.path.join(folder, "audit", name), encoding="utf-8") as file:
+                    lines += [json.loads(line) for line in file]
+        # The proxy has added the last address, which is its client's; we are on the same machine.
+        clients = [line["client"] for line in lines if line["event"] == "open"]
+        assert clients and all(client.startswith(("127.0.0.1:", "192.0.2.66")) for client in clients), clients
 
 
 @tap.case
 def nginx_in_front_passes_notices_when_they_come():
-    settings = {"trusted_proxies": ["127.0.0.1"]}
-    with Service(settings, "--host", "box.example") as service, nginx(service) as address:
-        named = {"Host": "box.example"}
-        assert "hello" in service.bash("echo hello", address=address, headers=named).text
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-            "name": "bash", "arguments": {"command": "for i in 1 2 3 4 5 6; do echo line$i; sleep 0.3; done; "
-                                                     "while [ ! -e go ]; do sleep 0.02; done"},
-            "_meta": {"io.modelcontextprotocol/protocolVersion": MODERN, "progressToken": 1,
-                      "io.modelcontextprotocol/clientCapabilities": {}}}}
-        connection = http.client.HTTPConnection(address, timeout=WAIT_SECONDS)
-        connection.request("POST", "/mcp", json.dumps(body), {
-            "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Host": "box.example",
-            "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "bash"})
-        response = connection.getresponse()
-        # The call still runs: a proxy that keeps what it gets would show nothing yet.
-        while "notifications/progress" not in response.readline().decode():
-            pass
-        with open(os.path.join(service.workspace, "go"), "w", encoding="ascii"):
-            pass
-        assert "line6" in response.read().decode()
-        connection.close()
-        assert service.get("/readyz", address=address, Host="box.example").status == 200
-        assert service.bash("true", address=address, headers={"Host": "evil.example"}).status in (403, 404)
+    in_front(nginx)
+
+
+@tap.case
+def caddy_in_front_passes_notices_when_they_come():
+    in_front(caddy)
 
 
 adopt_orphans()

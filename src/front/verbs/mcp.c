@@ -155,7 +155,7 @@ struct hands {
 	struct session *session; /* of the served tools; NULL: not opened yet */
 	struct value *packages;  /* resources, templates and prompts of plugin packages */
 	/* of a cell whose state is its own: the variables of this process, with its place */
-	char *token, *cell; /* its names, for records; or NULL */
+	char *token, *cell, *client; /* its names and its client, for records; or NULL */
 };
 
 struct serving {
@@ -319,7 +319,17 @@ static int serve_stdio(struct serving *serving, struct mcp *mcp)
  * when it ends, and that the loop turns, and it may have made the socket.
  */
 
-enum { FIRST_PASSED = 3, TOLD_MAX = 512, MICRO_IN_MILLI = 1000 };
+enum {
+	FIRST_PASSED = 3,
+	TOLD_MAX = 512,
+	MICRO_IN_MILLI = 1000,
+	/*
+	 * While the server drains it asks so often for so much more time: systemd would end it
+	 * after TimeoutStopSec, which need not be longer than `drain_s`.
+	 */
+	EXTEND_EACH_MS = 5000,
+	EXTEND_MS = 30000,
+};
 
 struct supervisor {
 	struct sockaddr_un address;
@@ -327,6 +337,7 @@ struct supervisor {
 	int socket;
 	struct timer beat;
 	int64_t beat_ms; /* so often it wants to hear of us; 0: never */
+	struct timer extend;
 };
 
 static void supervisor_tell(const struct supervisor *supervisor, const char *text)
@@ -344,6 +355,16 @@ static void beat_due(struct timer *timer)
 
 	timer->due_ms = clock_now_ms() + supervisor->beat_ms;
 	supervisor_tell(supervisor, "WATCHDOG=1");
+}
+
+static void extend_due(struct timer *timer)
+{
+	char told[TOLD_MAX];
+
+	timer->due_ms = clock_now_ms() + EXTEND_EACH_MS;
+	(void)snprintf(told, sizeof(told), "EXTEND_TIMEOUT_USEC=%lld",
+		       (long long)EXTEND_MS * MICRO_IN_MILLI);
+	supervisor_tell(timer->context, told);
 }
 
 /* Is the variable NAME the number of this process, or not there? */
@@ -386,7 +407,11 @@ static struct supervisor *supervisor_open(struct loop *loop)
 	supervisor->beat = (struct timer){.due_ms = CLOCK_NEVER,
 					  .due = beat_due,
 					  .context = supervisor};
+	supervisor->extend = (struct timer){.due_ms = CLOCK_NEVER,
+					    .due = extend_due,
+					    .context = supervisor};
 	loop_add_timer(loop, &supervisor->beat);
+	loop_add_timer(loop, &supervisor->extend);
 	return supervisor;
 }
 
@@ -395,6 +420,7 @@ static void supervisor_close(struct supervisor *supervisor)
 	if (supervisor == NULL)
 		return;
 	loop_remove_timer(&supervisor->beat);
+	loop_remove_timer(&supervisor->extend);
 	fd_close(&supervisor->socket);
 	free(supervisor);
 }
@@ -442,6 +468,8 @@ static void say_draining(void *context)
 	const struct serving *serving = context;
 
 	supervisor_tell(serving->supervisor, "STOPPING=1\nSTATUS=waiting for calls to end");
+	if (serving->supervisor != NULL)
+		serving->supervisor->extend.due_ms = 0;
 }
 
 /* The cells of a service. */
@@ -455,6 +483,7 @@ static void hands_fini(struct hands *hands)
 	setup_fini(&hands->setup);
 	free(hands->token);
 	free(hands->cell);
+	free(hands->client);
 }
 
 /* Set up HANDS with the rights of the service, in WORKSPACE or that of the options. */
@@ -525,6 +554,8 @@ static bool hands_open(struct hands *hands, const struct mcp_wish *wish, struct 
 		return err_set(err, ECANCELED, "the complaint above");
 	hands->setup.token = hands->token = memory_copy(wish->token);
 	hands->setup.cell = hands->cell = memory_copy(wish->cell);
+	if (wish->client != NULL && wish->client[0] != '\0')
+		hands->setup.client = hands->client = memory_copy(wish->client);
 	if (wish->state != NULL)
 		setup_keep_state(&hands->setup, wish->state);
 	return narrow(hands, wish, err) &&
@@ -578,6 +609,13 @@ static bool check_token(void *context, const struct service_token *token, struct
 			       "(service.cell_base); leave it out here");
 	return (token->agent == NULL || config_check_name(token->agent, err)) &&
 	       (token->policy == NULL || config_check_entry(token->policy, "policy", err));
+}
+
+static uint64_t count_dropped(void *context)
+{
+	const struct serving *serving = context;
+
+	return recording_dropped(serving->recording);
 }
 
 static bool counts_exactly(const struct service_quota *quota, struct err *err)
@@ -657,7 +695,8 @@ static bool open_service(struct serving *serving, struct mcp *mcp, struct err *e
 		.version = GLOVEBOX_VERSION,
 		.estimates = options_given(serving->options, "allow-estimates"),
 		.counts = counts_exactly,
-		.host = {open_cell, cell_closed, read_tokens, check_token, serving},
+		.host = {open_cell, cell_closed, read_tokens, check_token, count_dropped,
+			 serving},
 		.observer = {record_token, serving},
 		.complain = say_fault,
 	};

@@ -20,6 +20,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -39,6 +40,15 @@ enum {
 	HTTP_SESSIONS_MAX = 128, /* of one token, where they share cells */
 	/* of all tokens; a session with a cell of its own counts as the cell does */
 	HTTP_SESSIONS_ALL = 1024 + SERVICE_CELLS_MAX,
+	/*
+	 * A token may have so many requests beside its calls (max_calls_per_token): streams for
+	 * notices, requests that come, answers that nobody reads. With more, only those that are
+	 * answered immediately are taken, and with still more none.
+	 */
+	HTTP_BESIDE_CALLS = 32,
+	HTTP_BESIDE_CALLS_ALL = 64,
+	/* Of the places of all requests one token of several leaves some in any case. */
+	HTTP_SHARE_MAX = 320,
 };
 
 enum {
@@ -304,11 +314,13 @@ struct session_row {
 	const struct mcp_token *token;
 	char id[HTTP_SESSION_ID + 1];
 	int64_t used_ms;
+	bool revoked; /* its token is no good any more: it ends with what is under way */
 };
 
 struct http_sessions {
 	struct session_row *rows;
 	size_t count; /* of rows, free or not */
+	bool revoked; /* there are such rows */
 };
 
 static void http_sessions_fini(struct http_sessions *sessions)
@@ -344,7 +356,8 @@ static void sessions_make_room(struct http_sessions *sessions, const struct mcp_
 	for (size_t i = 0; i < sessions->count; i++) {
 		struct session_row *row = &sessions->rows[i];
 
-		if (row->peer == NULL || row->token != token || row->cell->of_a_session)
+		if (row->peer == NULL || row->revoked || row->token != token ||
+		    row->cell->of_a_session)
 			continue;
 		count++;
 		if (first == NULL || goes_before(row, first))
@@ -402,7 +415,7 @@ static struct session_row *http_session_find(struct http_sessions *sessions,
 	for (size_t i = 0; i < sessions->count; i++) {
 		struct session_row *row = &sessions->rows[i];
 
-		if (row->peer != NULL && row->token == token &&
+		if (row->peer != NULL && !row->revoked && row->token == token &&
 		    row->cell->life == MCP_CELL_OPEN && strcmp(row->id, id) == 0) {
 			row->used_ms = clock_now_ms();
 			return row;
@@ -420,6 +433,26 @@ static void http_session_end(struct session_row *row)
 	mcp_peer_free(peer);
 	if (cell->of_a_session)
 		mcp_cell_end(cell, "its session was ended");
+}
+
+/* Free the sessions whose token is no good any more, when their calls have been answered. */
+static void http_sessions_settle(struct http_sessions *sessions)
+{
+	bool any = false;
+
+	for (size_t i = 0; sessions->revoked && i < sessions->count; i++) {
+		struct session_row *row = &sessions->rows[i];
+
+		if (row->peer == NULL || !row->revoked)
+			continue;
+		if (mcp_peer_is_busy(row->peer)) {
+			any = true;
+			continue;
+		}
+		mcp_peer_free(row->peer);
+		row->peer = NULL;
+	}
+	sessions->revoked = any;
 }
 
 #define ENDPOINT    "/mcp"
@@ -444,9 +477,12 @@ enum {
 	STATUS_BUSY = 503,
 	BACKLOG = 128,
 	FORWARDED_MAX = 16, /* addresses in X-Forwarded-For that are looked at */
+	FORWARDED_TEXT_MAX = 64 << 10, /* as much as all headers may have */
+	STATUS_TOO_MANY = 429,
 	METRICS_TEXT_MAX = 4 << 20,
 	READY_TEXT_MAX = 8 << 10,
 	NUMBER_MAX = 24,
+	LINGER_MS = 1000, /* a request follows its connection sooner */
 };
 
 static const char crowded[] =
@@ -612,40 +648,60 @@ static bool is_by_proxy(const struct carried *carried)
 			      http_daemon_peer(carried->exchange));
 }
 
-/* The name by which the client has called this server. A proxy may have sent another one. */
-static struct str host_of(const struct carried *carried)
+/*
+ * Does the client call this server by a name of its own? A proxy may have sent another one, which
+ * is the last of its list: the ones before it were written by the client.
+ */
+static bool host_is_ours(const struct carried *carried)
 {
-	const char *told =
-		is_by_proxy(carried) ? header(carried, "X-Forwarded-Host") : NULL;
-	const char *host = header(carried, "Host");
-	struct str list = str_of(told);
+	const struct http_guard *guard = &carried->server->guard;
+	struct str list;
+	struct buf told;
+	bool ours;
 
-	return told != NULL ? take_last(&list) : str_of(host);
+	if (!is_by_proxy(carried) || header(carried, "X-Forwarded-Host") == NULL)
+		return http_host_is_ours(guard, str_of(header(carried, "Host")));
+	buf_init(&told, FORWARDED_TEXT_MAX);
+	http_daemon_header_list(carried->exchange, "X-Forwarded-Host", &told);
+	list = buf_str(&told);
+	ours = http_host_is_ours(guard, take_last(&list));
+	buf_fini(&told);
+	return ours;
 }
 
 /*
- * Append the address of the client. Behind proxies that are trusted it is the last one in
- * X-Forwarded-For that is none of theirs: the ones before it were written by the client.
+ * Append the last address in the X-Forwarded-For headers, which are one list, that is none of the
+ * trusted proxies': the ones before it were written by the client. False: there is none.
  */
-static void add_client(const struct carried *carried, struct buf *out)
+static bool add_forwarded(const struct carried *carried, struct buf *out)
 {
 	const struct service *settings =
 		mcp_service_settings(carried->server->options->service);
-	const struct sockaddr *peer = http_daemon_peer(carried->exchange);
-	struct str list = str_of(header(carried, "X-Forwarded-For")), word;
-	struct http_place place = {.size = 0};
+	struct str list, word;
+	struct buf told;
+	bool found = false;
 
-	if (peer == NULL)
-		return;
-	for (int i = 0; is_by_proxy(carried) && i < FORWARDED_MAX; i++) {
+	buf_init(&told, FORWARDED_TEXT_MAX);
+	http_daemon_header_list(carried->exchange, "X-Forwarded-For", &told);
+	list = buf_str(&told);
+	for (int i = 0; !found && i < FORWARDED_MAX; i++) {
 		word = take_last(&list);
 		if (word.size == 0 || word.size > ADDRESS_MAX)
 			break;
-		if (!service_trusts_text(settings, word)) {
-			(void)buf_addstr(out, word);
-			return;
-		}
+		found = !service_trusts_text(settings, word) && buf_addstr(out, word);
 	}
+	buf_fini(&told);
+	return found;
+}
+
+/* Append the address of the client, which may have come by trusted proxies. */
+static void add_client(const struct carried *carried, struct buf *out)
+{
+	const struct sockaddr *peer = http_daemon_peer(carried->exchange);
+	struct http_place place = {.size = 0};
+
+	if (peer == NULL || (is_by_proxy(carried) && add_forwarded(carried, out)))
+		return;
 	memcpy(&place.address, peer,
 	       peer->sa_family == AF_INET ? sizeof(struct sockaddr_in)
 					  : sizeof(struct sockaddr_in6));
@@ -699,7 +755,7 @@ static bool may_ask(struct carried *carried)
 
 	if (!is_unambiguous(carried))
 		return false;
-	if (!http_host_is_ours(guard, host_of(carried))) {
+	if (!host_is_ours(carried)) {
 		refuse(carried, STATUS_FORBIDDEN,
 		       "This server is not called that; --host NAME allows a name.");
 		return false;
@@ -714,6 +770,41 @@ static bool may_ask(struct carried *carried)
 		refuse(carried, STATUS_NOT_FOUND, "The endpoint is " ENDPOINT ".");
 		return false;
 	}
+	return true;
+}
+
+/*
+ * Has the token of the request its share of all requests, BESIDE its calls? Streams for notices and
+ * requests that are not there yet count as well. True: BUSY says so. Without the key `service` the
+ * only token may have all.
+ */
+static bool has_its_share(const struct carried *carried, uint64_t beside, int status,
+			  struct mcp_busy *busy)
+{
+	const struct server *server = carried->server;
+	const struct service *settings = mcp_service_settings(server->options->service);
+	uint64_t most = settings->max_calls_per_token + HTTP_BESIDE_CALLS, count = 0;
+
+	if (!settings->given)
+		return false;
+	if (mcp_service_has_tokens(server->options->service) && most > HTTP_SHARE_MAX)
+		most = HTTP_SHARE_MAX;
+	most += beside - HTTP_BESIDE_CALLS;
+	for (const struct carried *at = server->first; at != NULL; at = at->next)
+		count += at->token == carried->token;
+	if (count <= most)
+		return false;
+	*busy = (struct mcp_busy){
+		.status = status,
+		.retry_s = 1,
+		.kind = "busy",
+		.limit = "requests",
+		.value = (double)most,
+	};
+	(void)err_set(&busy->why, MCP_CODE_BUSY,
+		      "This token has %" PRIu64
+		      " requests and streams open, as many as it may have: close some.",
+		      most);
 	return true;
 }
 
@@ -743,10 +834,17 @@ static bool says_modern(const struct carried *carried)
 static void check_head(struct carried *carried)
 {
 	struct http_exchange *exchange = carried->exchange;
+	const struct mcp_message none = {0};
+	struct mcp_busy busy;
 
 	if (!may_ask(carried)) {
 		/* A client that may not ask does not keep its connection. */
 		http_daemon_add_header(exchange, "Connection", "close");
+		return;
+	}
+	if (has_its_share(carried, HTTP_BESIDE_CALLS_ALL, STATUS_BUSY, &busy)) {
+		http_daemon_add_header(exchange, "Connection", "close");
+		refuse_busy(carried, &none, &busy);
 		return;
 	}
 	if (is_method(carried, "POST")) {
@@ -805,12 +903,18 @@ static struct session_row *session_of(struct carried *carried)
 static void open_notices(struct carried *carried)
 {
 	const struct session_row *row = session_of(carried);
+	const struct mcp_message none = {0};
+	struct mcp_busy busy;
 
 	if (row == NULL)
 		return;
 	if (http_daemon_is_crowded(carried->exchange)) {
 		http_daemon_ask_again(carried->exchange);
 		refuse(carried, STATUS_BUSY, crowded);
+		return;
+	}
+	if (has_its_share(carried, HTTP_BESIDE_CALLS, STATUS_TOO_MANY, &busy)) {
+		refuse_busy(carried, &none, &busy);
 		return;
 	}
 	if (!http_accepts(header(carried, "Accept"), STR(EVENTS))) {
@@ -843,8 +947,11 @@ static bool find_cell(struct carried *carried, const struct mcp_message *message
 
 	buf_init(&client, ADDRESS_MAX + NUMBER_MAX);
 	add_client(carried, &client);
-	carried->cell = mcp_service_cell(carried->server->options->service, carried->token,
-					 header(carried, "Glovebox-Cell"), begins,
+	carried->cell = mcp_service_cell(carried->server->options->service,
+					 carried->token, header(carried, "Glovebox-Cell"),
+					 begins                  ? MCP_BEGINS_SESSION
+					 : mcp_may_last(message) ? MCP_IS_COUNTED
+								 : MCP_IS_SHORT,
 					 client.data != NULL ? client.data : "", &busy);
 	buf_fini(&client);
 	if (carried->cell == NULL)
@@ -947,7 +1054,8 @@ static bool has_room(struct carried *carried, const struct mcp_message *message)
 		refuse_crowded(carried, message);
 		return false;
 	}
-	if (mcp_service_may_call(carried->server->options->service, carried->token, &busy))
+	if (!has_its_share(carried, HTTP_BESIDE_CALLS, STATUS_TOO_MANY, &busy) &&
+	    mcp_service_may_call(carried->server->options->service, carried->token, &busy))
 		return true;
 	refuse_busy(carried, message, &busy);
 	return false;
@@ -1013,6 +1121,31 @@ static void over(void *context, struct http_exchange *exchange)
 	if (carried->next != NULL)
 		carried->next->previous = carried->previous;
 	free(carried);
+}
+
+/*
+ * TOKEN is no good any more, because of WHY: end what it has open. A cell of its own ends anyhow; in
+ * the one that all share its calls are cancelled, its streams hear WHY, and its sessions end.
+ */
+static void token_leaves(void *context, const struct mcp_token *token, const char *why)
+{
+	struct server *server = context;
+
+	for (size_t i = 0; i < server->sessions.count; i++) {
+		struct session_row *row = &server->sessions.rows[i];
+
+		if (row->peer == NULL || row->token != token)
+			continue;
+		row->revoked = server->sessions.revoked = true;
+		mcp_stop_calls(row->cell->mcp, row->peer, why);
+		mcp_goodbye(row->cell->mcp, row->peer, why);
+	}
+	for (struct carried *at = server->first; at != NULL; at = at->next) {
+		if (at->token != token || at->own == NULL || at->cell == NULL)
+			continue;
+		mcp_stop_calls(at->cell->mcp, at->own, why);
+		mcp_goodbye(at->cell->mcp, at->own, why);
+	}
 }
 
 /* CELL is about to be freed: end its peers, with what is left of their requests. */
@@ -1141,7 +1274,16 @@ static void stop_ready(struct watch *watch, short events)
 	if (options->draining != NULL)
 		options->draining(options->context);
 	if (options->take_socket >= 0)
-		http_daemon_stop_listening(server->daemon);
+		(void)http_daemon_stop_listening(server->daemon);
+}
+
+/* The server is about to end: answer requests whose connections it has taken already. */
+static void linger(struct server *server)
+{
+	const int64_t until_ms = clock_now_ms() + LINGER_MS;
+
+	while (!http_daemon_stop_listening(server->daemon) && clock_now_ms() < until_ms)
+		loop_turn(server->options->loop, until_ms);
 }
 
 static bool open_metrics(struct server *server, struct err *err)
@@ -1235,7 +1377,7 @@ bool mcp_http_run(const struct mcp_http *options, struct err *err)
 	bool ok;
 
 	buf_init(&server.token, HTTP_TOKEN_MAX);
-	mcp_service_on_leave(service, cell_leaves, &server);
+	mcp_service_on_leave(service, cell_leaves, token_leaves, &server);
 	server.stopping = (struct watch){.fd = options->stop_fd,
 					 .events = POLLIN,
 					 .ready = stop_ready,
@@ -1246,14 +1388,17 @@ bool mcp_http_run(const struct mcp_http *options, struct err *err)
 	while (ok && !(server.stopped && mcp_service_is_drained(service))) {
 		loop_turn(options->loop, CLOCK_NEVER);
 		mcp_service_settle(service);
+		http_sessions_settle(&server.sessions);
 	}
+	if (ok && mcp_service_settings(service)->given)
+		linger(&server);
 	if (ok)
 		mcp_service_goodbye(service);
 	loop_remove(&server.stopping);
 	http_daemon_close(server.metrics);
 	http_daemon_close(server.daemon);
 	http_sessions_fini(&server.sessions);
-	mcp_service_on_leave(service, NULL, NULL);
+	mcp_service_on_leave(service, NULL, NULL, NULL);
 	buf_fini(&server.token);
 	return ok;
 }

@@ -76,9 +76,11 @@ struct http_daemon {
 	struct http_connection *first_connection,
 		*last_connection; /* in the order of their arrival */
 	size_t connections;
-	size_t busy;   /* requests without a complete answer */
-	size_t bodies; /* bytes of the bodies that are held */
-	size_t unread; /* bytes of answers that no client has read yet */
+	size_t unknown; /* those of which no request was let in yet */
+	size_t busy;    /* requests without a complete answer */
+	size_t bodies;  /* bytes of the bodies that are held */
+	size_t unread;  /* bytes of answers that no client has read yet */
+	bool quiet;     /* it takes no more connections */
 	bool closing;
 };
 
@@ -92,6 +94,7 @@ struct http_connection {
 	int64_t since_ms;
 	struct watch end; /* watches for the end of the client's side */
 	bool gone;        /* this end has come */
+	bool known;       /* the owner has let in a request of it: its body was read */
 	/* to make room: the library closes it when it next looks at it */
 	bool sent_away;
 	struct timer late;
@@ -170,6 +173,16 @@ enum {
 	/* With so many connections, each new one closes an idle one. */
 	CROWDED = 480,
 	/*
+	 * With so many of which no request was let in, each new one closes one of these. Clients
+	 * that nobody knows so never take the places of those that have a token.
+	 */
+	UNKNOWN_CROWDED = 128,
+	/*
+	 * From the end of a request to the end of the next head. The library counts from the last
+	 * byte, so that a client with a byte now and then would stay for ever.
+	 */
+	NEXT_HEAD_MS = IDLE_S * 1000 + HEAD_MS,
+	/*
 	 * From the end of the client's side to the end of the connection, to read the
 	 * bytes that the client sent before.
 	 */
@@ -213,14 +226,16 @@ static bool may_go(const struct http_connection *connection)
 				     clock_now_ms() - connection->since_ms > READ_MS));
 }
 
-/* Close the connection that has been idle for longest. */
+/* Close the connection that has been idle for longest, an unknown one if there is one. */
 static void make_room(const struct http_daemon *daemon)
 {
 	struct http_connection *longest = NULL;
 
 	for (struct http_connection *at = daemon->first_connection; at != NULL;
 	     at = at->next) {
-		if (may_go(at) && (longest == NULL || at->since_ms < longest->since_ms))
+		if (may_go(at) &&
+		    (longest == NULL || (longest->known && !at->known) ||
+		     (longest->known == at->known && at->since_ms < longest->since_ms)))
 			longest = at;
 	}
 	if (longest == NULL)
@@ -237,7 +252,7 @@ static struct http_connection *connection_new(struct http_daemon *daemon,
 						MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct http_connection *made = memory_alloc(sizeof(*made));
 
-	if (daemon->connections >= CROWDED)
+	if (daemon->connections >= CROWDED || daemon->unknown >= UNKNOWN_CROWDED)
 		make_room(daemon);
 	made->daemon = daemon;
 	made->fd = info != NULL ? info->connect_fd : -1;
@@ -260,6 +275,7 @@ static struct http_connection *connection_new(struct http_daemon *daemon,
 		daemon->first_connection = made;
 	daemon->last_connection = made;
 	daemon->connections++;
+	daemon->unknown++;
 	return made;
 }
 
@@ -280,6 +296,7 @@ static void connection_free(struct http_connection *connection)
 	if (connection->exchange != NULL)
 		connection->exchange->carrier = NULL;
 	daemon->connections--;
+	daemon->unknown -= !connection->known;
 	free(connection);
 }
 
@@ -306,8 +323,8 @@ static struct http_connection *http_connection_of(const struct http_daemon *daem
 }
 
 /*
- * The four steps of a request on its connection: its head has come, all of it has come,
- * it is answered, it is over.
+ * The steps of a request on its connection: its head has come, it is let in, all of it has
+ * come, it is answered, it is over.
  */
 static void http_connection_asks(struct http_connection *connection,
 				 struct http_exchange *exchange)
@@ -316,6 +333,14 @@ static void http_connection_asks(struct http_connection *connection,
 		return;
 	connection->exchange = exchange;
 	connection->late.due_ms = clock_now_ms() + (connection->gone ? GONE_MS : BODY_MS);
+}
+
+static void http_connection_let_in(struct http_connection *connection)
+{
+	if (connection == NULL || connection->known)
+		return;
+	connection->known = true;
+	connection->daemon->unknown--;
 }
 
 static void http_connection_asked(struct http_connection *connection)
@@ -337,7 +362,7 @@ static void http_connection_rests(struct http_connection *connection)
 	connection->exchange = NULL;
 	connection->since_ms = clock_now_ms();
 	connection->late.due_ms =
-		connection->gone ? connection->since_ms + GONE_MS : CLOCK_NEVER;
+		connection->since_ms + (connection->gone ? GONE_MS : NEXT_HEAD_MS);
 }
 
 /* One HTTP request, from its head to its end. */
@@ -556,6 +581,32 @@ void http_daemon_add_header(struct http_exchange *exchange, const char *name,
 	exchange->values[exchange->headers++] = memory_copy(value);
 }
 
+struct joining {
+	const char *name;
+	struct buf *out;
+};
+
+static enum MHD_Result join_header(void *context, enum MHD_ValueKind kind,
+				   const char *name, const char *value)
+{
+	struct joining *joining = context;
+
+	(void)kind;
+	if (strcasecmp(name, joining->name) == 0)
+		(void)buf_addf(joining->out, "%s%s", joining->out->size > 0 ? "," : "",
+			       value != NULL ? value : "");
+	return MHD_YES;
+}
+
+void http_daemon_header_list(const struct http_exchange *exchange, const char *name,
+			     struct buf *out)
+{
+	struct joining joining = {name, out};
+
+	(void)exchange->daemon->mhd.get_values(exchange->connection, MHD_HEADER_KIND,
+					       join_header, &joining);
+}
+
 /* Is NAME a token of RFC 9110, section 5.6.2? */
 static bool is_token(const char *name)
 {
@@ -704,8 +755,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 		else
 			exchange->owner =
 				daemon->options.head(daemon->options.context, exchange);
-		return exchange->progress >= ANSWERED ? http_exchange_queue(exchange)
-						      : MHD_YES;
+		if (exchange->progress >= ANSWERED)
+			return http_exchange_queue(exchange);
+		http_connection_let_in(exchange->carrier);
+		return MHD_YES;
 	}
 	if (exchange->broken || exchange->queued)
 		return exchange->broken ? MHD_NO : MHD_YES;
@@ -772,12 +825,22 @@ bool http_daemon_open(const struct http_daemon_options *options,
 	return true;
 }
 
-void http_daemon_stop_listening(struct http_daemon *daemon)
+bool http_daemon_stop_listening(struct http_daemon *daemon)
 {
-	const int fd = daemon->mhd.quiesce_daemon(daemon->daemon);
+	const struct http_connection *at = daemon->first_connection;
 
-	if (fd >= 0)
-		(void)close(fd);
+	if (!daemon->quiet) {
+		const int fd = daemon->mhd.quiesce_daemon(daemon->daemon);
+
+		if (fd >= 0)
+			(void)close(fd);
+		daemon->quiet = true;
+	}
+	/* One without a request has brought one before, or its first head is to come. */
+	while (at != NULL &&
+	       (at->exchange != NULL ? at->exchange->progress >= STREAMING : at->known))
+		at = at->next;
+	return at == NULL;
 }
 
 void http_daemon_close(struct http_daemon *daemon)
@@ -895,6 +958,8 @@ static enum MHD_Result http_exchange_queue(struct http_exchange *exchange)
 {
 	const struct functions *mhd = &exchange->daemon->mhd;
 	struct MHD_Response *response;
+	/* it has the header that closes the connection, or needs none */
+	bool closes = !exchange->daemon->quiet;
 	enum MHD_Result queued;
 
 	exchange->queued = true;
@@ -909,8 +974,12 @@ static enum MHD_Result http_exchange_queue(struct http_exchange *exchange)
 		(void)mhd->add_header(response, "Cache-Control", "no-cache");
 		(void)mhd->add_header(response, "X-Accel-Buffering", "no");
 	}
-	for (size_t i = 0; i < exchange->headers; i++)
+	for (size_t i = 0; i < exchange->headers; i++) {
 		(void)mhd->add_header(response, exchange->names[i], exchange->values[i]);
+		closes = closes || strcmp(exchange->names[i], "Connection") == 0;
+	}
+	if (!closes)
+		(void)mhd->add_header(response, "Connection", "close");
 	queued = mhd->queue(exchange->connection, (unsigned)exchange->status, response);
 	mhd->destroy(response);
 	return queued;

@@ -2,10 +2,12 @@
  * http_daemon: HTTP by libmicrohttpd, which is loaded when it is needed, in our loop:
  * whole requests come in, answers or streams of bytes go out, at any time. It knows
  * nothing of MCP, and no other module knows the library. A request beyond the limits is
- * answered with 503, and the owner is not told of it.
+ * answered with 503, and the owner is not told of it. Connections of which the owner has not
+ * let in a request have a share of the places, and a time for each head.
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "process/loop.h"
@@ -44,10 +46,11 @@ bool http_daemon_open(const struct http_daemon_options *options,
 void http_daemon_close(struct http_daemon *daemon); /* NULL is fine */
 
 /*
- * Take no more connections. Those that wait at the socket stay there for another process that
- * has it.
+ * Take no more connections, and close each with its next answer. Those that wait at the socket
+ * stay there for another process that has it. True: every connection that was taken has had its
+ * answer, but for streams. May be called again, to hear that.
  */
-void http_daemon_stop_listening(struct http_daemon *daemon);
+bool http_daemon_stop_listening(struct http_daemon *daemon);
 
 /* The address of the client, or of a proxy before it; NULL: it is not known. */
 const struct sockaddr *http_daemon_peer(const struct http_exchange *exchange);
@@ -56,6 +59,12 @@ const char *http_daemon_path(const struct http_exchange *exchange);
 /* NULL: there is no header of that name. Case does not matter. */
 const char *http_daemon_header(const struct http_exchange *exchange, const char *name);
 size_t http_daemon_header_count(const struct http_exchange *exchange, const char *name);
+/*
+ * Append the values of all headers NAME to OUT, in their order, with commas between them: such
+ * headers are one list (RFC 9110, section 5.3). A list that is longer than OUT loses its end.
+ */
+void http_daemon_header_list(const struct http_exchange *exchange, const char *name,
+			     struct buf *out);
 /* Are the names of all headers allowed by HTTP? Some programs read "Host " as "Host". */
 bool http_daemon_headers_are_sound(const struct http_exchange *exchange);
 void *http_daemon_owner(const struct http_exchange *exchange);

@@ -574,23 +574,48 @@ static void mcp_listen(struct mcp_request *request)
 		 "notifications/subscriptions/acknowledged", params);
 }
 
-void mcp_goodbye(struct mcp *mcp)
+/* The legacy era has no answer with which a stream for notices could end. */
+static void tell_end(struct mcp_peer *peer, const char *why)
+{
+	struct value *params = value_new_object();
+	struct mcp_way *way = peer->way;
+
+	value_set_text(params, "level", "error");
+	value_set_text(params, "logger", "glovebox");
+	value_set_text(params, "data", why);
+	mcp_tell(peer->mcp, way, NULL, "notifications/message", params);
+	peer->way = NULL;
+	way->drop(way);
+}
+
+void mcp_goodbye(struct mcp *mcp, struct mcp_peer *peer, const char *why)
 {
 	struct mcp_request *next;
 
 	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
 		next = at->next;
-		if (at->state == MCP_LISTENS)
+		if (at->state != MCP_LISTENS || (peer != NULL && at->peer != peer))
+			continue;
+		if (why != NULL)
+			mcp_fail(at, MCP_CODE_INVALID, NULL, "%s", why);
+		else
 			mcp_answer_text(at, STR(""));
+	}
+	for (struct mcp_peer *at = mcp->first_peer; why != NULL && at != NULL;
+	     at = at->next) {
+		if (at->way != NULL && (peer == NULL || at == peer))
+			tell_end(at, why);
 	}
 }
 
-void mcp_stop_calls(struct mcp *mcp, const char *why)
+void mcp_stop_calls(struct mcp *mcp, const struct mcp_peer *peer, const char *why)
 {
 	struct mcp_request *next;
 
 	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
 		next = at->next;
+		if (peer != NULL && at->peer != peer)
+			continue;
 		if (at->state == MCP_WAITS)
 			mcp_fail(at, MCP_CODE_INTERNAL, NULL, "%s", why);
 		else if (at->call != NULL && at->state == MCP_PARKED)

@@ -75,7 +75,6 @@ enum mcp_told {
 	MCP_TOLD_DENIAL,  /* something was refused to a call; denial */
 	MCP_TOLD_END,     /* a call has ended; result */
 	MCP_TOLD_TOKEN,   /* a token; text: "added", "changed", "removed" or "expired" */
-	MCP_TOLD_DROP,    /* records were lost; count */
 };
 
 /* All pointers are borrowed for the time of the call; those that a kind does not have are NULL. */
@@ -88,7 +87,6 @@ struct mcp_record {
 	const struct value *denial;    /* an item of denial_list */
 	const struct tool_result *result;
 	const char *text;
-	uint64_t count;
 };
 
 /*
@@ -219,14 +217,17 @@ bool mcp_is_full(const struct mcp *mcp);
 bool mcp_may_last(const struct mcp_message *message);
 /* Begin waiting requests, in the order of their arrival, as far as there is room. */
 void mcp_begin_waiting(struct mcp *mcp);
-/* End gracefully: tell listening clients that no more notices follow. */
-void mcp_goodbye(struct mcp *mcp);
 /*
- * Cancel all calls. Their clients are answered: a cancelled result, or for a request that has
- * not begun an error with the sentence WHY. mcp_is_quiet: no request is left that has or may
- * get a call.
+ * Tell listening clients, or PEER alone unless it is NULL, that no more notices follow. WHY: the
+ * sentence that is the last they hear, because they may not go on; NULL: the server ends gracefully.
  */
-void mcp_stop_calls(struct mcp *mcp, const char *why);
+void mcp_goodbye(struct mcp *mcp, struct mcp_peer *peer, const char *why);
+/*
+ * Cancel all calls, or those of PEER alone unless it is NULL. Their clients are answered: a
+ * cancelled result, or for a request that has not begun an error with the sentence WHY.
+ * mcp_is_quiet: no request is left that has or may get a call.
+ */
+void mcp_stop_calls(struct mcp *mcp, const struct mcp_peer *peer, const char *why);
 bool mcp_is_quiet(const struct mcp *mcp);
 /* The next result of a call has the sentence TEXT behind its content, once. */
 void mcp_set_notice(struct mcp *mcp, const char *text);

@@ -63,8 +63,6 @@ void metrics_take(struct metrics *metrics, const struct mcp_record *record)
 
 	if (record->what == MCP_TOLD_END)
 		take_end(metrics, record);
-	else if (record->what == MCP_TOLD_DROP)
-		metrics->dropped += record->count;
 	for (size_t i = 0;
 	     record->what == MCP_TOLD_DENIAL && kind != NULL && i < METRICS_KINDS; i++)
 		metrics->denials[i] += strcmp(kinds[i], kind) == 0;

@@ -32,7 +32,7 @@ struct metrics {
 	uint64_t calls;
 	double seconds;
 	uint64_t denials[METRICS_KINDS];
-	uint64_t dropped;
+	uint64_t dropped; /* records that nobody took in time; set by the owner before printing */
 };
 
 void metrics_fini(struct metrics *metrics);

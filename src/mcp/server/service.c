@@ -34,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,6 +57,9 @@ enum {
 	ENDED_MAX = 64, /* names of cells whose end is remembered for each token */
 	TOKEN_HEX = 48, /* 192 bits */
 	WORK_MODE = 0700,
+	HOLDER_TRIES = 8,
+	SWEEP_LOCK_MS =
+		10000, /* another server sweeps meanwhile; later it is left to the next start */
 	USED_MAX = 1 << 20,
 	SENTENCE_MAX = 1024,
 	METRICS_MAX = 4 << 20,
@@ -70,6 +74,7 @@ enum {
 /* Names of tokens and cells, and parts of templates, do not begin with a dot. */
 #define ARCHIVE      ".archive"
 #define GONE         ".gone-"
+#define HOLDER       ".open-"
 #define TOKEN_PREFIX "gb_"
 
 /* The use of a token on one day. */
@@ -100,6 +105,12 @@ struct remover {
 	atomic_bool done;
 };
 
+/* The folder with a link for each folder of a cell: see below. */
+struct holder {
+	int lock; /* its descriptor, locked; -1: there is none yet */
+	char *path;
+};
+
 struct mcp_service {
 	struct mcp_service_options options;
 	const struct service *settings;
@@ -111,7 +122,9 @@ struct mcp_service {
 	int64_t rested_ms;          /* … which it has had since then */
 	struct stat told;           /* the same when a fault of it was told */
 	struct mcp_cell *cells, *shared;
-	size_t cell_count;
+	struct mcp_cell *closing; /* those that are in no list any more, and not over yet */
+	size_t cell_count;        /* of both */
+	struct holder holder;     /* of the folders that go with our cells */
 	struct timer tick;
 	int64_t save_ms;
 	bool used_changed, draining;
@@ -120,6 +133,7 @@ struct mcp_service {
 	struct remover *removers;
 	struct metrics metrics;
 	void (*leave)(void *context, struct mcp_cell *cell);
+	void (*revoke)(void *context, const struct mcp_token *token, const char *why);
 	void *leave_context;
 };
 
@@ -277,6 +291,29 @@ static bool has_day_quota(const struct mcp_token *token)
 	return service_quota_needs_group(&token->row.quota) || token->row.quota.net_day > 0;
 }
 
+/* May TOKEN make one more call in this minute? It is counted. False: BUSY says when it may. */
+static bool count_call(struct mcp_token *token, struct mcp_busy *busy)
+{
+	const uint64_t a_minute = token->row.quota.calls_minute;
+	const int64_t now = clock_now_ms();
+
+	if (now - token->minute_ms >= MINUTE_MS) {
+		token->minute_ms = now;
+		token->calls_minute = 0;
+	}
+	if (a_minute > 0 && token->calls_minute >= a_minute) {
+		(void)err_set(&busy->why, MCP_CODE_BUSY,
+			      "The token %s may make %" PRIu64
+			      " calls a minute; a new cell counts as one.",
+			      token->row.name, a_minute);
+		return refuse(busy, STATUS_TOO_MANY,
+			      (int)((token->minute_ms + MINUTE_MS - now) / SECOND_MS) + 1,
+			      "calls_minute", (double)a_minute);
+	}
+	token->calls_minute++;
+	return true;
+}
+
 /* The use of today survives a restart, in one file of this user for each tokens file. */
 static void used_load(struct mcp_service *service)
 {
@@ -389,25 +426,33 @@ static void removers_settle(struct mcp_service *service, bool all)
 
 /*
  * Make the folder RELATIVE below the root, each part that is missing with mode 0700. A part
- * that is a link is refused: somebody else may have made it.
+ * that is a link is refused: somebody else may have made it. PATH gets the whole path, and *FROM
+ * (or NULL) the size of the part of it that was there before; it stays when all was there.
  */
 static bool make_below(const struct mcp_service *service, const char *relative,
-		       struct buf *path, struct err *err)
+		       struct buf *path, size_t *from, struct err *err)
 {
 	struct str rest = str_of(relative);
 	auto_close int folder =
 		open(service->options.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool made_one = false;
 
 	(void)buf_adds(path, service->options.root);
 	while (folder >= 0 && rest.size > 0) {
 		const size_t slash = str_find(rest, STR("/"), 0);
 		auto_free char *part = memory_copy_str(str_part(rest, 0, slash));
+		const size_t before = path->size;
 		int next = -1;
 
 		if (!buf_addf(path, "/%s", part))
 			return err_set(err, ENAMETOOLONG,
 				       "the path of a workspace is too long");
-		if (mkdirat(folder, part, WORK_MODE) == 0 || errno == EEXIST)
+		const bool made = mkdirat(folder, part, WORK_MODE) == 0;
+
+		if (made && !made_one && from != NULL)
+			*from = before;
+		made_one = made_one || made;
+		if (made || errno == EEXIST)
 			next = openat(folder, part,
 				      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		fd_close(&folder);
@@ -415,6 +460,97 @@ static bool make_below(const struct mcp_service *service, const char *relative,
 		rest = slash == (size_t)-1 ? STR("") : str_part(rest, slash + 1, rest.size);
 	}
 	return folder >= 0 || err_set(err, errno, "%s: %s", path->data, strerror(errno));
+}
+
+/* Remove the folders of PATH that are longer than FROM, as far as nothing is in them. */
+static void unmake_below(struct buf *path, size_t from)
+{
+	while (path->size > from && (rmdir(path->data) == 0 || errno == ENOENT)) {
+		while (path->size > from && path->data[path->size - 1] != '/')
+			buf_truncate(path, path->size - 1);
+		if (path->size > from)
+			buf_truncate(path, path->size - 1);
+	}
+}
+
+/*
+ * The folders of cells that go with them (`delete`). Each server has a holder, a folder which it
+ * keeps locked while it lives, with a link for each cell: its name is the cell's id, and it leads
+ * to the folder's place below the root. A holder that nobody has locked is that of a server that
+ * was killed. While one server sweeps, another one that starts waits.
+ */
+
+/* Is the folder at PATH the one that FD has open? */
+static bool is_same_folder(const char *path, int fd)
+{
+	struct stat named, held;
+
+	return lstat(path, &named) == 0 && fstat(fd, &held) == 0 &&
+	       named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+}
+
+/* Make our holder, unless there is one. */
+static bool holder_open(struct mcp_service *service, struct err *err)
+{
+	char id[MCP_CELL_ID + 1] = "", name[sizeof(OWN_FOLDER "/" HOLDER) + MCP_CELL_ID];
+	struct buf path;
+	bool ok = true;
+
+	if (service->holder.lock >= 0)
+		return true;
+	buf_init(&path, PATH_MAX);
+	/* Between the making and the lock another server may have taken it for left. */
+	for (int tries = 0; ok && service->holder.lock < 0 && tries < HOLDER_TRIES;
+	     tries++) {
+		auto_close int fd = -1;
+
+		if (!text_random_hex(id, MCP_CELL_ID))
+			abort();
+		(void)snprintf(name, sizeof(name), OWN_FOLDER "/" HOLDER "%s", id);
+		buf_clear(&path);
+		ok = make_below(service, name, &path, NULL, err);
+		if (ok)
+			fd = open(path.data,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+		    is_same_folder(path.data, fd))
+			service->holder.lock = fd_take(&fd);
+	}
+	if (service->holder.lock >= 0)
+		service->holder.path = memory_copy(path.data);
+	else if (ok)
+		ok = err_set(err, errno, "%s: %s", path.data, strerror(errno));
+	buf_fini(&path);
+	return ok;
+}
+
+static void holder_close(struct mcp_service *service)
+{
+	if (service->holder.lock < 0)
+		return;
+	/* With a folder that could not be removed it stays, for the next server. */
+	(void)rmdir(service->holder.path);
+	fd_close(&service->holder.lock);
+	free(service->holder.path);
+	service->holder.path = NULL;
+}
+
+/* Note the folder RELATIVE of CELL, before it is made. */
+static bool holder_add(struct mcp_cell *cell, const char *relative, struct err *err)
+{
+	struct mcp_service *service = cell->service;
+
+	if (service->settings->on_close != SERVICE_DELETES)
+		return true;
+	return holder_open(service, err) &&
+	       (symlinkat(relative, service->holder.lock, cell->id) == 0 ||
+		err_set(err, errno, "%s: %s", service->holder.path, strerror(errno)));
+}
+
+static void holder_remove(const struct mcp_cell *cell)
+{
+	if (cell->service->holder.lock >= 0)
+		(void)unlinkat(cell->service->holder.lock, cell->id, 0);
 }
 
 static void date_of_today(char date[DATE_ROOM])
@@ -445,13 +581,16 @@ static bool workspace_make(struct mcp_cell *cell, struct err *err)
 	made = (service_fill(service->settings->workspace, &names, &relative) &&
 		buf_addf(&own, OWN_FOLDER "/%s", relative.data)) ||
 	       err_set(err, ENAMETOOLONG, "the path of a workspace is too long");
-	made = made && make_below(service, relative.data, &path, err);
-	if (made)
+	made = made && holder_add(cell, relative.data, err);
+	if (made) {
+		made = make_below(service, relative.data, &path, &cell->workspace_from, err);
 		cell->workspace = memory_copy(path.data);
-	buf_clear(&path);
-	made = made && make_below(service, own.data, &path, err);
-	if (made)
+		buf_clear(&path);
+	}
+	if (made) {
+		made = make_below(service, own.data, &path, &cell->state_from, err);
 		cell->state = memory_copy(path.data);
+	}
 	buf_fini(&path);
 	buf_fini(&own);
 	buf_fini(&relative);
@@ -472,7 +611,7 @@ static bool workspace_is_shared(const struct mcp_cell *cell)
 static bool move_below(const struct mcp_service *service, const char *from,
 		       const char *folder, const char *name, struct buf *to, struct err *err)
 {
-	return make_below(service, folder, to, err) &&
+	return make_below(service, folder, to, NULL, err) &&
 	       (buf_addf(to, "/%s", name) ||
 		err_set(err, ENAMETOOLONG, "the path of a workspace is too long")) &&
 	       (rename(from, to->data) == 0 ||
@@ -497,6 +636,38 @@ static bool workspace_drop(struct mcp_service *service, const char *from, struct
 	return moved;
 }
 
+/*
+ * Remove the folders of PATH that were made for a cell, which then could not be made. WHOLE: with
+ * what is in them.
+ */
+static void workspace_unmake(struct mcp_service *service, const char *path, size_t from,
+			     bool whole)
+{
+	struct buf rest;
+	struct err err;
+
+	if (path == NULL || from == SIZE_MAX)
+		return;
+	buf_init(&rest, PATH_MAX);
+	(void)buf_adds(&rest, path);
+	if (whole && rmdir(path) != 0 && (errno == ENOTEMPTY || errno == EEXIST) &&
+	    !workspace_drop(service, path, &err))
+		complain(service, err.text);
+	unmake_below(&rest, from);
+	buf_fini(&rest);
+}
+
+/* CELL could not be made: nothing of it stays. */
+static void workspace_forget(struct mcp_cell *cell)
+{
+	struct mcp_service *service = cell->service;
+
+	workspace_unmake(service, cell->state, cell->state_from, true);
+	workspace_unmake(service, cell->workspace, cell->workspace_from,
+			 service->settings->on_close == SERVICE_DELETES);
+	holder_remove(cell);
+}
+
 /* CELL, whose processes are gone, has left its workspace: do with it as the settings say. */
 static void workspace_leave(struct mcp_cell *cell)
 {
@@ -507,8 +678,12 @@ static void workspace_leave(struct mcp_cell *cell)
 	struct err err;
 	bool ok = true;
 
-	if (cell->workspace == NULL || closing == SERVICE_KEEPS || workspace_is_shared(cell))
+	if (cell->workspace == NULL || closing == SERVICE_KEEPS)
 		return;
+	if (workspace_is_shared(cell)) {
+		holder_remove(cell);
+		return;
+	}
 	buf_init(&name, NAME_MAX);
 	buf_init(&to, PATH_MAX);
 	date_of_today(date);
@@ -522,19 +697,127 @@ static void workspace_leave(struct mcp_cell *cell)
 		complain(service, err.text);
 	if (ok && cell->state != NULL && !workspace_drop(service, cell->state, &err))
 		complain(service, err.text);
+	if (ok)
+		holder_remove(cell);
 	buf_fini(&to);
 	buf_fini(&name);
 }
 
-/* Remove what a service that was killed was removing. */
-static void sweep(struct mcp_service *service)
+/* Is RELATIVE the place of a workspace, whose parts do not begin with a dot? */
+static bool is_place(struct str relative)
 {
+	for (size_t slash = 0; slash != (size_t)-1;) {
+		if (relative.size == 0 || relative.data[0] == '.' || relative.data[0] == '/')
+			return false;
+		slash = str_find(relative, STR("/"), 0);
+		if (slash != (size_t)-1)
+			relative = str_part(relative, slash + 1, relative.size);
+	}
+	return true;
+}
+
+/* Where a link of a holder leads to. False: it is none of ours. */
+static bool read_place(int holder, const char *name, char place[PATH_MAX])
+{
+	const ssize_t size = readlinkat(holder, name, place, PATH_MAX - 1);
+
+	if (size <= 0 || strlen(name) != MCP_CELL_ID)
+		return false;
+	place[size] = '\0';
+	return is_place(str_of(place));
+}
+
+/* Move the folders of the place PLACE into INTO, below the root. NAME: of the link to it. */
+static bool sweep_place(const struct mcp_service *service, const char *place,
+			const char *into, const char *name, struct err *err)
+{
+	static const char *const above[] = {"", OWN_FOLDER "/"};
+	struct buf relative, from, to, as;
+	bool ok = true;
+
+	buf_init(&relative, PATH_MAX);
+	buf_init(&from, PATH_MAX);
+	buf_init(&to, PATH_MAX);
+	buf_init(&as, NAME_MAX);
+	for (size_t i = 0; ok && i < sizeof(above) / sizeof(above[0]); i++) {
+		size_t new = SIZE_MAX;
+
+		buf_clear(&relative);
+		buf_clear(&from);
+		buf_clear(&to);
+		buf_clear(&as);
+		(void)buf_addf(&as, "%s-%zu", name, i);
+		(void)buf_addf(&relative, "%s%s", above[i], place);
+		/* This looks at each part for a link, too. */
+		ok = make_below(service, relative.data, &from, &new, err);
+		if (ok && new != SIZE_MAX)
+			unmake_below(&from, new);
+		else if (ok)
+			ok = move_below(service, from.data, into, as.data, &to, err);
+	}
+	buf_fini(&as);
+	buf_fini(&to);
+	buf_fini(&from);
+	buf_fini(&relative);
+	return ok;
+}
+
+/*
+ * Go through the holder NAME of OWN. Of a server that lives LIVE gets the places. Those of a dead
+ * one that are not in LIVE are swept into INTO; with INTO NULL nothing is.
+ */
+static void sweep_holder(struct mcp_service *service, int own, const char *name,
+			 const char *into, struct value *live)
+{
+	auto_close int holder =
+		openat(own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const bool dead = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) == 0;
+	DIR *names = holder >= 0 ? fd_open_names(holder) : NULL;
+	struct err err;
+
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		char place[PATH_MAX];
+
+		const bool is_ours = read_place(holder, at->d_name, place);
+
+		if (!dead && is_ours)
+			value_set_boolean(live, place, true);
+		else if (dead && into != NULL && is_ours &&
+			 value_member(live, place) == NULL &&
+			 !sweep_place(service, place, into, at->d_name, &err))
+			complain(service, err.text);
+		else if (dead && into != NULL)
+			(void)unlinkat(holder, at->d_name, 0);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	if (dead && into != NULL)
+		(void)unlinkat(own, name, AT_REMOVEDIR);
+}
+
+/* Call sweep_holder for each holder of OWN. */
+static void sweep_holders(struct mcp_service *service, int own, const char *into,
+			  struct value *live)
+{
+	DIR *names = fd_open_names(own);
+
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		if (strncmp(at->d_name, HOLDER, strlen(HOLDER)) == 0)
+			sweep_holder(service, own, at->d_name, into, live);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+}
+
+/* Remove the folders in OWN that a service was removing when it was killed. */
+static void sweep_gone(struct mcp_service *service, int own)
+{
+	DIR *names = fd_open_names(own);
 	struct buf path;
-	DIR *names;
 
 	buf_init(&path, PATH_MAX);
-	(void)buf_addf(&path, "%s/" OWN_FOLDER, service->options.root);
-	names = service->settings->workspace != NULL ? opendir(path.data) : NULL;
 	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
 	     at = readdir(names)) {
 		if (strncmp(at->d_name, GONE, strlen(GONE)) != 0)
@@ -547,6 +830,44 @@ static void sweep(struct mcp_service *service)
 	if (names != NULL)
 		(void)closedir(names);
 	buf_fini(&path);
+}
+
+/* Lock FD, unless another process keeps it for long. */
+static bool lock_soon(int fd)
+{
+	const struct timespec moment = {.tv_nsec = 10000000};
+	const int64_t until_ms = clock_now_ms() + SWEEP_LOCK_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || clock_now_ms() >= until_ms)
+			return false;
+		(void)nanosleep(&moment, NULL);
+	}
+	return true;
+}
+
+/* Remove what services that were killed have left, or were removing. */
+static void sweep(struct mcp_service *service)
+{
+	char id[MCP_CELL_ID + 1] = "", into[sizeof(OWN_FOLDER "/" GONE) + MCP_CELL_ID];
+	auto_value struct value *live = value_new_object();
+	auto_close int own = -1;
+	struct buf path;
+
+	if (service->settings->workspace == NULL)
+		return;
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s/" OWN_FOLDER, service->options.root);
+	own = open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	buf_fini(&path);
+	if (own < 0 || !lock_soon(own))
+		return;
+	if (!text_random_hex(id, MCP_CELL_ID))
+		abort();
+	(void)snprintf(into, sizeof(into), OWN_FOLDER "/" GONE "%s", id);
+	sweep_holders(service, own, NULL, live);
+	sweep_holders(service, own, into, live);
+	sweep_gone(service, own);
 }
 
 /* Tokens. */
@@ -646,6 +967,20 @@ static void tell_token(struct mcp_service *service, const struct mcp_token *toke
 		   NULL);
 }
 
+/* TOKEN is no good any more: the transport tells WHY, and ends what it has open. */
+static void token_revoke(struct mcp_service *service, const struct mcp_token *token,
+			 const char *how)
+{
+	struct buf why;
+
+	if (service->revoke == NULL)
+		return;
+	buf_init(&why, SENTENCE_MAX);
+	(void)buf_addf(&why, "The token %s %s.", token->row.name, how);
+	service->revoke(service->leave_context, token, why.data);
+	buf_fini(&why);
+}
+
 static void end_cells_of(struct mcp_service *service, const struct mcp_token *token,
 			 const char *why)
 {
@@ -699,6 +1034,7 @@ static void token_replace(struct mcp_service *service, struct mcp_token *old,
 		new->cpu_s = old->cpu_s;
 		old->cpu_s = 0;
 		old->gone = true;
+		token_revoke(service, old, "was changed");
 		end_cells_of(service, old, "its token was changed");
 	}
 	new->next = service->tokens;
@@ -715,6 +1051,7 @@ static void tokens_replace(struct mcp_service *service, struct mcp_token *read)
 		if (at->gone || token_find(read, at->row.name) != NULL)
 			continue;
 		at->gone = true;
+		token_revoke(service, at, "was removed");
 		end_cells_of(service, at, "its token was removed");
 		tell_token(service, at, "removed");
 	}
@@ -926,6 +1263,30 @@ static struct mcp_cell *cell_find(struct mcp_service *service,
 	return at;
 }
 
+/* Is the former cell NAME of TOKEN over? False: BUSY says that it ends. */
+static bool former_is_over(const struct mcp_service *service, const struct mcp_token *token,
+			   const char *name, struct mcp_busy *busy)
+{
+	const struct mcp_cell *const lists[] = {service->cells, service->closing};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (const struct mcp_cell *at = lists[i]; at != NULL; at = at->next) {
+			/* A token that was changed has its name, and so its folders. */
+			if (at->life == MCP_CELL_OPEN || strcmp(at->name, name) != 0 ||
+			    strcmp(at->token->row.name, token->row.name) != 0)
+				continue;
+			(void)err_set(&busy->why, MCP_CODE_BUSY,
+				      "The cell %s is ending, because %s; ask again in a second, "
+				      "and a new one begins.",
+				      name, at->why);
+			(void)refuse(busy, STATUS_BUSY, RETRY_S, NULL, 0);
+			busy->kind = "ending";
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Is there room for one more cell of TOKEN? */
 static bool has_room(const struct mcp_service *service, const struct mcp_token *token,
 		     struct mcp_busy *busy)
@@ -977,6 +1338,7 @@ static bool mcp_cell_open(struct mcp_cell *cell, const char *address, struct err
 		.token = cell->token->row.name,
 		.cell = cell->name,
 		.id = cell->id,
+		.client = address,
 		.agent = cell->token->row.agent,
 		.policy = cell->token->row.policy,
 	};
@@ -1024,18 +1386,22 @@ static void tell_of_former(struct mcp_cell *cell)
 	value_remove(token->ended, cell->name);
 }
 
+/* A new cell; NAME NULL: of one session, which alone has its id. */
 static struct mcp_cell *mcp_cell_new(struct mcp_service *service, struct mcp_token *token,
-				     const char *name, bool of_a_session,
+				     const char *name, enum mcp_comes comes,
 				     const char *address, struct mcp_busy *busy)
 {
 	struct mcp_cell *cell;
 
-	if (!has_room(service, token, busy) || !has_left(token, busy))
+	if ((name != NULL && !former_is_over(service, token, name, busy)) ||
+	    !has_room(service, token, busy) || !has_left(token, busy) ||
+	    (comes != MCP_IS_COUNTED && !count_call(token, busy)))
 		return NULL;
 	cell = memory_alloc(sizeof(*cell));
 	cell->service = service;
 	cell->token = token;
-	cell->of_a_session = of_a_session;
+	cell->of_a_session = name == NULL;
+	cell->workspace_from = cell->state_from = SIZE_MAX;
 	if (!text_random_hex(cell->id, MCP_CELL_ID))
 		abort();
 	cell->name = memory_copy(name != NULL ? name : cell->id);
@@ -1049,6 +1415,7 @@ static struct mcp_cell *mcp_cell_new(struct mcp_service *service, struct mcp_tok
 		/* Rights of its own may be what is wrong. */
 		if (token->row.agent == NULL && token->row.policy == NULL)
 			service->failed_ms = clock_now_ms();
+		workspace_forget(cell);
 		mcp_cell_free(cell);
 		return NULL;
 	}
@@ -1061,10 +1428,11 @@ static struct mcp_cell *mcp_cell_new(struct mcp_service *service, struct mcp_tok
 }
 
 struct mcp_cell *mcp_service_cell(struct mcp_service *service, struct mcp_token *token,
-				  const char *name, bool begins, const char *address,
-				  struct mcp_busy *busy)
+				  const char *name, enum mcp_comes comes,
+				  const char *address, struct mcp_busy *busy)
 {
 	const enum service_cells cells = service->settings->cells;
+	const bool begins = comes == MCP_BEGINS_SESSION;
 	const bool own = begins && cells == SERVICE_PER_SESSION;
 	struct mcp_cell *cell;
 
@@ -1084,7 +1452,7 @@ struct mcp_cell *mcp_service_cell(struct mcp_service *service, struct mcp_token 
 	}
 	cell = name != NULL ? cell_find(service, token, name) : NULL;
 	if (cell == NULL)
-		cell = mcp_cell_new(service, token, name, own, address, busy);
+		cell = mcp_cell_new(service, token, name, comes, address, busy);
 	if (cell != NULL)
 		mcp_cell_use(cell);
 	return cell;
@@ -1105,8 +1473,6 @@ bool mcp_service_may_call(struct mcp_service *service, struct mcp_token *token,
 			  struct mcp_busy *busy)
 {
 	const uint64_t most = service->settings->max_calls_per_token;
-	const uint64_t a_minute = token->row.quota.calls_minute;
-	const int64_t now = clock_now_ms();
 
 	*busy = (struct mcp_busy){0};
 	if (!service->settings->given)
@@ -1125,22 +1491,7 @@ bool mcp_service_may_call(struct mcp_service *service, struct mcp_token *token,
 		return refuse(busy, STATUS_TOO_MANY, RETRY_S, "max_calls_per_token",
 			      (double)most);
 	}
-	if (now - token->minute_ms >= MINUTE_MS) {
-		token->minute_ms = now;
-		token->calls_minute = 0;
-	}
-	if (a_minute > 0 && token->calls_minute >= a_minute) {
-		(void)err_set(&busy->why, MCP_CODE_BUSY,
-			      "The token %s may make %" PRIu64 " calls a minute.",
-			      token->row.name, a_minute);
-		return refuse(busy, STATUS_TOO_MANY,
-			      (int)((token->minute_ms + MINUTE_MS - now) / SECOND_MS) + 1,
-			      "calls_minute", (double)a_minute);
-	}
-	if (!has_left(token, busy))
-		return false;
-	token->calls_minute++;
-	return true;
+	return has_left(token, busy) && count_call(token, busy);
 }
 
 void mcp_cell_use(struct mcp_cell *cell)
@@ -1178,8 +1529,8 @@ void mcp_cell_end(struct mcp_cell *cell, const char *why)
 	remember_end(cell);
 	buf_init(&sentence, SENTENCE_MAX);
 	(void)buf_addf(&sentence, "The cell ends, because %s.", why);
-	mcp_stop_calls(cell->mcp, sentence.data);
-	mcp_goodbye(cell->mcp);
+	mcp_stop_calls(cell->mcp, NULL, sentence.data);
+	mcp_goodbye(cell->mcp, NULL, NULL);
 	buf_fini(&sentence);
 	/* The loop must turn to the settling, even if nothing else happens. */
 	service->tick.due_ms = 0;
@@ -1195,6 +1546,9 @@ static void mcp_cell_close(struct mcp_cell *cell)
 	while (*at != cell)
 		at = &(*at)->next;
 	*at = cell->next;
+	cell->next = service->closing;
+	service->closing = cell;
+	cell->life = MCP_CELL_CLOSING;
 	service->cell_count--;
 	cell->token->cells--;
 	if (service->leave != NULL)
@@ -1209,6 +1563,10 @@ static void mcp_cell_close(struct mcp_cell *cell)
 					.cell = cell->name,
 					.text = cell->why},
 		   NULL);
+	/* The loop has turned: other cells may have begun to close, but none has done so. */
+	for (at = &service->closing; *at != cell;)
+		at = &(*at)->next;
+	*at = cell->next;
 	mcp_cell_free(cell);
 }
 
@@ -1268,8 +1626,10 @@ static void look_at_token(struct mcp_service *service, struct mcp_token *token)
 	if (token->gone)
 		return;
 	if (token->row.expires_ms <= clock_wall_ms()) {
-		if (!token->expired)
+		if (!token->expired) {
 			tell_token(service, token, "expired");
+			token_revoke(service, token, "has expired");
+		}
 		token->expired = true;
 		end_cells_of(service, token, "its token has expired");
 		return;
@@ -1330,7 +1690,7 @@ static void settle_drain(struct mcp_service *service)
 	if (late && service->settings->given && service->shared != NULL &&
 	    service->shared->end_ms == 0) {
 		service->shared->end_ms = clock_now_ms() + ENDING_MS;
-		mcp_stop_calls(service->shared->mcp, "The server ends.");
+		mcp_stop_calls(service->shared->mcp, NULL, "The server ends.");
 	}
 }
 
@@ -1367,7 +1727,7 @@ void mcp_service_drain(struct mcp_service *service)
 void mcp_service_goodbye(const struct mcp_service *service)
 {
 	for (struct mcp_cell *at = service->cells; at != NULL; at = at->next)
-		mcp_goodbye(at->mcp);
+		mcp_goodbye(at->mcp, NULL, NULL);
 }
 
 bool mcp_service_is_drained(const struct mcp_service *service)
@@ -1431,6 +1791,7 @@ bool mcp_service_open(const struct mcp_service_options *options,
 	struct mcp_service *service = memory_alloc(sizeof(*service));
 
 	service->options = *options;
+	service->holder.lock = -1;
 	service->settings = options->settings;
 	service->desk = mcp_new(&(struct mcp_options){.loop = options->loop,
 						      .version = options->version,
@@ -1470,6 +1831,7 @@ void mcp_service_close(struct mcp_service *service)
 	}
 	loop_remove_timer(&service->tick);
 	used_save(service);
+	holder_close(service);
 	removers_settle(service, true);
 	for (struct mcp_token *at = service->tokens; at != NULL; at = next) {
 		next = at->next;
@@ -1483,9 +1845,13 @@ void mcp_service_close(struct mcp_service *service)
 }
 
 void mcp_service_on_leave(struct mcp_service *service,
-			  void (*leave)(void *context, struct mcp_cell *cell), void *context)
+			  void (*leave)(void *context, struct mcp_cell *cell),
+			  void (*revoke)(void *context, const struct mcp_token *token,
+					 const char *why),
+			  void *context)
 {
 	service->leave = leave;
+	service->revoke = revoke;
 	service->leave_context = context;
 }
 
@@ -1512,11 +1878,14 @@ bool mcp_service_is_ready(struct mcp_service *service, struct buf *out)
 			     : failed          ? "no_cell"
 			     : full            ? "full"
 					       : NULL;
+	size_t closing = 0;
 
 	value_set_boolean(told, "ready", reason == NULL);
 	if (reason != NULL)
 		value_set_text(told, "reason", reason);
-	value_set_integer(told, "cells", (int64_t)service->cell_count);
+	for (const struct mcp_cell *at = service->closing; at != NULL; at = at->next)
+		closing++;
+	value_set_integer(told, "cells", (int64_t)(service->cell_count + closing));
 	value_set_integer(told, "max_cells", (int64_t)service->settings->max_cells);
 	(void)value_print(told, 0, out);
 	(void)buf_addc(out, '\n');
@@ -1542,6 +1911,8 @@ static void print_cells(const struct mcp_service *service, struct buf *out)
 			session_accounts(at->mcp->session, &used, NULL);
 		memory += used.memory_peak;
 	}
+	for (const struct mcp_cell *at = service->closing; at != NULL; at = at->next)
+		counts[ENDING]++;
 	metrics_print_head("glovebox_cells", "gauge", "Cells by what they do.", out);
 	for (size_t i = 0; i < STATES; i++)
 		(void)buf_addf(out, "glovebox_cells{state=\"%s\"} %zu\n", names[i],
@@ -1578,6 +1949,9 @@ void mcp_service_print_metrics(struct mcp_service *service, struct buf *out)
 {
 	for (struct mcp_cell *at = service->cells; at != NULL; at = at->next)
 		sample(at);
+	if (service->options.host.dropped != NULL)
+		service->metrics.dropped =
+			service->options.host.dropped(service->options.host.context);
 	print_cells(service, out);
 	metrics_print(&service->metrics, out);
 	print_tokens(service, out);

@@ -10,6 +10,9 @@
  * mcp_service_settle, between the turns of the loop; while a session closes the loop turns for
  * the other cells.
  *
+ * Where cells have folders that go with them, each server keeps a list of these, below a lock that
+ * it holds as long as it lives: the next server removes what one that was killed has left.
+ *
  * Tokens are kept as hashes, in a file that is read again whenever it has changed. A file that
  * cannot be read then is complained of, and the tokens stay as they were.
  *
@@ -36,6 +39,7 @@ struct mcp_token;
 /* A cell that has to be made. */
 struct mcp_wish {
 	const char *token, *cell, *id; /* their names; the id is no other cell's */
+	const char *client;            /* the address of the client that wants it */
 	const char *workspace;         /* absolute; NULL: that of the service */
 	const char *state; /* the folder of its own state; NULL: the person's */
 	const char *agent; /* both narrow the rights of the service; or NULL */
@@ -57,6 +61,8 @@ struct mcp_service_host {
 	bool (*read)(void *context, const char *path, struct buf *text, struct err *err);
 	/* Can the rights of TOKEN be those of a cell? Or NULL. */
 	bool (*check)(void *context, const struct service_token *token, struct err *err);
+	/* How many records of audit and telemetry were lost so far? Or NULL. */
+	uint64_t (*dropped)(void *context);
 	void *context;
 };
 
@@ -75,8 +81,18 @@ struct mcp_service_options {
 	mcp_complain *complain;       /* with the context of the host */
 };
 
-/* In the order of its life. Requests are brought to an open cell only. */
-enum mcp_cell_life { MCP_CELL_OPEN, MCP_CELL_ENDING };
+/*
+ * In the order of its life. Requests are brought to an open cell only; while one ends, or its
+ * processes and folders go (closing), no other has its name.
+ */
+enum mcp_cell_life { MCP_CELL_OPEN, MCP_CELL_ENDING, MCP_CELL_CLOSING };
+
+/* The requests that may make a cell. */
+enum mcp_comes {
+	MCP_BEGINS_SESSION, /* of the legacy era */
+	MCP_IS_COUNTED,     /* one that mcp_service_may_call has counted */
+	MCP_IS_SHORT,       /* one that has not */
+};
 
 enum { MCP_CELL_ID = 12 };
 
@@ -88,6 +104,8 @@ struct mcp_cell {
 	struct mcp_token *token;
 	char *name, id[MCP_CELL_ID + 1];
 	char *workspace, *state; /* NULL: those of the service */
+	/* of each: the size of the part that was there before; SIZE_MAX: all of it was */
+	size_t workspace_from, state_from;
 	enum mcp_cell_life life;
 	char *why;         /* it ends */
 	bool of_a_session; /* its only client is one session of the legacy era */
@@ -101,9 +119,10 @@ struct mcp_cell {
 
 /* Why a request is not served now. */
 struct mcp_busy {
-	int status;        /* of HTTP: 429 or 503 */
-	int retry_s;       /* for Retry-After */
-	const char *kind;  /* "busy", or "set_up" where no cell could be made */
+	int status;  /* of HTTP: 429 or 503 */
+	int retry_s; /* for Retry-After */
+	/* "busy"; "ending": the former cell of that name; "set_up": no cell could be made */
+	const char *kind;
 	const char *limit; /* the key of the bound; NULL: none */
 	double value;      /* of the key */
 	struct err why;
@@ -117,10 +136,13 @@ void mcp_service_close(struct mcp_service *service);
 
 /*
  * LEAVE is called before the server of a cell is freed: the transport frees the cell's peers,
- * and forgets the cell.
+ * and forgets the cell. REVOKE is called when a token has gone, has expired, or has other rights:
+ * the transport ends what it has open, and tells WHY, a sentence.
  */
 void mcp_service_on_leave(struct mcp_service *service,
 			  void (*leave)(void *context, struct mcp_cell *cell),
+			  void (*revoke)(void *context, const struct mcp_token *token,
+					 const char *why),
 			  void *context);
 
 /* The server that refuses what no cell gets. */
@@ -136,12 +158,13 @@ struct mcp_token *mcp_service_token(struct mcp_service *service, struct str bear
 				    struct err *err);
 
 /*
- * The cell for a request with TOKEN. NAME: of its header, or NULL. BEGINS: the request begins
- * a session of the legacy era, from ADDRESS. NULL: BUSY says why there is none.
+ * The cell for a request with TOKEN, which COMES from ADDRESS. NAME: of its header, or NULL. A new
+ * cell counts as a call of its minute, unless the request was counted. NULL: BUSY says why there
+ * is none.
  */
 struct mcp_cell *mcp_service_cell(struct mcp_service *service, struct mcp_token *token,
-				  const char *name, bool begins, const char *address,
-				  struct mcp_busy *busy);
+				  const char *name, enum mcp_comes comes,
+				  const char *address, struct mcp_busy *busy);
 /* May one more call of TOKEN begin? It is counted. False: BUSY says why not. */
 bool mcp_service_may_call(struct mcp_service *service, struct mcp_token *token,
 			  struct mcp_busy *busy);

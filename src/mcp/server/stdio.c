@@ -414,7 +414,7 @@ bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err)
 		settle_reading(&stdio);
 	}
 	if (stdio.failure.text[0] == '\0') {
-		mcp_goodbye(options->mcp);
+		mcp_goodbye(options->mcp, NULL, NULL);
 		stdio_write(&stdio);
 	}
 	end(&stdio);
