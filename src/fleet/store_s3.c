@@ -47,6 +47,7 @@ enum {
 	S3_LINE_MAX = 8192, /* a header; session tokens have 1 to 4 KiB */
 	S3_URL_MAX = 16384,
 	S3_WRITER_DIGITS = 32,
+	S3_GONE_TRIES = 3, /* of an object that is refused as being there, and is not */
 	S3_TIME = 17, /* 20260329T140509Z */
 	S3_DAY = 8,
 	S3_PAGE = 1000,
@@ -617,20 +618,49 @@ static bool s3_head(struct store_s3 *s3, const char *name, struct s3_call *call,
 /*
  * The service says that NAME is there. When the answer to an earlier attempt was lost (libcurl
  * makes attempts of its own, when a connection that it uses again breaks), it may be the
- * object that WRITER has written.
+ * object that WRITER has written. *GONE: somebody has removed it since, so that it may be written.
  */
 static enum fleet_put look_whose(struct store_s3 *s3, const char *name,
-				 const char *writer, struct err *err)
+				 const char *writer, bool *gone, struct err *err)
 {
 	struct s3_call call;
 	enum fleet_put put = FLEET_PUT_FAILED;
 
 	if (s3_head(s3, name, &call, err)) {
-		if (call.status == 200 || call.status == 404)
+		*gone = call.status == 404;
+		if (call.status == 200)
 			put = strcmp(call.found_writer, writer) == 0 ? FLEET_PUT_DONE
 								     : FLEET_PUT_THERE;
+		else if (*gone)
+			(void)err_set(err, EAGAIN,
+				      "%s: %s is refused as being there and is not: somebody "
+				      "removes it, or the service is not consistent; do this again",
+				      s3->where, name);
 		else
 			(void)say(s3, &call, "looking for", name, err);
+	}
+	call_fini(&call);
+	return put;
+}
+
+/* Put once, as the object of WRITER. *GONE: it was there, and is no more. */
+static enum fleet_put put_once(struct store_s3 *s3, const char *name,
+			       const struct store_source *source, enum fleet_put_how how,
+			       const char *writer, bool *gone, struct err *err)
+{
+	struct s3_call call = {.method = "PUT", .name = name, .source = source};
+	enum fleet_put put = FLEET_PUT_FAILED;
+
+	if (how == FLEET_IF_NEW)
+		call.writer = writer;
+	buf_init(&call.body, STORE_XML_MAX);
+	if (perform(s3, &call, err)) {
+		if (call.status == 200 || call.status == 201 || call.status == 204)
+			put = FLEET_PUT_DONE;
+		else if (call.status == 412 && how == FLEET_IF_NEW)
+			put = look_whose(s3, name, writer, gone, err);
+		else
+			(void)say(s3, &call, "writing", name, err);
 	}
 	call_fini(&call);
 	return put;
@@ -641,26 +671,18 @@ static enum fleet_put s3_put(void *self, const char *name, const struct store_so
 {
 	struct store_s3 *s3 = self;
 	char writer[S3_WRITER_DIGITS + 1];
-	struct s3_call call = {.method = "PUT", .name = name, .source = source};
 	enum fleet_put put = FLEET_PUT_FAILED;
+	bool gone = true;
 
 	if (!text_random_hex(writer, S3_WRITER_DIGITS)) {
 		(void)err_set(err, errno, "%s: no random bytes: %s", s3->where,
 			      strerror(errno));
 		return FLEET_PUT_FAILED;
 	}
-	if (how == FLEET_IF_NEW)
-		call.writer = writer;
-	buf_init(&call.body, STORE_XML_MAX);
-	if (perform(s3, &call, err)) {
-		if (call.status == 200 || call.status == 201 || call.status == 204)
-			put = FLEET_PUT_DONE;
-		else if (call.status == 412 && how == FLEET_IF_NEW)
-			put = look_whose(s3, name, writer, err);
-		else
-			(void)say(s3, &call, "writing", name, err);
+	for (int tries = 0; gone && tries < S3_GONE_TRIES; tries++) {
+		gone = false;
+		put = put_once(s3, name, source, how, writer, &gone, err);
 	}
-	call_fini(&call);
 	return put;
 }
 

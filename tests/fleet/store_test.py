@@ -515,6 +515,22 @@ def an_object_whose_answer_was_lost_is_ones_own():
 
 
 @tap.case
+def an_object_that_is_removed_between_refusal_and_look_is_written_after_all():
+    with bucket() as (store, server, where):
+        with Driver(store.where, where, env=store.env) as driver:
+            refused = (412, "PreconditionFailed")
+            left = counted(server, refused)
+            server.requests.clear()
+            assert driver.put("jobs/j/results/a.json", b"mine") == "done"
+            assert left == [] and store.bytes_of("jobs/j/results/a.json") == b"mine"
+            assert [request[0] for request in server.requests] == ["PUT", "HEAD", "PUT"]
+            # A service that says so each time is told, and nobody takes it for a result.
+            server.fault = lambda request: refused if request.command == "PUT" else None
+            fails(errno.EAGAIN, ["jobs/j/results/b.json", "do this again"], driver.put, "jobs/j/results/b.json", b"mine")
+            server.fault = None
+
+
+@tap.case
 def an_object_that_breaks_off_is_read_on_from_there():
     data = random.Random(3).randbytes(3_000_000)
     name = hashlib.sha256(data).hexdigest()
