@@ -615,6 +615,7 @@ static bool enter(struct fleet_client *client, struct pending *pending)
 	return lives;
 }
 
+/* Take PENDING out; from here on nobody else changes it. */
 static void leave(struct fleet_client *client, struct pending *pending)
 {
 	struct pending **at = &client->pending;
@@ -625,7 +626,6 @@ static void leave(struct fleet_client *client, struct pending *pending)
 	*at = pending->next;
 	(void)pthread_mutex_unlock(&client->lock);
 	(void)pthread_cond_destroy(&pending->changed);
-	value_free(pending->message);
 }
 
 /* Wait MS, or until *CANCEL, or until the engine is gone. */
@@ -696,7 +696,7 @@ static bool call_once(struct fleet_client *client, const char *method,
 {
 	struct pending pending = {0};
 	struct buf line;
-	bool ok = enter(client, &pending), answered;
+	bool ok = enter(client, &pending), sent = false;
 
 	buf_init(&line, CLIENT_LINE_MAX);
 	if (!ok) {
@@ -708,27 +708,27 @@ static bool call_once(struct fleet_client *client, const char *method,
 	} else if (!write_line(client, buf_str(&line))) {
 		ok = refuse_gone(client, method, refusal);
 	} else {
+		sent = true;
 		buf_fini(&line);
-		answered = wait_for(client, &pending, due_ms, cancel);
-		if (!answered) {
+		if (!wait_for(client, &pending, due_ms, cancel)) {
 			cancel_call(client, pending.id);
-			answered = wait_for(client, &pending,
-					    clock_now_ms() + CLIENT_CANCEL_MS, NULL);
+			(void)wait_for(client, &pending,
+				       clock_now_ms() + CLIENT_CANCEL_MS, NULL);
 		}
-		if (pending.message != NULL)
-			ok = take_answer(pending.message, answer, refusal);
-		else if (pending.lost != NULL && strcmp(pending.lost, "limit") == 0)
-			ok = refuse(refusal, "limit", EFBIG,
-				    "%s: the answer has more than %d MiB", method,
-				    CLIENT_ANSWER_MAX >> 20);
-		else if (answered)
-			ok = refuse_gone(client, method, refusal);
-		else
-			ok = refuse(refusal, "cancelled", ECANCELED, "%s was cancelled",
-				    method);
 	}
-	buf_fini(&line);
+	/* An answer may still come at this moment: it is looked at when none can any more. */
 	leave(client, &pending);
+	if (sent && pending.message != NULL)
+		ok = take_answer(pending.message, answer, refusal);
+	else if (sent && pending.lost != NULL && strcmp(pending.lost, "limit") == 0)
+		ok = refuse(refusal, "limit", EFBIG, "%s: the answer has more than %d MiB",
+			    method, CLIENT_ANSWER_MAX >> 20);
+	else if (sent && pending.lost != NULL)
+		ok = refuse_gone(client, method, refusal);
+	else if (sent)
+		ok = refuse(refusal, "cancelled", ECANCELED, "%s was cancelled", method);
+	value_free(pending.message);
+	buf_fini(&line);
 	return ok;
 }
 

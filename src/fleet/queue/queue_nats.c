@@ -78,7 +78,8 @@ struct fleet_queue {
 	struct jetstream *jetstream;
 	char name[NAME_MAX_BYTES];
 	int replicas;
-	double lease_s;
+	/* Any thread that looks for a consumer writes it, and the keepers of leases read it. */
+	_Atomic double lease_s;
 
 	/* Of taking alone; TAKING is held. */
 	pthread_mutex_t taking;
