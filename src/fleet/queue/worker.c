@@ -213,8 +213,9 @@ static void result_name(const char *job, const char *id, char name[FLEET_NAME_BY
 	(void)snprintf(name, FLEET_NAME_BYTES, "jobs/%s/results/%s.json", job, id);
 }
 
-bool fleet_worker_cancelled(struct fleet_store *store, const char *job, const char *id,
-			    const char *worker, struct err *err)
+/* Write the result "cancelled" of a task of JOB unless it has one. */
+static bool put_cancelled(struct fleet_store *store, const char *job, const char *id,
+			  const char *worker, struct err *err)
 {
 	auto_value struct value *result = fleet_result_new(job, id, 0, FLEET_CANCELLED);
 	char name[FLEET_NAME_BYTES];
@@ -223,6 +224,90 @@ bool fleet_worker_cancelled(struct fleet_store *store, const char *job, const ch
 		value_set_text(result, "worker", worker);
 	result_name(job, id, name);
 	return put_object(store, name, result, FLEET_IF_NEW, err);
+}
+
+/* What runs, and what is cancelled. */
+
+static bool add_running(void *context, const char *key, struct str text)
+{
+	struct fleet_running *running = context;
+	auto_value struct value *beat = NULL;
+	const struct value *jobs;
+
+	if (!value_parse(text, 0, &beat, NULL))
+		return true;
+	running->workers++;
+	running->cells += (size_t)value_integer(value_member(beat, "cells"));
+	running->busy += (size_t)value_integer(value_member(beat, "busy"));
+	jobs = value_member(beat, "running");
+	for (void *at = value_first(jobs); at != NULL; at = value_next(jobs, at)) {
+		if (value_member(running->jobs, value_key(at)) == NULL)
+			value_set(running->jobs, value_key(at), value_new_object());
+		for (size_t i = 0; i < value_count(value_at(at)); i++) {
+			const char *id = value_text(value_item(value_at(at), i));
+
+			if (id != NULL)
+				value_set_text(value_member(running->jobs, value_key(at)),
+					       id, key);
+		}
+	}
+	return true;
+}
+
+bool fleet_worker_running(struct fleet_queue *queue, struct fleet_running *running,
+			  struct err *err)
+{
+	*running = (struct fleet_running){.jobs = value_new_object()};
+	return fleet_queue_keys(queue, FLEET_WORKERS, "", add_running, running, err);
+}
+
+static void mark_result(void *context, size_t nth)
+{
+	bool *has = context;
+
+	has[nth] = true;
+}
+
+/* Is ID one of those that WORDS name (none: all)? */
+static bool is_named(const char *const *words, const char *id)
+{
+	if (*words == NULL)
+		return true;
+	for (; *words != NULL; words++) {
+		if (strcmp(*words, id) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool fleet_worker_cancel(struct fleet_queue *queue, struct fleet_store *store,
+			 const struct fleet_job *job, const char *const *ids, bool all,
+			 size_t *written, size_t *left, struct err *err)
+{
+	const struct fleet_tasks *tasks = fleet_job_tasks(job);
+	const size_t count = fleet_tasks_count(tasks);
+	auto_free bool *has = memory_array(count + 1, sizeof(*has));
+	const struct value *mine;
+	struct fleet_running running = {0};
+	bool ok = fleet_worker_running(queue, &running, err) &&
+		  fleet_job_results(job, mark_result, has, err);
+
+	*left = 0;
+	mine = value_member(running.jobs, fleet_job_name_of(job));
+	for (size_t i = 0; ok && i < count; i++) {
+		const char *id = fleet_tasks_id(tasks, i);
+
+		if (has[i] || !is_named(ids, id))
+			continue;
+		if (!all && value_member(mine, id) != NULL) {
+			(*left)++;
+			continue;
+		}
+		ok = put_cancelled(store, fleet_job_name_of(job), id, NULL, err);
+		(*written)++;
+	}
+	value_free(running.jobs);
+	return ok;
 }
 
 /* The list of held tasks; the lock is held. */
@@ -466,8 +551,8 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 		return false;
 	}
 	if (cancelled || its_own) {
-		if (fleet_worker_cancelled(worker->options.store, job, id,
-					   worker->options.name, &err)) {
+		if (put_cancelled(worker->options.store, job, id, worker->options.name,
+				  &err)) {
 			answer(worker, held, fleet_result_new(job, id, 0, FLEET_CANCELLED));
 		} else {
 			say(worker, err.text);
@@ -1031,6 +1116,30 @@ static struct watched_job *watched(struct leading *leading, const char *name)
 	return &leading->jobs[leading->count++];
 }
 
+/*
+ * `fleet cancel` of all of JOB may have been interrupted: its tasks that neither run nor have a
+ * result get theirs. Those that run are the workers' who run them.
+ */
+static bool finish_cancel(struct fleet_worker *worker, const struct fleet_job *job,
+			  struct err *err)
+{
+	const char *const all[] = {NULL};
+	size_t written = 0, left;
+	char line[FLEET_NAME_BYTES + 64];
+
+	if (!fleet_queue_purge(worker->options.queue, fleet_job_name_of(job), NULL, NULL,
+			       err) ||
+	    !fleet_worker_cancel(worker->options.queue, worker->options.store, job, all,
+				 false, &written, &left, err))
+		return false;
+	if (written > 0) {
+		(void)snprintf(line, sizeof(line), "%s: %zu tasks cancelled",
+			       fleet_job_name_of(job), written);
+		say(worker, line);
+	}
+	return true;
+}
+
 static bool look_at_job(struct leading *leading, const char *name, struct err *err)
 {
 	struct fleet_worker *worker = leading->worker;
@@ -1039,14 +1148,16 @@ static bool look_at_job(struct leading *leading, const char *name, struct err *e
 	auto_value struct value *complete = NULL;
 	struct fleet_reconciled found;
 	char key[FLEET_NAME_BYTES], line[FLEET_NAME_BYTES + 128];
-	bool mine = false, paused = false;
+	bool mine = false, paused = false, cancelled = false;
 
 	if (!fleet_worker_enlisted(options->store, options->fleet, name, &mine, &paused, err))
 		return false;
 	(void)snprintf(key, sizeof(key), "complete.%s", name);
-	if (!mine || is_marked(worker, "cancel", name, NULL) ||
+	if (!mine)
+		return true;
+	if (!still_marked(worker, "cancel", name, NULL, &cancelled, err) ||
 	    !fleet_queue_get(options->queue, FLEET_STATE, key, &complete, err))
-		return !mine || is_marked(worker, "cancel", name, NULL);
+		return false;
 	if (complete != NULL) {
 		if (at->job != NULL) {
 			fleet_job_free(at->job);
@@ -1060,7 +1171,9 @@ static bool look_at_job(struct leading *leading, const char *name, struct err *e
 			return false;
 		leading->open++;
 	}
-	if (!fleet_worker_reconcile(options->queue, at->job, paused, &found, err))
+	if ((cancelled && !finish_cancel(worker, at->job, err)) ||
+	    !fleet_worker_reconcile(options->queue, at->job, paused || cancelled, &found,
+				    err))
 		return false;
 	if (found.published + found.removed > 0) {
 		(void)snprintf(line, sizeof(line),

@@ -69,6 +69,19 @@ bool fleet_worker_enlisted(struct fleet_store *store, const char *fleet, const c
 /* Limits of lanes are kept in the store as well: {LANE: {permits, per_minute}}. */
 bool fleet_worker_keep_limit(struct fleet_store *store, const char *fleet, const char *lane,
 			     int permits, int per_minute, struct err *err);
-/* Write the result "cancelled" of a task of JOB unless it has one. */
-bool fleet_worker_cancelled(struct fleet_store *store, const char *job, const char *id,
-			    const char *worker, struct err *err);
+
+/* All that runs, by the heartbeats of the workers. */
+struct fleet_running {
+	struct value *jobs; /* job -> {id: worker}; owned by the caller, also after a failure */
+	size_t workers, cells, busy;
+};
+bool fleet_worker_running(struct fleet_queue *queue, struct fleet_running *running,
+			  struct err *err);
+/*
+ * Write the result "cancelled" for the tasks of JOB that have none: those that IDS name
+ * (NULL-ended; empty: each), and that do not run, or ALL of these. *WRITTEN grows by those that
+ * were written; *LEFT: those that run, whose workers end them.
+ */
+bool fleet_worker_cancel(struct fleet_queue *queue, struct fleet_store *store,
+			 const struct fleet_job *job, const char *const *ids, bool all,
+			 size_t *written, size_t *left, struct err *err);

@@ -83,46 +83,6 @@ static bool open_job(struct fleet_at *at_fleet, const char *name, struct fleet_j
 	return fleet_job_open(at_fleet->store, name, job, err);
 }
 
-/* All that runs, by the heartbeats of the workers. */
-
-struct beats {
-	struct value *jobs; /* job -> {id: worker} */
-	size_t workers, cells, busy;
-};
-
-static bool add_running(void *context, const char *key, struct str text)
-{
-	struct beats *running = context;
-	auto_value struct value *beat = NULL;
-	const struct value *jobs;
-
-	if (!value_parse(text, 0, &beat, NULL))
-		return true;
-	running->workers++;
-	running->cells += (size_t)value_integer(value_member(beat, "cells"));
-	running->busy += (size_t)value_integer(value_member(beat, "busy"));
-	jobs = value_member(beat, "running");
-	for (void *at = value_first(jobs); at != NULL; at = value_next(jobs, at)) {
-		if (value_member(running->jobs, value_key(at)) == NULL)
-			value_set(running->jobs, value_key(at), value_new_object());
-		for (size_t i = 0; i < value_count(value_at(at)); i++) {
-			const char *id = value_text(value_item(value_at(at), i));
-
-			if (id != NULL)
-				value_set_text(value_member(running->jobs, value_key(at)),
-					       id, key);
-		}
-	}
-	return true;
-}
-
-static bool read_running(struct fleet_at *at_fleet, struct beats *running, struct err *err)
-{
-	*running = (struct beats){.jobs = value_new_object()};
-	return fleet_queue_keys(at_fleet->queue, FLEET_WORKERS, "", add_running, running,
-				err);
-}
-
 /* submit */
 
 static const struct option_row submit_options[] = {
@@ -387,12 +347,13 @@ static bool print_states(struct fleet_at *at_fleet, const struct options *option
 			 struct err *err)
 {
 	auto_value struct value *names = NULL;
-	struct beats running = {0};
+	struct fleet_running running = {0};
 	struct err why = {0};
 	bool ok = job_names(at_fleet, only, &names, err);
 
 	*left = *bad = 0;
-	if (ok && at_fleet->queue != NULL && !read_running(at_fleet, &running, &why))
+	if (ok && at_fleet->queue != NULL &&
+	    !fleet_worker_running(at_fleet->queue, &running, &why))
 		(void)verb_complain(0, "fleet status: %s", why.text);
 	for (size_t i = 0; ok && i < value_count(names); i++) {
 		const char *name = value_text(value_item(names, i));
@@ -846,18 +807,6 @@ static const struct option_row plain_options[] = {
 	{0},
 };
 
-/* Is ID of JOB one of those that WORDS name (none: all)? */
-static bool is_named(const char *const *words, const char *id)
-{
-	if (*words == NULL)
-		return true;
-	for (; *words != NULL; words++) {
-		if (strcmp(*words, id) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool set_cancels(struct fleet_at *at_fleet, const char *job,
 			const char *const *ids, uint64_t *removed, struct err *err)
 {
@@ -877,41 +826,6 @@ static bool set_cancels(struct fleet_at *at_fleet, const char *job,
 	return ok;
 }
 
-/*
- * Write "cancelled" for the tasks of JOB without a result that do not run, or for ALL. *LEFT:
- * those that run.
- */
-static bool write_cancelled(struct fleet_at *at_fleet, const struct fleet_job *job,
-			    const char *const *ids, bool all, size_t *written,
-			    size_t *left, struct err *err)
-{
-	const struct fleet_tasks *tasks = fleet_job_tasks(job);
-	const size_t count = fleet_tasks_count(tasks);
-	auto_free bool *has = memory_array(count + 1, sizeof(*has));
-	const struct value *mine;
-	struct beats running = {0};
-	bool ok = read_running(at_fleet, &running, err) &&
-		  fleet_job_results(job, mark_result, has, err);
-
-	*left = 0;
-	mine = value_member(running.jobs, fleet_job_name_of(job));
-	for (size_t i = 0; ok && i < count; i++) {
-		const char *id = fleet_tasks_id(tasks, i);
-
-		if (has[i] || !is_named(ids, id))
-			continue;
-		if (!all && value_member(mine, id) != NULL) {
-			(*left)++;
-			continue;
-		}
-		ok = fleet_worker_cancelled(at_fleet->store, fleet_job_name_of(job), id,
-					    NULL, err);
-		(*written)++;
-	}
-	value_free(running.jobs);
-	return ok;
-}
-
 static bool cancel_job(struct fleet_at *at_fleet, const struct fleet_job *job,
 		       const char *const *ids, FILE *out, struct err *err)
 {
@@ -925,12 +839,13 @@ static bool cancel_job(struct fleet_at *at_fleet, const struct fleet_job *job,
 			return err_set(err, EINVAL, "%s has no task \"%.128s\"", name, *id);
 	}
 	if (!set_cancels(at_fleet, name, ids, &removed, err) ||
-	    !write_cancelled(at_fleet, job, ids, false, &written, &left, err))
+	    !fleet_worker_cancel(at_fleet->queue, at_fleet->store, job, ids, false, &written,
+				 &left, err))
 		return false;
 	while (left > 0) {
 		(void)poll(NULL, 0, CANCEL_LOOK_MS);
-		if (!write_cancelled(at_fleet, job, ids, clock_now_ms() >= end_ms,
-				     &written, &left, err))
+		if (!fleet_worker_cancel(at_fleet->queue, at_fleet->store, job, ids,
+					 clock_now_ms() >= end_ms, &written, &left, err))
 			return false;
 	}
 	(void)fprintf(out, "%s: %" PRIu64 " tasks taken out of the queue, %zu cancelled\n",
@@ -961,7 +876,8 @@ static int cancel_run(const struct options *options, FILE *out)
 static const char cancel_help[] =
 	"End tasks of a job, or all of them: those that wait are taken out of the queue, those\n"
 	"that run are ended by their workers. Each gets the result \"cancelled\", unless it has\n"
-	"one already.";
+	"one already. When this is interrupted, the same line again completes it, and so do the\n"
+	"workers within a minute.";
 
 const struct verb verb_fleet_cancel = {
 	.name = "fleet cancel",
