@@ -19,10 +19,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "fake"))
+import s3_server  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv[2])
@@ -406,6 +410,72 @@ def a_queue_that_lost_its_streams_is_made_again_from_the_store():
         assert "made again" in f.said(worker), f.said(worker)
         wait_for(lambda: json.loads(tap.run([PROGRAM, "fleet", "status", "lost", "--json"], env=f.env).stdout)["queued"] == 0,
                  "nothing queued")
+
+
+@tap.case
+def a_cancel_that_was_killed_midway_is_completed_by_the_same_line_and_by_the_workers():
+    with fleet() as f:
+        f.run("fleet", "submit", f.tasks("a", [command(i) for i in range(4)]), "--job", "a")
+        f.run("fleet", "submit", f.tasks("b", [command(i) for i in range(4)]), "--job", "b")
+        # What a kill leaves behind: the mark, perhaps an empty queue, and no result.
+        wire = Wire(f.server)
+        for job in ("a", "b"):
+            assert b'"seq"' in wire.request(f"$KV.GB_main_STATE.cancel.{job}", b"true")
+        for i in range(4):
+            wire.request("$JS.API.STREAM.PURGE.GB_main_TASKS", b'{"filter":"gb.main.task.*.*.b.t%d"}' % i)
+        wire.close()
+        assert f.queued("a") == 4 and f.queued("b") == 0 and f.result_names("a") + f.result_names("b") == []
+        f.run("fleet", "cancel", "a")
+        assert [f.result("a", f"t{i}")["status"] for i in range(4)] == ["cancelled"] * 4 and f.queued("a") == 0
+        assert f.result_names("b") == []
+        f.worker()
+        f.wait_for_results("b", 4)
+        assert [f.result("b", f"t{i}")["status"] for i in range(4)] == ["cancelled"] * 4
+        # What was cancelled may be done after all.
+        f.run("fleet", "retry", "b", "--status", "cancelled")
+        wait_for(lambda: [f.result("b", name)["status"] for name in f.result_names("b")] == ["done"] * 4, "four that are done")
+
+
+class Slow(s3_server.Handler):
+    """A bucket that answers to the readers of one name when it is let."""
+    held, go, came = None, threading.Event(), threading.Event()
+
+    def do_GET(self):
+        if self.path.endswith(Slow.held):
+            Slow.came.set()
+            Slow.go.wait(WAIT_S)
+        self.serve()
+
+
+@tap.case
+def a_worker_that_drains_gives_back_at_once_what_has_not_begun():
+    with fleet() as f, s3_server.Server() as bucket:
+        bucket.http.RequestHandlerClass = Slow
+        f.env.update(bucket.environment)
+        f.write_config(store="s3://bench/runs", lease_s=30)
+        Slow.held = "/results/t1.json"
+        lines = [command(0, "sleep 600"), *(command(i) for i in range(1, 6))]
+        f.run("fleet", "submit", f.tasks("d", lines), "--job", "d")
+        first = f.worker("--drain-on", "TERM", "--name", "first", cells=6)
+        # All six are taken; t0 runs, and the store lets the worker wait before t1 begins.
+        assert Slow.came.wait(WAIT_S), f.said(first)
+        first.send_signal(signal.SIGTERM)
+        wait_for(lambda: "no more tasks begin" in f.said(first), "the drain")
+        Slow.held = "nothing"
+        f.worker("--name", "second", cells=2)
+
+        def done():
+            return sorted(name.rsplit("/", 1)[1] for name in list(bucket.objects) if "/results/" in name)
+        wait_for(lambda: {"t2.json", "t3.json", "t4.json", "t5.json"} <= set(done()), "four that another worker does")
+        assert first.poll() is None and "t0.json" not in done()
+        Slow.go.set()
+        wait_for(lambda: "t1.json" in done(), "the one that was being looked at")
+        assert first.poll() is None
+        for name in ("t1", "t2", "t3", "t4", "t5"):
+            result = json.loads(bucket.objects[f"bench/runs/jobs/d/results/{name}.json"])
+            assert (result["worker"], result["attempt"]) == ("second", 1), result
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(timeout=WAIT_S) in (0, 143), f.said(first)
 
 
 @tap.case

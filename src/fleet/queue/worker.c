@@ -43,7 +43,8 @@ enum {
 };
 
 enum held_state {
-	HELD_READY, /* taken, and no slot has it yet */
+	HELD_READY,  /* taken, and no slot has it yet */
+	HELD_CHOSEN, /* a slot looks whether it has to run */
 	HELD_RUNNING,
 	HELD_LOST,      /* running, but the lease is lost: it is being ended */
 	HELD_ANSWERING, /* its result is in the store; the queue does not know that yet */
@@ -57,7 +58,7 @@ struct held {
 	bool renewing; /* one thread works with its lease without the lock: nobody else does */
 	char *lane;
 	int64_t renewed_ms; /* when a renewal was last tried, or at first the time of taking */
-	struct fleet_task task; /* of HELD_READY; moved to the slot */
+	struct fleet_task task; /* of HELD_CHOSEN; moved to the slot */
 	int attempt;
 	struct value *result; /* of HELD_ANSWERING */
 };
@@ -572,8 +573,8 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 	return true;
 }
 
-/* The first task that was taken and that no slot has yet. */
-static struct held *ready_one(struct fleet_worker *worker)
+/* Choose the first task that was taken and that no slot has yet: from now on it is the caller's. */
+static struct held *choose_one(struct fleet_worker *worker)
 {
 	struct held *held;
 
@@ -581,8 +582,29 @@ static struct held *ready_one(struct fleet_worker *worker)
 	for (held = worker->held; held != NULL && held->state != HELD_READY;
 	     held = held->next)
 		;
+	if (held != NULL)
+		held->state = HELD_CHOSEN;
 	(void)pthread_mutex_unlock(&worker->lock);
 	return held;
+}
+
+/* Give the tasks back that no slot has: another worker may begin them now. */
+static void give_ready_back(struct fleet_worker *worker)
+{
+	struct held *held;
+
+	while ((held = choose_one(worker)) != NULL)
+		give_back(worker, held, 0, false);
+}
+
+static bool is_draining(struct fleet_worker *worker)
+{
+	bool draining;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	draining = worker->draining;
+	(void)pthread_mutex_unlock(&worker->lock);
+	return draining;
 }
 
 static void hold(struct fleet_worker *worker, struct fleet_lease *lease)
@@ -614,30 +636,37 @@ static bool take_some(struct fleet_worker *worker, struct err *err)
 	return ok;
 }
 
+/* Has a drain begun since HELD was taken? Then HELD is given back. */
+static bool drains(struct fleet_worker *worker, struct held *held)
+{
+	if (!is_draining(worker))
+		return false;
+	give_back(worker, held, 0, false);
+	return true;
+}
+
 static enum fleet_next next(void *context, struct fleet_slot_task *task, bool *over,
 			    struct err *err)
 {
 	struct fleet_worker *worker = context;
 	struct held *held;
-	bool draining;
 
-	*over = false;
-	(void)pthread_mutex_lock(&worker->lock);
-	draining = worker->draining;
-	(void)pthread_mutex_unlock(&worker->lock);
 	/* The slots are made before this worker has them. */
-	if (draining || worker->slots == NULL) {
-		*over = draining;
+	*over = is_draining(worker);
+	if (*over || worker->slots == NULL)
 		return FLEET_NEXT_NONE;
+	held = choose_one(worker);
+	if (held == NULL) {
+		if (!take_some(worker, err)) {
+			say(worker, err->text);
+			(void)rest(worker, FAILED_MS);
+			return FLEET_NEXT_FAILED;
+		}
+		held = choose_one(worker);
 	}
-	held = ready_one(worker);
-	if (held == NULL && !take_some(worker, err)) {
-		say(worker, err->text);
-		(void)rest(worker, FAILED_MS);
-		return FLEET_NEXT_FAILED;
-	}
-	while ((held = ready_one(worker)) != NULL) {
-		if (!read_line(worker, held) || !is_wanted(worker, held))
+	for (; held != NULL; held = choose_one(worker)) {
+		if (drains(worker, held) || !read_line(worker, held) ||
+		    !is_wanted(worker, held) || drains(worker, held))
 			continue;
 		held->lane = memory_copy(held->task.lane);
 		held->attempt = fleet_lease_deliveries(held->lease);
@@ -654,6 +683,7 @@ static enum fleet_next next(void *context, struct fleet_slot_task *task, bool *o
 		(void)pthread_mutex_unlock(&worker->lock);
 		return FLEET_NEXT_TASK;
 	}
+	*over = is_draining(worker);
 	return FLEET_NEXT_NONE;
 }
 
@@ -720,8 +750,7 @@ static bool renewal_is_due(const struct fleet_worker *worker, const struct held 
 		(int64_t)(fleet_queue_lease_s(worker->options.queue) * 1000 / RENEWALS);
 
 	return !held->renewing &&
-	       (held->state == HELD_ANSWERING || held->state == HELD_READY ||
-		held->state == HELD_RUNNING) &&
+	       held->state != HELD_LOST &&
 	       now_ms - held->renewed_ms >=
 		       (held->state == HELD_ANSWERING ? TICK_MS : each_ms);
 }
@@ -1321,6 +1350,7 @@ void fleet_worker_drain(struct fleet_worker *worker)
 	(void)pthread_mutex_unlock(&worker->lock);
 	fleet_slots_drain(worker->slots);
 	fleet_queue_rest(worker->options.queue);
+	give_ready_back(worker);
 }
 
 void fleet_worker_stop(struct fleet_worker *worker)
@@ -1330,6 +1360,7 @@ void fleet_worker_stop(struct fleet_worker *worker)
 	(void)pthread_mutex_unlock(&worker->lock);
 	if (worker->slots != NULL)
 		fleet_slots_cancel(worker->slots, NULL, NULL);
+	give_ready_back(worker);
 }
 
 bool fleet_worker_over(const struct fleet_worker *worker)
@@ -1355,13 +1386,12 @@ void fleet_worker_finish(struct fleet_worker *worker)
 	if (worker->has_lead)
 		(void)pthread_join(worker->lead, NULL);
 	fleet_slots_finish(worker->slots);
-	/* Tasks that no slot took, and results of which the queue was not told. */
+	/* Results of which the queue was not told. */
+	give_ready_back(worker);
 	while (worker->held != NULL) {
 		struct held *held = worker->held;
 
-		if (held->state == HELD_READY)
-			fleet_lease_return(held->lease, 0, false);
-		else if (held->result != NULL)
+		if (held->result != NULL)
 			(void)fleet_lease_done(held->lease, held->result, &err);
 		remove_held(worker, held);
 		held_free(held);

@@ -37,7 +37,7 @@ struct fleet_worker_options {
 
 bool fleet_worker_start(const struct fleet_worker_options *options,
 			struct fleet_worker **worker, struct err *err);
-/* Take no more tasks; what runs goes on. */
+/* Take no more tasks, and give those back that have not begun; what runs goes on. */
 void fleet_worker_drain(struct fleet_worker *worker);
 /* End what runs, in order; its tasks are given back. */
 void fleet_worker_stop(struct fleet_worker *worker);
