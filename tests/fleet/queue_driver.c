@@ -2,8 +2,10 @@
  * queue_driver: a queue and a store without cells, for tests of kills and for the bench.
  *
  *   queue_driver publish URL STORE JOB COUNT LANE     as `fleet submit` does, without a file of tasks
- *   queue_driver work URL STORE SLOTS MS [COUNTER]    takes tasks, each for MS, until it is killed;
- *                                                     COUNTER: a file with the running and the most
+ *   queue_driver work URL STORE SLOTS MS [COUNTER [GATE]]
+ *                                                     takes tasks, each for MS, until it is killed;
+ *                                                     COUNTER: a file with the running and the most;
+ *                                                     none ends before the file GATE is there
  *   queue_driver bench URL STORE JOB COUNT SLOTS      publishes COUNT, does them, prints tasks a second
  *   queue_driver waiting URL JOB                      how many are queued
  */
@@ -28,7 +30,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SLOTS_MAX = 256, AWAY_MS = 200, LEASE_S = 4 };
+enum { SLOTS_MAX = 256, AWAY_MS = 200, GATE_MS = 20, LEASE_S = 4 };
 
 struct counter {
 	_Atomic int running, most;
@@ -42,6 +44,7 @@ struct driver {
 	atomic_size_t busy, done;
 	size_t enough; /* tasks; 0: for ever */
 	struct counter *counter;
+	const char *gate; /* or NULL */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct fleet_lease *ready[SLOTS_MAX], *held[SLOTS_MAX];
@@ -105,6 +108,8 @@ static void do_one(struct driver *driver, struct fleet_lease *lease)
 	count_begin(driver->counter);
 	if (driver->ms > 0)
 		(void)poll(NULL, 0, driver->ms);
+	while (driver->gate != NULL && access(driver->gate, F_OK) != 0)
+		(void)poll(NULL, 0, GATE_MS);
 	if (driver->counter != NULL)
 		(void)atomic_fetch_sub(&driver->counter->running, 1);
 	(void)snprintf(name, sizeof(name), "jobs/%s/results/%s.json",
@@ -244,6 +249,7 @@ int main(int argc, char **argv)
 		driver.slots = (size_t)number(argv[4]);
 		driver.ms = number(argv[5]);
 		driver.counter = argc > 6 ? open_counter(argv[6]) : NULL;
+		driver.gate = argc > 7 ? argv[7] : NULL;
 		return work(&driver);
 	} else if (strcmp(verb, "bench") == 0 && argc == 7) {
 		const int64_t begin_ms = clock_now_ms();
