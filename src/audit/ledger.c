@@ -467,13 +467,17 @@ static bool stands(const struct ledger *ledger, struct err *err)
 	char place[LEDGER_PLACE_MAX];
 	auto_close int other = -1;
 	struct stat st;
-	int fd = ledger->file;
+	bool found;
 
 	if (known->seq == 0)
 		return true;
-	if (known->number != ledger->number || !file_is_named(ledger, &st))
-		fd = other = open_file(ledger, known->number, 0);
-	if (fd >= 0 && has_line(fd, known))
+	if (known->number == ledger->number && file_is_named(ledger, &st)) {
+		found = has_line(ledger->file, known);
+	} else {
+		other = open_file(ledger, known->number, 0);
+		found = other >= 0 && has_line(other, known);
+	}
+	if (found)
 		return true;
 	place_of(known->number, place);
 	return err_set(err, EPROTO,
