@@ -357,12 +357,16 @@ static void http_connection_answered(struct http_connection *connection)
 
 static void http_connection_rests(struct http_connection *connection)
 {
+	int next_ms;
+
 	if (connection == NULL)
 		return;
+	next_ms = connection->daemon->options.next_head_ms;
+	next_ms = next_ms > 0 ? next_ms : NEXT_HEAD_MS;
 	connection->exchange = NULL;
 	connection->since_ms = clock_now_ms();
 	connection->late.due_ms =
-		connection->since_ms + (connection->gone ? GONE_MS : NEXT_HEAD_MS);
+		connection->since_ms + (connection->gone ? GONE_MS : next_ms);
 }
 
 /* One HTTP request, from its head to its end. */

@@ -24,6 +24,7 @@ struct http_daemon_options {
 	int take_socket; /* the listening socket */
 	size_t body_max;
 	int beat_ms; /* a beat is sent after so long a silence of a stream; 0: 15 s */
+	int next_head_ms; /* from an answer to the end of the next head; 0: 130 s */
 	/*
 	 * The head of a request has come. When it is answered immediately, the body is
 	 * not read. The returned pointer is http_daemon_owner from then on.

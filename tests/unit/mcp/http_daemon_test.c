@@ -2,6 +2,7 @@
 #include "../base/unit.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 
 enum {
 	BEAT_MS = 100,
+	NEXT_HEAD_MS = 300,
 	WAIT_MS = 30000,
 	ANSWER_MAX = 64 << 10,
 };
@@ -26,6 +28,7 @@ struct room {
 	struct http_exchange *exchange;
 	int client;
 	struct buf heard;
+	bool over; /* the connection has been closed */
 };
 
 static void *head(void *context, struct http_exchange *exchange)
@@ -72,6 +75,7 @@ static void turn(struct room *room)
 	size = recv(room->client, bytes, sizeof(bytes), MSG_DONTWAIT);
 	if (size > 0)
 		assert_true(buf_add(&room->heard, bytes, (size_t)size));
+	room->over = room->over || size == 0 || (size < 0 && errno == ECONNRESET);
 }
 
 static void hear(struct room *room, const char *text, size_t times)
@@ -94,6 +98,7 @@ static int enter(void **state)
 	struct http_daemon_options options = {
 		.body_max = 100,
 		.beat_ms = BEAT_MS,
+		.next_head_ms = NEXT_HEAD_MS,
 		.head = head,
 		.whole = whole,
 		.dropped = over,
@@ -169,12 +174,48 @@ static void what_is_answered_in_time_is_no_stream(void **state)
 	assert_int_equal(times_heard(room, BEAT), 0);
 }
 
+static void a_next_head_in_single_bytes_has_an_end(void **state)
+{
+	static const char head_text[] = "GET /x HTTP/1.1\r\nHost: localhost\r\nX-Long: ";
+	struct room *room = *state;
+	const int64_t until_ms = clock_now_ms() + WAIT_MS;
+
+	ask(room);
+	http_daemon_answer(room->exchange, 200, "text/plain", STR("done"));
+	hear(room, "\r\n\r\ndone", 1);
+	/* The library waits for as long as something comes. */
+	for (size_t sent = 0; !room->over; sent++) {
+		assert_true(clock_now_ms() < until_ms);
+		(void)send(room->client, sent < strlen(head_text) ? &head_text[sent] : "x",
+			   1, MSG_NOSIGNAL);
+		turn(room);
+	}
+	assert_null(room->exchange);
+}
+
+static void a_daemon_that_stops_says_when_all_is_answered(void **state)
+{
+	struct room *room = *state;
+
+	ask(room);
+	assert_false(http_daemon_stop_listening(room->daemon));
+	http_daemon_answer(room->exchange, 200, "text/plain", STR("done"));
+	hear(room, "\r\n\r\ndone", 1);
+	assert_int_equal(times_heard(room, "Connection: close\r\n"), 1);
+	while (!http_daemon_stop_listening(room->daemon))
+		turn(room);
+}
+
 int main(void)
 {
 	const struct CMUnitTest cases[] = {
 		cmocka_unit_test_setup_teardown(who_waits_hears_a_stream_begin_and_beat,
 						enter, leave),
 		cmocka_unit_test_setup_teardown(what_is_answered_in_time_is_no_stream,
+						enter, leave),
+		cmocka_unit_test_setup_teardown(a_next_head_in_single_bytes_has_an_end,
+						enter, leave),
+		cmocka_unit_test_setup_teardown(a_daemon_that_stops_says_when_all_is_answered,
 						enter, leave),
 	};
 
