@@ -352,6 +352,13 @@ def a_server_without_jetstream_and_a_full_one_say_the_remedy():
 
 
 @tap.case
+def many_that_come_to_a_fresh_server_at_the_same_moment_make_one_queue():
+    with fleet() as f:
+        begun = [f.spawn([PROGRAM, "fleet", "workers"]) for _ in range(12)]
+        assert [process.wait(timeout=WAIT_S) for process in begun] == [0] * 12, [f.said(process) for process in begun]
+
+
+@tap.case
 def jobs_are_done_looked_at_and_done_once_more():
     with fleet() as f:
         f.worker(cells=4)
@@ -668,8 +675,9 @@ def the_doctor_says_what_is_at_stake():
     # With these permissions a fleet works.
     with fleet(config) as f:
         f.write_config(url=f.server.url.replace("//", "//worker:w@"), lease_s=LEASE_S)
-        f.worker()
-        wait_for(lambda: "cells" in f.run("fleet", "workers").stdout, "the worker")
+        worker = f.worker()
+        wait_for(lambda: "cells" in f.run("fleet", "workers").stdout or worker.poll() is not None, "the worker")
+        assert worker.poll() is None, f.said(worker)
         f.write_config(url=f.server.url.replace("//", "//submitter:s@"))
         f.run("fleet", "submit", f.tasks("d", [command(i) for i in range(2)]), "--job", "d")
         f.wait_for_results("d", 2)

@@ -302,7 +302,8 @@ static bool read_answer(struct jetstream *jetstream, natsMsg *msg, const char *d
 
 	if (nats.msg_unanswered(msg))
 		return fail(jetstream, NATS_NO_RESPONDERS, doing, err);
-	if (!value_parse(msg_str(msg), 0, &read, err))
+	/* Servers count some things below zero for a moment, in 64 bits without a sign. */
+	if (!value_parse(msg_str(msg), VALUE_WIDE, &read, err))
 		return err_while(err, "%s: %s", jetstream->shown, doing);
 	if (!check_answer(jetstream, read, doing, err)) {
 		value_free(read);
@@ -439,7 +440,8 @@ struct value *jetstream_try(struct jetstream *jetstream, const char *subject)
 
 	if (!jetstream_connected(jetstream) ||
 	    nats.request(&msg, jetstream->connection, subject, "", 0, 1000) != NATS_OK ||
-	    nats.msg_unanswered(msg) || !value_parse(msg_str(msg), 0, &answer, NULL))
+	    nats.msg_unanswered(msg) ||
+	    !value_parse(msg_str(msg), VALUE_WIDE, &answer, NULL))
 		return NULL;
 	return answer;
 }
@@ -984,8 +986,8 @@ bool jetstream_greeting(struct jetstream *jetstream, struct value **greeting, st
 	}
 	end = strchr(line.data, '\n');
 	ok = (end != NULL && strncmp(line.data, "INFO ", 5) == 0 &&
-	      value_parse((struct str){line.data + 5, (size_t)(end - line.data - 5)}, 0,
-			  greeting, NULL)) ||
+	      value_parse((struct str){line.data + 5, (size_t)(end - line.data - 5)},
+			  VALUE_WIDE, greeting, NULL)) ||
 	     err_set(err, EPROTO, "%s: the server does not tell its version",
 		     jetstream->shown);
 	buf_fini(&line);
