@@ -101,7 +101,9 @@ uint64_t agent_id_number(const char *id)
 	return *end == '\0' ? number : UINT64_MAX;
 }
 
-bool agent_notice(struct agent *agent, const char *sentence, bool to_model, struct err *err)
+/* AGAIN: why the model is asked again; NULL: it is not. */
+static bool notice(struct agent *agent, const char *sentence, bool to_model,
+		   const char *again, struct err *err)
 {
 	auto_value struct value *data = value_new_object();
 	struct event event = {
@@ -111,7 +113,14 @@ bool agent_notice(struct agent *agent, const char *sentence, bool to_model, stru
 	};
 
 	value_set_boolean(data, "to_model", to_model);
+	if (again != NULL)
+		value_set_text(data, "again", again);
 	return recorder_event(agent->options.recorder, &event, err);
+}
+
+bool agent_notice(struct agent *agent, const char *sentence, bool to_model, struct err *err)
+{
+	return notice(agent, sentence, to_model, NULL, err);
 }
 
 void agent_attach(struct agent *agent, struct value *take_items)
@@ -225,14 +234,15 @@ void turn_failed(struct agent *agent, struct turn *turn, const struct err *why)
  * A failure to record the notice is ignored here: the next event that must be recorded
  * fails as well.
  */
-void turn_retry(void *context, const char *why, double wait_s)
+void turn_retry(void *context, const struct err *why, double wait_s)
 {
 	struct buf sentence;
 
 	buf_init(&sentence, ERR_TEXT_MAX);
 	buf_addf(&sentence, "No whole answer came, asking again in %.1f s: ", wait_s);
-	(void)buf_addstr(&sentence, str_part(str_of(why), 0, ERR_TEXT_MAX / 2));
-	(void)agent_notice(context, sentence.data, false, NULL);
+	(void)buf_addstr(&sentence, str_part(str_of(why->text), 0, ERR_TEXT_MAX / 2));
+	(void)notice(context, sentence.data, false,
+		     why->code == EBUSY ? "limited" : "failed", NULL);
 	buf_fini(&sentence);
 }
 

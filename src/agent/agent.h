@@ -304,7 +304,7 @@ void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence)
 /* The model failed: end the turn. */
 void turn_failed(struct agent *agent, struct turn *turn, const struct err *why);
 /* For model_sink, with the agent as context: record a notice about a repetition. */
-void turn_retry(void *context, const char *why, double wait_s);
+void turn_retry(void *context, const struct err *why, double wait_s);
 
 /* Count USAGE as used by TURN. */
 void turn_add_usage(struct turn *turn, const struct model_usage *usage);

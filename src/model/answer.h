@@ -55,9 +55,9 @@ struct model_sink {
 	void (*waiting)(void *context);
 	/*
 	 * The text that has streamed so far is invalid: the answer begins again after
-	 * WAIT_S.
+	 * WAIT_S. The code of WHY is that of failure.h: EBUSY, when there were too many requests.
 	 */
-	void (*retry)(void *context, const char *why, double wait_s);
+	void (*retry)(void *context, const struct err *why, double wait_s);
 };
 
 /* The most bytes of one answer. A longer answer is refused. No model writes so much. */

@@ -702,7 +702,7 @@ static bool ask_service(struct model *model, const struct model_request *request
 			return false;
 		}
 		if (sink && sink->retry)
-			sink->retry(sink->context, err->text, wait_s);
+			sink->retry(sink->context, err, wait_s);
 		if (!wait_or_stop(request->stop_fd, wait_s, err))
 			return false;
 	}

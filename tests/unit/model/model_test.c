@@ -56,14 +56,14 @@ static void on_waiting(void *context)
 	ask->waits++;
 }
 
-static void on_retry(void *context, const char *why, double wait_s)
+static void on_retry(void *context, const struct err *why, double wait_s)
 {
 	struct ask *ask = context;
 
 	assert_true(wait_s >= 0 && wait_s <= MODEL_WAIT_MAX_S);
 	ask->retries++;
 	ask->wait_s = wait_s;
-	(void)snprintf(ask->why, sizeof(ask->why), "%s", why);
+	(void)snprintf(ask->why, sizeof(ask->why), "%s", why->text);
 	(void)buf_adds(&ask->text, "|");
 	stop_now(ask);
 }
