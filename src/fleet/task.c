@@ -331,6 +331,56 @@ static bool is_labels(const struct row *row, const struct value *value,
 	return true;
 }
 
+static bool is_label_part(struct str text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		const char c = text.data[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		      (c >= '0' && c <= '9') || c == '-' || c == '_'))
+			return false;
+	}
+	return text.size > 0;
+}
+
+bool fleet_label_check(struct str label, struct err *err)
+{
+	const char *equals = memchr(label.data, '=', label.size);
+	const size_t name = equals != NULL ? (size_t)(equals - label.data) : 0;
+
+	return (equals != NULL && label.size <= FLEET_NEEDS_BYTES &&
+		is_label_part(str_part(label, 0, name)) &&
+		is_label_part(str_part(label, name + 1, label.size))) ||
+	       err_set(err, EINVAL,
+		       "\"%.*s\" is no label: NAME=VALUE, of letters, digits, \"-\" and \"_\", at "
+		       "most %d characters",
+		       (int)(label.size < FLEET_NEEDS_BYTES ? label.size : FLEET_NEEDS_BYTES),
+		       label.data, FLEET_NEEDS_BYTES);
+}
+
+static bool is_needs(const struct row *row, const struct value *value,
+		     struct rows_problem *problem)
+{
+	size_t bytes = 0;
+
+	(void)row;
+	if (value_count(value) == 0 || value_count(value) > FLEET_NEEDS_MAX)
+		return rows_refuse(problem, NULL, "has 1 to %d members", FLEET_NEEDS_MAX);
+	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
+		const struct rows_place place = {.key = value_key(at)};
+		const struct str text = value_str(value_at(at));
+
+		if (value_kind(value_at(at)) != VALUE_STRING)
+			return rows_refuse(problem, &place, "must be text");
+		if (!is_label_part(str_of(value_key(at))) || !is_label_part(text))
+			return rows_refuse(problem, &place,
+					   "a label is of letters, digits, \"-\" and \"_\"");
+		bytes += strlen(value_key(at)) + text.size + 2;
+	}
+	return bytes <= FLEET_NEEDS_BYTES ||
+	       rows_refuse(problem, NULL, "is longer than %d characters", FLEET_NEEDS_BYTES);
+}
+
 static const struct row task_rows[] = {
 	{"id", ROW_BYTES, true, .max = FLEET_NAME_MAX, .check = is_id},
 	{"base", ROW_BYTES, .max = BASE_MAX, .check = is_filled},
@@ -345,6 +395,7 @@ static const struct row task_rows[] = {
 	{"lane", ROW_BYTES, .max = FLEET_NAME_MAX, .check = is_lane},
 	{"priority", ROW_COUNT, .min = FLEET_LOW, .max = FLEET_HIGH},
 	{"attempts", ROW_COUNT, .min = 1, .max = ATTEMPTS_MAX},
+	{"needs", ROW_VALUES, .check = is_needs},
 	{"labels", ROW_VALUES, .check = is_labels},
 	{0},
 };
@@ -408,6 +459,7 @@ bool fleet_task_read(struct str line, struct fleet_task *task, struct err *err)
 		.policy = value_member(value, "policy"),
 		.limits = value_member(value, "limits"),
 		.collect = value_member(value, "collect"),
+		.needs = value_member(value, "needs"),
 		.lane = lane != NULL ? value_text(lane) : "default",
 		.priority = priority != NULL ? (enum fleet_priority)value_integer(priority)
 					     : FLEET_NORMAL,

@@ -22,6 +22,8 @@ enum {
 	FLEET_TASKS_MAX = 1 << 20,  /* tasks of one file */
 	FLEET_ATTEMPTS = 3,         /* unless a task says otherwise; at most 100 */
 	FLEET_COLLECT_MAX = 64,
+	FLEET_NEEDS_MAX = 4,    /* labels that a task may ask of its worker */
+	FLEET_NEEDS_BYTES = 96, /* of all of them as NAME=VALUE, with "+" between */
 };
 
 enum fleet_priority { FLEET_LOW, FLEET_NORMAL, FLEET_HIGH, FLEET_PRIORITIES };
@@ -55,6 +57,7 @@ struct fleet_task {
 	const struct value *limits;  /* wall_s, money, tokens, cpu_s, …; or NULL */
 	const struct value *collect; /* "patch", "patch:PATH", "journal", names of files */
 	const char *lane;            /* "default" unless given */
+	const struct value *needs;   /* labels that its worker has, or NULL */
 	enum fleet_priority priority;
 	int attempts;
 };
@@ -67,6 +70,9 @@ struct fleet_task {
 enum fleet_name { FLEET_ID, FLEET_JOB, FLEET_LANE };
 /* Can NAME (NULL: it cannot) be one? ERR says why not. */
 bool fleet_name_check(enum fleet_name what, const char *name, struct err *err);
+
+/* Is LABEL a worker's label, NAME=VALUE, each of letters, digits, "-" and "_"? */
+bool fleet_label_check(struct str label, struct err *err);
 
 /* Read and check one line without its end. ERR names the key, not the line. */
 bool fleet_task_read(struct str line, struct fleet_task *task, struct err *err);

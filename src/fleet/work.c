@@ -168,6 +168,24 @@ static void run_wrapped(struct doing *doing)
 
 /* Our own agent. */
 
+/* Tell of the request to the model that EVENT stands for, if it stands for one. */
+static void tell_asked(const struct fleet_work *work, const struct value *event)
+{
+	static const char *const answers[] = {"message", "compacted", "sampled"};
+	/* A delegate asks as well. */
+	const struct value *own = value_member(event, "event_of") != NULL
+					  ? value_member(event, "event_of")
+					  : event;
+	const struct str kind = value_str(value_member(own, "event"));
+	const struct str again = value_str(value_member(own, "again"));
+	bool asked = str_is(kind, "notice") && again.size > 0;
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		asked = asked || str_is(kind, answers[i]);
+	if (asked && work->asked != NULL)
+		work->asked(work->context, str_is(again, "limited"));
+}
+
 /* Called by the reading thread. */
 static void hear(void *context, const char *method, const struct value *params)
 {
@@ -184,6 +202,7 @@ static void hear(void *context, const char *method, const struct value *params)
 		if (text != NULL &&
 		    str_is(value_str(value_member(event, "event")), "notice"))
 			(void)snprintf(hearing->said, sizeof(hearing->said), "%s", text);
+		tell_asked(hearing->steps->work, event);
 		fleet_steps_note(hearing->steps, line);
 	} else if (strcmp(method, "run/ended") == 0 && hearing->ended == NULL) {
 		hearing->ended = value_ref(params);

@@ -33,6 +33,11 @@ struct fleet_work {
 	const bool *cancel; /* set, then fleet_client_wake: the run ends in order */
 	/* Lines for somebody who looks on; may be NULL. Called by this thread and the reader. */
 	void (*tell)(void *context, const char *line);
+	/*
+	 * A run of our own agent has asked its model once more. LIMITED: and was told that there were
+	 * too many requests. May be NULL. Called by the reader.
+	 */
+	void (*asked)(void *context, bool limited);
 	void *context;
 };
 

@@ -168,7 +168,7 @@ static int work(struct driver *driver)
 		while (atomic_load(&driver->busy) >= driver->slots)
 			(void)pthread_cond_wait(&driver->changed, &driver->lock);
 		(void)pthread_mutex_unlock(&driver->lock);
-		if (!fleet_queue_take(driver->queue, NULL,
+		if (!fleet_queue_take(driver->queue, NULL, NULL,
 				      driver->slots - atomic_load(&driver->busy), 1,
 				      leases, &taken, &err)) {
 			struct err why = {0};

@@ -404,6 +404,15 @@ static void tell_line(void *context, const char *line)
 		options->tell(options->context, &slot->task, line);
 }
 
+static void tell_asked(void *context, bool limited)
+{
+	const struct slot *slot = context;
+	const struct fleet_slots_options *options = &slot->slots->options;
+
+	if (options->asked != NULL)
+		options->asked(options->context, &slot->task, limited);
+}
+
 static struct value *cancelled_result(const struct slot *slot)
 {
 	struct value *result = fleet_result_new(slot->task.job, slot->task.task.id,
@@ -427,6 +436,7 @@ static void do_task(struct slot *slot)
 		.attempt = slot->task.attempt,
 		.cancel = &slot->cancel,
 		.tell = tell_line,
+		.asked = tell_asked,
 		.context = slot,
 	};
 	struct err err = {0};

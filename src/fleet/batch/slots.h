@@ -54,6 +54,8 @@ struct fleet_slots_options {
 	void (*ended)(void *context, struct fleet_slot_task *task,
 		      const struct value *result, bool there, const struct err *err);
 	void (*tell)(void *context, const struct fleet_slot_task *task, const char *line);
+	/* As in fleet/work.h; may be NULL. */
+	void (*asked)(void *context, const struct fleet_slot_task *task, bool limited);
 	/* Nothing is begun because of WHY; NULL: no more. May be NULL itself. */
 	void (*waits)(void *context, const char *why);
 	void *context;

@@ -22,7 +22,7 @@
 
 enum {
 	JETSTREAM_WAIT_S = 5,        /* for one answer of the server */
-	JETSTREAM_SUBJECT_MAX = 512, /* bytes of a subject, with its end */
+	JETSTREAM_SUBJECT_MAX = 640, /* bytes of a subject, with its end */
 };
 
 struct jetstream;

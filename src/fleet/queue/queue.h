@@ -70,14 +70,15 @@ bool fleet_queue_publish(struct fleet_queue *queue, const char *job,
 			 struct err *err);
 
 /*
- * Take at most COUNT tasks of LANES (NULL-ended; NULL: all), highest priority first, each
- * with a permit of its lane; wait at most SECONDS. LEASES has room for COUNT. *TAKEN may be
+ * Take at most COUNT tasks of LANES (NULL-ended; NULL: all) that need no label but LABELS
+ * ("NAME=VALUE", NULL-ended; NULL: none), highest priority first, each with a permit of its lane;
+ * wait at most SECONDS. LEASES has room for COUNT. *TAKEN may be
  * 0. COUNT is the number of the caller's free cells: the next call must not have fewer than
  * this one had, less those that were taken, unless fleet_queue_rest was called between.
  */
-bool fleet_queue_take(struct fleet_queue *queue, const char *const *lanes, size_t count,
-		      double seconds, struct fleet_lease **leases, size_t *taken,
-		      struct err *err);
+bool fleet_queue_take(struct fleet_queue *queue, const char *const *lanes,
+		      const char *const *labels, size_t count, double seconds,
+		      struct fleet_lease **leases, size_t *taken, struct err *err);
 /* Wait for no more tasks, and give back those that came meanwhile. */
 void fleet_queue_rest(struct fleet_queue *queue);
 

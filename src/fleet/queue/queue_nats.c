@@ -3,6 +3,9 @@
  *
  *   GB_F_TASKS    gb.F.task.LANE.PRIORITY.JOB.ID   a work queue, one message a subject: what may
  *                                                  be begun. Consumers LANE_PRIORITY
+ *                                                  of tasks that need labels of their worker, LANE
+ *                                                  is LANE@NAME=VALUE+…: they have consumers of
+ *                                                  their own, and share the lane's permits
  *   GB_F_PERMITS  gb.F.permit.LANE.N               a work queue with as many messages as the lane
  *                                                  may run tasks. Consumers LANE
  *   GB_F_RESULTS  gb.F.result.JOB.ID               one message a subject: a result is in the store
@@ -57,9 +60,9 @@ enum {
 	WAITING_MAX = 16384, /* pulls of one consumer: workers */
 };
 
-/* One consumer of tasks: a lane and a priority. */
+/* One consumer of tasks: a lane, with what its tasks need, and a priority. */
 struct consumer {
-	char *lane;
+	char *lane; /* "LANE" or "LANE@NAME=VALUE+…" */
 	int priority;
 	size_t out;          /* tasks for which its pull waits */
 	uint64_t pull;       /* the number of that pull */
@@ -505,33 +508,55 @@ bool fleet_queue_repair(struct fleet_queue *queue, size_t *made, struct err *err
 
 /* Publishing tasks. */
 
+/* Append what TASK needs to LANE, sorted, so that the same needs are the same consumer. */
+static void add_needs(const struct fleet_task *task, struct buf *lane)
+{
+	const char *names[FLEET_NEEDS_MAX];
+	size_t count = 0;
+
+	for (void *at = value_first(task->needs); at != NULL && count < FLEET_NEEDS_MAX;
+	     at = value_next(task->needs, at)) {
+		size_t place = count++;
+
+		for (; place > 0 && strcmp(names[place - 1], value_key(at)) > 0; place--)
+			names[place] = names[place - 1];
+		names[place] = value_key(at);
+	}
+	for (size_t i = 0; i < count; i++)
+		(void)buf_addf(lane, "%c%s=%s", i == 0 ? '@' : '+', names[i],
+			       value_text(value_member(task->needs, names[i])));
+}
+
 bool fleet_queue_publish(struct fleet_queue *queue, const char *job,
 			 const struct fleet_task *tasks, size_t count, size_t *there,
 			 struct err *err)
 {
 	char subject[SUBJECT_MAX];
-	const char *lane = NULL;
 	struct jetstream_posting posting;
-	struct buf line;
+	struct buf line, lane, last;
 	bool ok;
 
-	for (size_t i = 0; i < count; i++) {
-		if (lane == NULL || strcmp(lane, tasks[i].lane) != 0) {
-			lane = tasks[i].lane;
-			if (!need_lane(queue, lane, err))
-				return false;
-		}
-	}
 	if (!jetstream_post_begin(&posting, queue->jetstream, err))
 		return false;
 	buf_init(&line, 2 * FLEET_LINE_MAX);
+	buf_init(&lane, SUBJECT_MAX);
+	buf_init(&last, SUBJECT_MAX);
 	ok = true;
 	for (size_t i = 0; ok && i < count; i++) {
 		buf_clear(&line);
+		buf_clear(&lane);
+		(void)buf_adds(&lane, tasks[i].lane);
+		add_needs(&tasks[i], &lane);
+		/* Most of a file are of one lane, which is made once. */
+		if (!str_equal(buf_str(&lane), buf_str(&last))) {
+			ok = need_lane(queue, lane.data, err);
+			buf_clear(&last);
+			(void)buf_adds(&last, lane.data);
+		}
 		(void)snprintf(subject, sizeof(subject), "gb.%s.task.%s.%d.%s.%s",
-			       queue->name, tasks[i].lane, tasks[i].priority, job,
-			       tasks[i].id);
-		ok = (value_print(tasks[i].line, 0, &line) ||
+			       queue->name, lane.data, tasks[i].priority, job, tasks[i].id);
+		ok = ok &&
+		     (value_print(tasks[i].line, 0, &line) ||
 		      err_set(err, E2BIG, "%s: the line is too long", tasks[i].id)) &&
 		     jetstream_post_add(&posting, subject, buf_str(&line),
 					QUEUE_LINE_VERSION, err);
@@ -541,10 +566,55 @@ bool fleet_queue_publish(struct fleet_queue *queue, const char *job,
 		*there += posting.there;
 	jetstream_post_fini(&posting);
 	buf_fini(&line);
+	buf_fini(&lane);
+	buf_fini(&last);
 	return ok;
 }
 
 /* The lanes and their consumers, as take knows them. */
+
+/* The lane of LANE@NEEDS, which has the permits. */
+static struct str plain_lane(struct str lane)
+{
+	const char *at = memchr(lane.data, '@', lane.size);
+
+	return at != NULL ? str_part(lane, 0, (size_t)(at - lane.data)) : lane;
+}
+
+static bool is_among(const char *const *names, struct str name)
+{
+	for (; names != NULL && *names != NULL; names++) {
+		if (str_is(name, *names))
+			return true;
+	}
+	return false;
+}
+
+/* The tasks that a worker can do. */
+struct choice {
+	const char *const *lanes;  /* NULL: all */
+	const char *const *labels; /* that it has; NULL: none */
+};
+
+/* Can a worker with CHOICE do the tasks of CONSUMER? */
+static bool is_chosen(const struct choice *choice, const struct consumer *consumer)
+{
+	const struct str lane = str_of(consumer->lane), plain = plain_lane(lane);
+	struct str needs = str_part(lane, plain.size, lane.size);
+
+	if (choice->lanes != NULL && !is_among(choice->lanes, plain))
+		return false;
+	while (needs.size > 0) {
+		const struct str rest = str_part(needs, 1, needs.size);
+		const char *plus = memchr(rest.data, '+', rest.size);
+		const size_t size = plus != NULL ? (size_t)(plus - rest.data) : rest.size;
+
+		if (!is_among(choice->labels, str_part(rest, 0, size)))
+			return false;
+		needs = str_part(rest, size, rest.size);
+	}
+	return true;
+}
 
 static struct consumer *consumer_of(struct fleet_queue *queue, struct str lane, int priority)
 {
@@ -556,10 +626,11 @@ static struct consumer *consumer_of(struct fleet_queue *queue, struct str lane, 
 	return NULL;
 }
 
+/* The limit of LANE, which may be LANE@NEEDS. */
 static struct lane *limit_of(struct fleet_queue *queue, const char *lane)
 {
 	for (size_t i = 0; i < queue->lane_count; i++) {
-		if (strcmp(queue->lanes[i].name, lane) == 0)
+		if (str_is(plain_lane(str_of(lane)), queue->lanes[i].name))
 			return &queue->lanes[i];
 	}
 	return NULL;
@@ -826,6 +897,7 @@ static void add_task(struct fleet_queue *queue, struct taking *taking, struct st
 
 	if (lease == NULL)
 		return;
+	lane = plain_lane(lane);
 	for (size_t i = 0; i < queue->lane_count; i++)
 		limited = limited || (queue->lanes[i].permits > 0 &&
 				      str_is(lane, queue->lanes[i].name));
@@ -993,17 +1065,6 @@ static bool pull_now(struct fleet_queue *queue, struct taking *taking, enum stre
 	return true;
 }
 
-static bool is_among(const char *const *lanes, const char *lane)
-{
-	if (lanes == NULL)
-		return true;
-	for (; *lanes != NULL; lanes++) {
-		if (strcmp(*lanes, lane) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Take tasks of CONSUMER, whose LANE has a limit: first permits, then as many tasks. */
 static bool take_limited(struct fleet_queue *queue, struct taking *taking,
 			 const struct consumer *consumer, struct lane *lane, size_t room,
@@ -1015,8 +1076,8 @@ static bool take_limited(struct fleet_queue *queue, struct taking *taking,
 	bool ok;
 
 	(void)snprintf(name, sizeof(name), "%s_%d", consumer->lane, consumer->priority);
-	taking->lane = consumer->lane;
-	ok = pull_now(queue, taking, PERMITS, consumer->lane, room, err);
+	taking->lane = lane->name;
+	ok = pull_now(queue, taking, PERMITS, lane->name, room, err);
 	permits = taking->permit_count;
 	if (ok && permits > 0)
 		ok = pull_now(queue, taking, TASKS, name, permits, err);
@@ -1029,7 +1090,7 @@ static bool take_limited(struct fleet_queue *queue, struct taking *taking,
 }
 
 /* Take what is there, highest priority first. */
-static bool take_now(struct fleet_queue *queue, const char *const *lanes,
+static bool take_now(struct fleet_queue *queue, const struct choice *choice,
 		     struct taking *taking, struct err *err)
 {
 	const size_t turn = queue->consumer_count > 0 ? queue->turn++ : 0;
@@ -1044,7 +1105,7 @@ static bool take_now(struct fleet_queue *queue, const char *const *lanes,
 			bool ok;
 
 			if (consumer->priority != priority || consumer->out > 0 ||
-			    busy >= taking->count || !is_among(lanes, consumer->lane))
+			    busy >= taking->count || !is_chosen(choice, consumer))
 				continue;
 			(void)snprintf(name, sizeof(name), "%s_%d", consumer->lane,
 				       priority);
@@ -1065,7 +1126,7 @@ static bool take_now(struct fleet_queue *queue, const char *const *lanes,
 }
 
 /* Let pulls wait at consumers without a limit; the one that gave last gets the most. */
-static bool wait_at(struct fleet_queue *queue, const char *const *lanes, size_t room,
+static bool wait_at(struct fleet_queue *queue, const struct choice *choice, size_t room,
 		    struct err *err)
 {
 	size_t open = 0, most = 0;
@@ -1074,7 +1135,7 @@ static bool wait_at(struct fleet_queue *queue, const char *const *lanes, size_t 
 		const struct lane *lane = limit_of(queue, queue->consumers[i].lane);
 
 		if (queue->consumers[i].out == 0 && (lane == NULL || lane->permits == 0) &&
-		    is_among(lanes, queue->consumers[i].lane))
+		    is_chosen(choice, &queue->consumers[i]))
 			open++;
 	}
 	most = room > open ? room - open : 0;
@@ -1087,7 +1148,7 @@ static bool wait_at(struct fleet_queue *queue, const char *const *lanes, size_t 
 		char name[SUBJECT_MAX];
 
 		if (consumer->out > 0 || (lane != NULL && lane->permits > 0) ||
-		    !is_among(lanes, consumer->lane))
+		    !is_chosen(choice, consumer))
 			continue;
 		(void)snprintf(name, sizeof(name), "%s_%d", consumer->lane,
 			       consumer->priority);
@@ -1137,8 +1198,8 @@ static bool has_limits(const struct fleet_queue *queue)
 	return false;
 }
 
-static bool take_some(struct fleet_queue *queue, const char *const *lanes, double seconds,
-		      struct taking *taking, struct err *err)
+static bool take_some(struct fleet_queue *queue, const struct choice *choice,
+		      double seconds, struct taking *taking, struct err *err)
 {
 	int64_t ms = (int64_t)(seconds * 1000);
 	size_t busy;
@@ -1146,7 +1207,7 @@ static bool take_some(struct fleet_queue *queue, const char *const *lanes, doubl
 	if (!need_inbox(queue, err) || !look(queue, err))
 		return false;
 	drain(queue, taking);
-	if (!take_now(queue, lanes, taking, err))
+	if (!take_now(queue, choice, taking, err))
 		return false;
 	if (taking->taken > 0) {
 		queue->pull_s = PULL_LEAST_S;
@@ -1154,7 +1215,7 @@ static bool take_some(struct fleet_queue *queue, const char *const *lanes, doubl
 		return true;
 	}
 	busy = waited_for(queue);
-	if (busy < taking->count && !wait_at(queue, lanes, taking->count - busy, err))
+	if (busy < taking->count && !wait_at(queue, choice, taking->count - busy, err))
 		return false;
 	if (has_limits(queue) && ms > queue->poll_ms)
 		ms = queue->poll_ms;
@@ -1173,16 +1234,17 @@ static bool take_some(struct fleet_queue *queue, const char *const *lanes, doubl
 	return true;
 }
 
-bool fleet_queue_take(struct fleet_queue *queue, const char *const *lanes, size_t count,
-		      double seconds, struct fleet_lease **leases, size_t *taken,
-		      struct err *err)
+bool fleet_queue_take(struct fleet_queue *queue, const char *const *lanes,
+		      const char *const *labels, size_t count, double seconds,
+		      struct fleet_lease **leases, size_t *taken, struct err *err)
 {
+	const struct choice choice = {lanes, labels};
 	auto_free char **permits = memory_array(count + 1, sizeof(*permits));
 	struct taking taking = {.leases = leases, .count = count, .permits = permits};
 	bool ok;
 
 	(void)pthread_mutex_lock(&queue->taking);
-	ok = take_some(queue, lanes, seconds, &taking, err);
+	ok = take_some(queue, &choice, seconds, &taking, err);
 	while (taking.permit_count > 0)
 		release(queue, &permits[--taking.permit_count]);
 	(void)pthread_mutex_unlock(&queue->taking);

@@ -23,10 +23,11 @@
 #include <unistd.h>
 
 enum {
-	TICK_MS = 500,            /* of the keeper */
-	RENEWALS = 3,             /* in the time of a lease */
-	KEYS_MS = 2000,           /* how old what is known of cancels and pauses may be */
-	HEARTBEAT_MS = 15000,     /* three in the time that one is believed */
+	TICK_MS = 500,        /* of the keeper */
+	RENEWALS = 3,         /* in the time of a lease */
+	KEYS_MS = 2000,       /* how old what is known of cancels and pauses may be */
+	SHARES_MS = 10000,    /* between two looks at the shares of lanes with a rate */
+	HEARTBEAT_MS = 15000, /* three in the time that one is believed */
 	HEARTBEAT_NEWS_MS = 2000, /* the same, when something has changed */
 	RUNNING_TOLD_MAX = 1000,  /* tasks that a heartbeat names */
 	LEAD_MS = 20000,
@@ -38,9 +39,19 @@ enum {
 	SET_UP_S = 5,    /* before the second attempt; doubled each time … */
 	SET_UP_MOST_S = 300, /* … up to this */
 	STORE_AWAY_S = 30,
-	BURST = 1,          /* tasks that a lane with a rate may begin at the same time */
-	JOBS_OPEN_MAX = 64, /* that the lead keeps in memory */
+	BURST = 1,        /* tasks that a lane with a rate may begin at the same time */
+	PACE_WAIT_S = 10, /* the longest wait until a task is asked for again */
+	DEBT_S = 3600, /* requests above the rate are waited for, but no longer than this */
+	HALVE_MS = 10000, /* refusals within this time are of one wave, and halve the rate once … */
+	HALF_GROWS_S = 60,     /* … which grows from a half to the whole in so long */
+	TELL_MS = 250,         /* between two lines of a task for those who look on … */
+	TELLS = 4,             /* … of which so many may come together */
+	JOBS_OPEN_MAX = 64,    /* that the lead keeps in memory */
+	JOBS_KNOWN_MAX = 4096, /* names of jobs of the fleet that a worker keeps in memory */
 };
+
+/* The least part of its rate that a worker keeps while a model says that it is too much. */
+static const double least_part = 1.0 / 64;
 
 enum held_state {
 	HELD_READY,  /* taken, and no slot has it yet */
@@ -60,14 +71,22 @@ struct held {
 	int64_t renewed_ms; /* when a renewal was last tried, or at first the time of taking */
 	struct fleet_task task; /* of HELD_CHOSEN; moved to the slot */
 	int attempt;
+	size_t asked;         /* requests to its model */
+	int64_t told_ms;      /* the time that its lines have used up, TELL_MS each */
+	char *untold;         /* the last line that came too early, owned; or NULL */
 	struct value *result; /* of HELD_ANSWERING */
 };
 
-/* How many tasks of a lane may begin. */
+/*
+ * How many tasks of a lane may begin: each is one request to a model, and those that it makes
+ * beyond that are paid for before the next one begins.
+ */
 struct pace {
 	char *lane;
-	double room;
-	int64_t at_ms;
+	double room; /* requests that may be made; below 0: that were made too many */
+	double part; /* of the rate: less than 1 after a model has said that it is too much */
+	int per_minute; /* the rate over the whole fleet; 0: none any more */
+	int64_t at_ms, halved_ms;
 };
 
 struct fleet_worker {
@@ -81,6 +100,7 @@ struct fleet_worker {
 	struct held *held;
 	struct value *marks; /* "cancel.J", "cancel.J.ID", "pause.J": true; replaced as a whole */
 	struct value *shares; /* lane -> the part of all its runs that are ours */
+	struct value *jobs; /* names of jobs that the store knows as the fleet's: true */
 	struct pace *paces;
 	size_t pace_count;
 	bool draining, stopping, over; /* over: the threads are to end */
@@ -319,6 +339,7 @@ static void held_free(struct held *held)
 	fleet_lease_free(held->lease);
 	value_free(held->result);
 	free(held->lane);
+	free(held->untold);
 	free(held);
 }
 
@@ -459,41 +480,125 @@ static void tell_event(struct fleet_worker *worker, const char *job, const char 
 
 /* Taking. */
 
+/* The pace of LANE; NULL: none yet. The lock is held. */
+static struct pace *find_pace(struct fleet_worker *worker, const char *lane)
+{
+	for (size_t i = 0; i < worker->pace_count; i++) {
+		if (strcmp(worker->paces[i].lane, lane) == 0)
+			return &worker->paces[i];
+	}
+	return NULL;
+}
+
+/* Bring PACE up to now. Returns the requests that this worker may make in a second. The lock is held. */
+static double update_pace(struct fleet_worker *worker, struct pace *pace)
+{
+	const struct value *share = value_member(worker->shares, pace->lane);
+	const int64_t now_ms = clock_now_ms();
+	const double passed_s = (double)(now_ms - pace->at_ms) / 1000;
+	double rate;
+
+	pace->part += 0.5 * passed_s / HALF_GROWS_S;
+	pace->part = pace->part > 1 ? 1 : pace->part;
+	rate = pace->per_minute / 60.0 * pace->part;
+	if (value_is_number(share))
+		rate *= value_number(share);
+	pace->room += passed_s * rate;
+	pace->room = pace->room > BURST ? BURST : pace->room;
+	pace->at_ms = now_ms;
+	return rate;
+}
+
 /* May one more task of LANE begin? *WAIT_S: how long until one may. */
 static bool keeps_pace(struct fleet_worker *worker, const char *lane, double *wait_s)
 {
 	const int per_minute = fleet_queue_per_minute(worker->options.queue, lane);
-	const int64_t now_ms = clock_now_ms();
-	struct pace *pace = NULL;
+	struct pace *pace;
+	bool may = true;
 	double rate;
-	bool may;
 
-	if (per_minute == 0)
-		return true;
 	(void)pthread_mutex_lock(&worker->lock);
-	rate = per_minute / 60.0;
-	if (value_is_number(value_member(worker->shares, lane)))
-		rate *= value_number(value_member(worker->shares, lane));
-	for (size_t i = 0; i < worker->pace_count; i++) {
-		if (strcmp(worker->paces[i].lane, lane) == 0)
-			pace = &worker->paces[i];
-	}
-	if (pace == NULL) {
+	pace = find_pace(worker, lane);
+	if (pace == NULL && per_minute > 0) {
 		worker->paces = memory_grow(worker->paces, worker->pace_count + 1,
 					    sizeof(*worker->paces));
 		pace = &worker->paces[worker->pace_count++];
-		*pace = (struct pace){memory_copy(lane), BURST, now_ms};
+		*pace = (struct pace){.lane = memory_copy(lane),
+				      .room = BURST,
+				      .part = 1,
+				      .at_ms = clock_now_ms()};
 	}
-	pace->room += (double)(now_ms - pace->at_ms) / 1000 * rate;
-	pace->room = pace->room > BURST ? BURST : pace->room;
-	pace->at_ms = now_ms;
-	may = pace->room >= 1;
-	if (may)
-		pace->room -= 1;
-	else
-		*wait_s = (1 - pace->room) / rate;
+	if (pace != NULL)
+		pace->per_minute = per_minute;
+	if (per_minute > 0) {
+		rate = update_pace(worker, pace);
+		may = pace->room >= 1;
+		if (may)
+			pace->room -= 1;
+		else
+			*wait_s = (1 - pace->room) / rate;
+		*wait_s = *wait_s < PACE_WAIT_S ? *wait_s : PACE_WAIT_S;
+	}
 	(void)pthread_mutex_unlock(&worker->lock);
 	return may;
+}
+
+/* The run of TASK has asked its model once more. Called by a reader, which must not wait. */
+static void asked(void *context, const struct fleet_slot_task *task, bool limited)
+{
+	struct fleet_worker *worker = context;
+	struct held *held = task->own;
+	struct pace *pace;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	held->asked++;
+	pace = find_pace(worker, held->lane);
+	if (pace != NULL && pace->per_minute > 0) {
+		const double rate = update_pace(worker, pace);
+
+		/* The first one was paid for when the task began. */
+		if (held->asked > 1 && pace->room > -DEBT_S * rate)
+			pace->room -= 1;
+		if (limited &&
+		    (pace->halved_ms == 0 || pace->at_ms - pace->halved_ms >= HALVE_MS)) {
+			pace->part =
+				pace->part > 2 * least_part ? pace->part / 2 : least_part;
+			pace->halved_ms = pace->at_ms;
+		}
+	}
+	(void)pthread_mutex_unlock(&worker->lock);
+}
+
+/*
+ * Is JOB one that was submitted to this fleet? The store says so, which not everybody may write who
+ * may publish. False with ERR: the store does not answer.
+ */
+static bool is_submitted(struct fleet_worker *worker, const char *job, struct err *err)
+{
+	bool known, mine = false, paused;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	known = value_member(worker->jobs, job) != NULL;
+	(void)pthread_mutex_unlock(&worker->lock);
+	if (known)
+		return true;
+	if (!fleet_worker_enlisted(worker->options.store, worker->options.fleet, job,
+				   &mine, &paused, err))
+		return false;
+	if (!mine)
+		return err_set(err, 0,
+			       "nobody has submitted this job to the fleet %s with the store %s: "
+			       "is it the store of this worker that is wrong?",
+			       worker->options.fleet,
+			       fleet_store_where(worker->options.store));
+	(void)pthread_mutex_lock(&worker->lock);
+	if (value_count(worker->jobs) >= JOBS_KNOWN_MAX) {
+		value_free(worker->jobs);
+		worker->jobs = value_new_object();
+	}
+	value_set_boolean(worker->jobs, job, true);
+	(void)pthread_mutex_unlock(&worker->lock);
+	return true;
 }
 
 /* Read the line of HELD. False: it was given back or dropped, and is gone. */
@@ -513,7 +618,8 @@ static bool read_line(struct fleet_worker *worker, struct held *held)
 	ok = ok && fleet_task_read(fleet_lease_line(held->lease), &held->task, &err);
 	ok = ok && (fleet_name_check(FLEET_JOB, job, &err) &&
 		    (strcmp(held->task.id, id) == 0 ||
-		     err_set(&err, 0, "its line has another id: \"%s\"", held->task.id)));
+		     err_set(&err, 0, "its line has another id: \"%s\"", held->task.id)) &&
+		    is_submitted(worker, job, &err));
 	if (ok)
 		return true;
 	(void)snprintf(line, sizeof(line), "%s/%s is given back: %s", job, id, err.text);
@@ -629,7 +735,8 @@ static bool take_some(struct fleet_worker *worker, struct err *err)
 	auto_free struct fleet_lease **leases = memory_array(room, sizeof(*leases));
 	size_t taken = 0;
 	const bool ok = fleet_queue_take(worker->options.queue, worker->options.lanes,
-					 room, TAKE_S, leases, &taken, err);
+					 worker->options.labels, room, TAKE_S, leases,
+					 &taken, err);
 
 	for (size_t i = 0; i < taken; i++)
 		hold(worker, leases[i]);
@@ -696,6 +803,59 @@ static double set_up_wait(int attempt)
 	return seconds < SET_UP_MOST_S ? seconds : SET_UP_MOST_S;
 }
 
+/* May a line of HELD be told now? Then it is counted. The lock is held. */
+static bool may_tell(struct held *held, int64_t now_ms)
+{
+	if (held->told_ms - now_ms > (TELLS - 1) * TELL_MS)
+		return false;
+	held->told_ms = (held->told_ms > now_ms ? held->told_ms : now_ms) + TELL_MS;
+	return true;
+}
+
+/* TELLS lines a second of each task; of those that come faster the last one is told later. */
+static void tell(void *context, const struct fleet_slot_task *task, const char *line)
+{
+	struct fleet_worker *worker = context;
+	struct held *held = task->own;
+	bool now;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	now = may_tell(held, clock_now_ms());
+	free(held->untold);
+	held->untold = now ? NULL : memory_copy(line);
+	(void)pthread_mutex_unlock(&worker->lock);
+	if (now)
+		tell_event(worker, task->job, task->task.id, "line", line);
+}
+
+/* Tell the lines that came too early, when it is time; those of ONLY (NULL: all) in any case. */
+static void tell_late(struct fleet_worker *worker, const struct held *only)
+{
+	char job[FLEET_NAME_MAX + 1], id[FLEET_NAME_MAX + 1];
+	char *line;
+
+	do {
+		const int64_t now_ms = clock_now_ms();
+
+		line = NULL;
+		(void)pthread_mutex_lock(&worker->lock);
+		for (struct held *held = worker->held; held != NULL && line == NULL;
+		     held = held->next) {
+			if (held->untold == NULL ||
+			    (only != NULL ? held != only : !may_tell(held, now_ms)))
+				continue;
+			line = held->untold;
+			held->untold = NULL;
+			(void)snprintf(job, sizeof(job), "%s", fleet_lease_job(held->lease));
+			(void)snprintf(id, sizeof(id), "%s", fleet_lease_id(held->lease));
+		}
+		(void)pthread_mutex_unlock(&worker->lock);
+		if (line != NULL)
+			tell_event(worker, job, id, "line", line);
+		free(line);
+	} while (line != NULL);
+}
+
 static void ended(void *context, struct fleet_slot_task *task, const struct value *result,
 		  bool there, const struct err *err)
 {
@@ -710,6 +870,7 @@ static void ended(void *context, struct fleet_slot_task *task, const struct valu
 	state = held->state;
 	stopping = worker->stopping;
 	(void)pthread_mutex_unlock(&worker->lock);
+	tell_late(worker, held);
 	tell_event(worker, task->job, task->task.id, "ended",
 		   result != NULL ? fleet_status_name(status) : "lost");
 	if (result == NULL && err != NULL)
@@ -730,11 +891,6 @@ static void ended(void *context, struct fleet_slot_task *task, const struct valu
 		answer(worker, held, value_copy(result));
 }
 
-static void tell(void *context, const struct fleet_slot_task *task, const char *line)
-{
-	tell_event(context, task->job, task->task.id, "line", line);
-}
-
 static void waits(void *context, const char *why)
 {
 	if (why != NULL)
@@ -749,8 +905,7 @@ static bool renewal_is_due(const struct fleet_worker *worker, const struct held 
 	const int64_t each_ms =
 		(int64_t)(fleet_queue_lease_s(worker->options.queue) * 1000 / RENEWALS);
 
-	return !held->renewing &&
-	       held->state != HELD_LOST &&
+	return !held->renewing && held->state != HELD_LOST &&
 	       now_ms - held->renewed_ms >=
 		       (held->state == HELD_ANSWERING ? TICK_MS : each_ms);
 }
@@ -892,6 +1047,8 @@ static struct value *heartbeat(struct fleet_worker *worker)
 	value_set_integer(beat, "cells", (int64_t)fleet_slots_count(worker->slots));
 	value_set_integer(beat, "busy", (int64_t)fleet_slots_busy(worker->slots));
 	value_set_real(beat, "load", load[0]);
+	if (worker->options.labels != NULL)
+		value_set(beat, "labels", value_new_texts(worker->options.labels));
 	(void)pthread_mutex_lock(&worker->lock);
 	value_set_boolean(beat, "draining", worker->draining);
 	for (const struct held *held = worker->held; held != NULL; held = held->next) {
@@ -993,6 +1150,7 @@ static void *keeper_main(void *context)
 		bool news;
 
 		renew_all(worker);
+		tell_late(worker, NULL);
 		if (!fleet_queue_connected(worker->options.queue))
 			continue;
 		if (now_ms - marks_ms >= KEYS_MS) {
@@ -1007,7 +1165,7 @@ static void *keeper_main(void *context)
 			send_heartbeat(worker);
 			beat_ms = now_ms;
 		}
-		if (now_ms - shares_ms >= HEARTBEAT_MS) {
+		if (now_ms - shares_ms >= SHARES_MS) {
 			read_shares(worker);
 			shares_ms = now_ms;
 		}
@@ -1311,12 +1469,14 @@ bool fleet_worker_start(const struct fleet_worker_options *options,
 		.next = next,
 		.ended = ended,
 		.tell = tell,
+		.asked = asked,
 		.waits = waits,
 		.context = made,
 	};
 	pthread_condattr_t attributes;
 
 	made->options = *options;
+	made->jobs = value_new_object();
 	(void)pthread_mutex_init(&made->lock, NULL);
 	(void)pthread_condattr_init(&attributes);
 	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -1404,6 +1564,7 @@ void fleet_worker_finish(struct fleet_worker *worker)
 	free(worker->paces);
 	value_free(worker->marks);
 	value_free(worker->shares);
+	value_free(worker->jobs);
 	(void)pthread_cond_destroy(&worker->changed);
 	(void)pthread_mutex_destroy(&worker->lock);
 	free(worker);

@@ -30,6 +30,7 @@ struct fleet_worker_options {
 	const char *fleet;        /* the fleet's name */
 	size_t cells;             /* 0: processors */
 	const char *const *lanes; /* NULL-ended; NULL: all */
+	const char *const *labels; /* that this worker has, "NAME=VALUE", NULL-ended; NULL: none */
 	/* Sentences for the person who runs it. Called by any thread. */
 	void (*say)(void *context, const char *line);
 	void *context;

@@ -1086,6 +1086,7 @@ static bool print_worker(void *context, const char *key, struct str text)
 {
 	struct listing *listing = context;
 	auto_value struct value *beat = NULL;
+	const struct value *labels;
 	const char *program;
 
 	if (!value_parse(text, 0, &beat, NULL))
@@ -1100,6 +1101,13 @@ static bool print_worker(void *context, const char *key, struct str text)
 		      value_integer(value_member(beat, "cells")),
 		      value_number(value_member(beat, "load")));
 	verb_print_name(program != NULL ? program : "?", 1, listing->out);
+	labels = value_member(beat, "labels");
+	for (size_t i = 0; i < value_count(labels); i++) {
+		const char *label = value_text(value_item(labels, i));
+
+		(void)fputs(i == 0 ? ", " : " ", listing->out);
+		verb_print_name(label != NULL ? label : "?", 1, listing->out);
+	}
 	(void)fprintf(listing->out, "%s\n",
 		      value_is_true(value_member(beat, "draining")) ? ", drains" : "");
 	return true;
@@ -1137,7 +1145,8 @@ const struct verb verb_fleet_workers = {
 /* limit */
 
 static const struct option_row limit_options[] = {
-	{"per-minute", 0, OPTION_COUNT, "N", "tasks that may begin in a minute"},
+	{"per-minute", 0, OPTION_COUNT, "N",
+	 "requests to a model in a minute; a task without one counts as one"},
 	FLEET_AT_OPTION_ROWS,
 	{0},
 };

@@ -22,15 +22,18 @@
 #include <unistd.h>
 
 enum {
-	TICK_MS = 100,        /* between looks whether all is over */
-	AWAY_MS = 2000,       /* between two tries to at_fleet the server */
-	SAME_SIGNAL_MS = 100, /* timeout(1), npm and docker send a signal twice */
+	TICK_MS = 100,               /* between looks whether all is over */
+	AWAY_MS = 2000,              /* between two tries to at_fleet the server */
+	SAME_SIGNAL_MS = 100,        /* timeout(1), npm and docker send a signal twice */
+	WORDS_MAX = QUEUE_LANES_MAX, /* lanes, and labels */
 };
 
 static const struct option_row worker_options[] = {
 	{"cells", 'j', OPTION_COUNT, "N",
 	 "tasks at the same time (default: as many as processors)"},
 	{"lanes", 0, OPTION_TEXT, "LANE,…", "only tasks of these lanes (default: all)"},
+	{"labels", 0, OPTION_TEXT, "NAME=VALUE,…",
+	 "what this machine has: it may do tasks that need these (docs/tasks.md)"},
 	{"name", 0, OPTION_TEXT, "NAME",
 	 "this worker among all (default: the machine and the process)"},
 	{"drain-on", 0, OPTION_TEXT, "TERM",
@@ -102,8 +105,20 @@ static void own_name(char name[FLEET_NAME_MAX + 1])
 		       (int)getpid());
 }
 
-/* The names in TEXT, ended by NULL. COPY holds them. */
-static bool read_lanes(char *copy, const char **lanes, size_t room, struct err *err)
+static bool check_lane(const char *part, struct err *err)
+{
+	return fleet_name_check(FLEET_LANE, part, err);
+}
+
+static bool check_label(const char *part, struct err *err)
+{
+	return fleet_label_check(str_of(part), err);
+}
+
+/* The words in the value of OPTION, which CHECK finds right, ended by NULL. COPY holds them. */
+static bool read_words(const char *option, char *copy,
+		       bool (*check)(const char *part, struct err *err),
+		       const char *words[WORDS_MAX + 1], struct err *err)
 {
 	size_t count = 0;
 	char *part;
@@ -111,14 +126,14 @@ static bool read_lanes(char *copy, const char **lanes, size_t room, struct err *
 	while ((part = strsep(&copy, ",")) != NULL) {
 		if (part[0] == '\0')
 			continue;
-		if (!fleet_name_check(FLEET_LANE, part, err))
-			return err_while(err, "--lanes");
-		if (count + 1 >= room)
-			return err_set(err, EINVAL, "--lanes: at most %zu", room - 1);
-		lanes[count++] = part;
+		if (!check(part, err))
+			return err_while(err, "%s", option);
+		if (count == WORDS_MAX)
+			return err_set(err, EINVAL, "%s: at most %d", option, WORDS_MAX);
+		words[count++] = part;
 	}
-	lanes[count] = NULL;
-	return count > 0 || err_set(err, EINVAL, "--lanes: no lane is named");
+	words[count] = NULL;
+	return count > 0 || err_set(err, EINVAL, "%s: nothing is named", option);
 }
 
 /* Open the queue, waiting for a server that is away. Returns an exit code, -1: it is open. */
@@ -179,9 +194,11 @@ static int worker_verb(const struct options *options, FILE *out)
 	const uint64_t cells = options_count(options, "cells", clock_cores_usable());
 	const char *drain = options_text(options, "drain-on"),
 		   *lanes_text = options_text(options, "lanes"),
+		   *labels_text = options_text(options, "labels"),
 		   *name = options_text(options, "name");
-	auto_free char *copy = memory_copy(lanes_text);
-	const char *lanes[QUEUE_LANES_MAX + 1];
+	auto_free char *lanes_copy = memory_copy(lanes_text);
+	auto_free char *labels_copy = memory_copy(labels_text);
+	const char *lanes[WORDS_MAX + 1], *labels[WORDS_MAX + 1];
 	struct working working = {.drains_on_term = drain != NULL};
 	char own[FLEET_NAME_MAX + 1], program[PATH_MAX];
 	const ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -197,7 +214,10 @@ static int worker_verb(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE, "worker: --drain-on: only TERM is known");
 	if (name != NULL && !fleet_name_check(FLEET_ID, name, &err))
 		return verb_complain(CODE_USAGE, "worker: --name: %s", err.text);
-	if (lanes_text != NULL && !read_lanes(copy, lanes, QUEUE_LANES_MAX + 1, &err))
+	if ((lanes_text != NULL &&
+	     !read_words("--lanes", lanes_copy, check_lane, lanes, &err)) ||
+	    (labels_text != NULL &&
+	     !read_words("--labels", labels_copy, check_label, labels, &err)))
 		return verb_complain(CODE_USAGE, "worker: %s", err.text);
 	if (size < 0)
 		return verb_complain(CODE_FAILED, "/proc/self/exe: %s", strerror(errno));
@@ -224,6 +244,7 @@ static int worker_verb(const struct options *options, FILE *out)
 			.fleet = at_fleet.name,
 			.cells = (size_t)cells,
 			.lanes = lanes_text != NULL ? lanes : NULL,
+			.labels = labels_text != NULL ? labels : NULL,
 			.say = say,
 		};
 
@@ -238,7 +259,8 @@ static const char worker_help[] =
 	"the store (docs/fleet.md). A worker that is killed loses nothing: its tasks come\n"
 	"again elsewhere when their lease is over, after two minutes.\n\n"
 	"INT takes no more tasks and waits for those that run; a second INT, or TERM, ends\n"
-	"them in order and gives them back. --drain-on TERM: TERM is as INT.";
+	"them in order and gives them back. --drain-on TERM: TERM is as INT. Tasks that were\n"
+	"taken, but not begun, go back at once in either case.";
 
 const struct verb verb_worker = {
 	.name = "worker",
