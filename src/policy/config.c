@@ -67,6 +67,7 @@ enum { CONFIG_CHECKS_MAX = 32 };
 #define THINKING_MIN       1024        /* no provider thinks with less */
 #define THINKING_MAX       1e6
 #define FLEET_REPLICAS_MAX 5 /* of a NATS cluster */
+#define FLEETS_MAX         64
 #define FLEET_LEASE_MIN    2 /* a fleet on trial */
 #define FLEET_LEASE_MAX    3600
 
@@ -750,6 +751,27 @@ static const struct row search_keys[] = {
 	{0},
 };
 
+/* Fleets that share the jobs are told apart by their names. */
+static bool are_fleets(const struct row *row, const struct value *value,
+		       struct rows_problem *problem)
+{
+	(void)row;
+	for (size_t i = 0; value_kind(value) == VALUE_ARRAY && i < value_count(value); i++) {
+		const struct rows_place place = {.index = i};
+		const char *name = value_text(value_member(value_item(value, i), "name"));
+
+		if (name == NULL)
+			return rows_refuse(problem, &place, "needs a name");
+		for (size_t j = 0; j < i; j++) {
+			if (str_is(value_str(value_member(value_item(value, j), "name")),
+				   name))
+				return rows_refuse(problem, &place,
+						   "has the name of another fleet");
+		}
+	}
+	return true;
+}
+
 static const struct row fleet_keys[] = {
 	{"url", ROW_BYTES, .max = PATH_BYTES_MAX, .initial = "none",
 	 .description = "The NATS server, or several with commas between: `nats://HOST:4222`, "
@@ -849,9 +871,10 @@ const struct row keys_config[] = {
 	 .description = "`{NAME: entry}`: keys of services that a cell uses and does not see; an entry "
 			"beats the shipped one key by key.",
 	 .rows = credential_rows},
-	{"fleet", ROW_OBJECT, .home = KEY_KEPT, .initial = "none",
-	 .description = "Where `glovebox fleet` and `glovebox worker` find queue and store "
-			"([fleet.md](fleet.md)).",
+	{"fleet", ROW_OBJECTS, .home = KEY_KEPT, .min = 1, .max = FLEETS_MAX,
+	 .check = are_fleets, .initial = "none",
+	 .description = "Where `glovebox fleet` and `glovebox worker` find queue and store; a list: "
+			"several fleets that share the jobs ([fleet.md](fleet.md)).",
 	 .rows = fleet_keys},
 	{"footer", ROW_NAMES, .home = KEY_KEPT, .max = CONFIG_NAME_MAX,
 	 .choices = CONFIG_FOOTER_PARTS, .initial = "all, in this order",
@@ -928,6 +951,8 @@ static const char *words_of(enum row_kind kind)
 		return "list of objects";
 	case ROW_SOURCES:
 		return "list of texts or objects";
+	case ROW_OBJECTS:
+		return "object, or list of objects";
 	case ROW_OBJECT:
 	case ROW_ENTRIES:
 	case ROW_VALUES:
@@ -1072,7 +1097,7 @@ static const char *words_of_wanted(const struct rows_problem *problem)
 	};
 	const enum row_kind kind = problem->row->kind;
 
-	if (problem->wanted == VALUE_ARRAY && kind == ROW_LIST)
+	if (problem->wanted == VALUE_ARRAY && (kind == ROW_LIST || kind == ROW_OBJECTS))
 		return "a list of objects";
 	if (problem->wanted == VALUE_ARRAY && kind == ROW_SOURCES)
 		return "a list of texts or objects";

@@ -29,6 +29,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "fake"))
+import place as places  # noqa: E402, pylint: disable=wrong-import-position
 import s3_server  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 
@@ -156,7 +157,8 @@ class Fleet:
         folder = os.path.join(self.folder, "home", ".config", "glovebox")
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-            json.dump({"fleet": {"url": self.server.url, "store": self.store, **more}}, file)
+            models = {"models": more.pop("models")} if "models" in more else {}
+            json.dump({"fleet": {"url": self.server.url, "store": self.store, **more}, **models}, file)
 
     def tasks(self, name, lines):
         path = os.path.join(self.folder, name + ".jsonl")
@@ -494,6 +496,142 @@ def a_line_of_a_newer_release_is_given_back_with_a_sentence():
         assert "use the newer release" in f.said(worker)
         assert f.queued("newer") == 1 and f.result_names("newer") == []
         wire.close()
+
+
+@tap.case
+def a_stray_message_is_not_run():
+    with fleet() as f:
+        worker = f.worker()
+        wait_for(lambda: "cells for the fleet" in f.said(worker), "the worker")
+        # Of a job that nobody has submitted; of one that another fleet has in the same store.
+        f.run("fleet", "submit", f.tasks("other", [command(1)]), "--job", "other", "--fleet-name", "else")
+        wire = Wire(f.server)
+        for job in ("stray", "other"):
+            wire.request(f"gb.main.task.default.1.{job}.t1", b'{"id":"t1","run":{"command":"true"}}')
+            wait_for(lambda job=job: f"{job}/t1 is given back: nobody has submitted" in f.said(worker), "the sentence")
+        wire.close()
+        assert f.queued("stray") == 1 and f.result_names("stray") + f.result_names("other") == []
+        f.run("fleet", "submit", f.tasks("mine", [command(1)]), "--job", "mine")
+        f.wait_for_results("mine", 1)
+
+
+@tap.case
+def a_task_tells_four_lines_a_second_and_the_last_one():
+    with fleet() as f:
+        f.worker(cells=1)
+        lines = [{"id": "t1", "setup": ["true"] * 60, "run": {"command": "true"}, "check": "echo the very last; false"}]
+        f.run("fleet", "submit", f.tasks("e", lines), "--job", "e")
+        f.wait_for_results("e", 1)
+        wait_for(lambda: "ended" in f.run("fleet", "logs", "e").stdout, "its end")
+        events = [json.loads(line) for line in f.run("fleet", "logs", "e", "--json").stdout.splitlines()]
+        told = [event for event in events if event["event"] == "line"]
+        seconds = (events[-1]["at_ms"] - events[0]["at_ms"]) / 1000
+        assert events[0]["event"] == "began" and events[-1]["event"] == "ended", events
+        assert 1 <= len(told) <= 4 + 4 * seconds + 1, (len(told), seconds)
+        assert "the very last" in told[-1]["text"], told[-1]
+
+
+@tap.case
+def tasks_go_to_workers_that_have_what_they_need():
+    with fleet() as f:
+        f.run("fleet", "limit", "g", "1")
+        needs = {"gpu": "a100", "zone": "b"}
+        lines = [command(0), command(1, needs=needs), command(2, needs={"zone": "b"}), command(3, lane="g", needs={"gpu": "a100"}),
+                 command(4, lane="g"), command(5, needs={"gpu": "other"}), command(6, needs=dict(reversed(needs.items())))]
+        f.run("fleet", "submit", f.tasks("n", lines), "--job", "n")
+        f.worker("--name", "plain")
+        f.worker("--name", "zone", "--labels", "zone=b")
+        f.wait_for_results("n", 3)
+        assert f.result_names("n") == ["t0", "t2", "t4"] and f.result("n", "t2")["worker"] == "zone"
+        f.worker("--name", "both", "--labels", "zone=b,gpu=a100")
+        f.wait_for_results("n", 6)
+        assert [f.result("n", name)["worker"] for name in ("t1", "t3", "t6")] == ["both"] * 3
+        # Nobody has what t5 needs: it waits, and was never given to anybody.
+        assert f.result_names("n") == ["t0", "t1", "t2", "t3", "t4", "t6"] and f.queued("n") == 1
+        assert "gpu=a100" in f.run("fleet", "workers").stdout
+        tap.refused(PROGRAM, ["worker", "--labels", "gpu"], "--labels", "NAME=VALUE")
+        path = f.tasks("bad", [command(0, needs={"a.b": "c"})])
+        assert "needs" in f.run("fleet", "submit", path, code=2).stderr
+
+
+@tap.case
+def several_fleets_share_the_jobs():
+    with fleet() as f:
+        names = ["east", "west", "north"]
+        place = os.path.join(f.folder, "home", ".config", "glovebox", "config.json")
+        fleets = [{"url": f.server.url, "store": os.path.join(f.folder, "store-" + name), "name": name, "lease_s": LEASE_S}
+                  for name in names]
+
+        def write(listed):
+            with open(place, "w", encoding="utf-8") as file:
+                json.dump({"fleet": listed}, file)
+
+        def jobs(name):
+            return {line.split()[0] for line in f.run("fleet", "status", "--fleet-name", name).stdout.splitlines() if " of " in line}
+        write(fleets)
+        for i in range(12):
+            f.run("fleet", "submit", f.tasks(f"j{i}", [command(0)]), "--job", f"j{i}")
+        there = {name: jobs(name) for name in names}
+        assert sum(map(len, there.values())) == 12 and all(there.values()), there
+        # Each verb finds a job where it is, in whatever order the fleets stand; one less moves its own jobs only.
+        write(fleets[::-1])
+        assert all("0 of 1" in f.run("fleet", "status", f"j{i}").stdout for i in range(12))
+        write(fleets[:2])
+        assert all("0 of 1" in f.run("fleet", "status", job).stdout for name in names[:2] for job in there[name])
+        write(fleets)
+        assert "east, west, north" in f.run("fleet", "workers", code=2).stderr
+        assert "there is no fleet south" in f.run("worker", "--fleet-name", "south", code=2).stderr
+        f.worker("--fleet-name", "west")
+        job = min(there["west"])
+        f.run("fleet", "results", job, "--follow")
+        write([fleets[0], {**fleets[1], "name": "east"}])
+        assert "name of another" in f.run("fleet", "workers", code=2).stderr
+
+
+def began(f, job):
+    """When the tasks of JOB began, in seconds, by their ids."""
+    events = [json.loads(line) for line in f.run("fleet", "logs", job, "--json").stdout.splitlines()]
+    return {event["id"]: event["at_ms"] / 1000 for event in events if event["event"] == "began"}
+
+
+@contextlib.contextmanager
+def asking(answers):
+    """A fleet whose lane m may ask a model once a second, and three tasks that all get ANSWERS; they are done."""
+    with fleet() as f, places.model({"answers": answers * 3}) as address:
+        f.env.update(GLOVEBOX_BASE_URL=address + "/v1", OPENAI_API_KEY="key")
+        f.write_config(lease_s=LEASE_S, models={"fake": {"provider": "openai", "context": 100000}})
+        f.run("fleet", "limit", "m", "0", "--per-minute", "60")
+        lines = [{"id": f"t{i}", "lane": "m", "run": {"prompt": "say it", "model": "fake"}, "collect": ["journal"]} for i in range(3)]
+        f.run("fleet", "submit", f.tasks("m", lines), "--job", "m")
+        f.worker(cells=1)
+        f.wait_for_results("m", 3)
+        assert [f.result("m", f"t{i}")["status"] for i in range(3)] == ["done"] * 3, [f.result("m", f"t{i}") for i in range(3)]
+        wait_for(lambda: len(began(f, "m")) == 3, "three that began")
+        yield f
+
+
+@tap.case
+def a_rate_counts_the_requests_of_runs():
+    call = {"calls": [{"id": "c1", "tool": "list_files", "arguments": {}}]}
+    with asking([call, call, {"text": "done"}]) as f:
+        times = sorted(began(f, "m").values())
+        # Three requests each, one a second; a slow machine needs longer.
+        assert all(later - earlier >= 2.9 for earlier, later in zip(times, times[1:])), times
+
+
+@tap.case
+def a_model_that_has_too_much_halves_the_rate():
+    refusal = {"status": 429, "headers": {"content-type": "application/json", "retry-after-ms": "1"}, "body": "{}"}
+    with asking([refusal, {"text": "done"}]) as f:
+        times = began(f, "m")
+        first, second = sorted(times, key=times.get)[:2]
+        with open(os.path.join(f.store, "blobs", f.result("m", first)["journal"]), encoding="utf-8") as file:
+            notes = [json.loads(line) for line in file]
+        refused = [note["time_ms"] / 1000 for note in notes if note.get("again") == "limited"]
+        assert len(refused) == 1, notes
+        # Two requests, the whole rate before the refusal and a good half of it behind.
+        whole_s = min(refused[0] - times[first], 2)
+        assert times[second] - times[first] >= whole_s + (2 - whole_s) / 0.55 - 0.1, (times, refused)
 
 
 @tap.case

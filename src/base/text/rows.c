@@ -251,6 +251,7 @@ static bool is_part(const struct look *look)
 {
 	switch (look->row->kind) {
 	case ROW_LIST:
+	case ROW_OBJECTS:
 	case ROW_ENTRIES:
 		return is_object(look);
 	case ROW_SOURCES:
@@ -337,6 +338,9 @@ static bool fits_kind(const struct look *look)
 		return is_list(look, false);
 	case ROW_OBJECT:
 		return is_object(look);
+	case ROW_OBJECTS:
+		return value_kind(look->value) == VALUE_ARRAY ? is_list(look, true)
+							      : is_object(look);
 	case ROW_EITHER:
 	case ROW_SECRETS:
 		return is_either(look);

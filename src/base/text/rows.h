@@ -72,9 +72,10 @@ enum row_kind {
 	ROW_HOSTS,
 	ROW_VARIABLES,
 
-	ROW_LIST,   /* a list of objects with `rows`; bounds are those of its items */
-	ROW_OBJECT, /* an object with `rows` */
-	ROW_VALUES, /* an object with any members */
+	ROW_LIST,    /* a list of objects with `rows`; bounds are those of its items */
+	ROW_OBJECT,  /* an object with `rows` */
+	ROW_OBJECTS, /* the same, or a list of 1 to `max` of them */
+	ROW_VALUES,  /* an object with any members */
 	/* a text, as in ROW_NAMES, or an object with `rows` */
 	ROW_EITHER,
 	ROW_SECRETS, /* the same; only its place differs */

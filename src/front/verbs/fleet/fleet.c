@@ -50,13 +50,16 @@ static int complain(const char *verb, const struct err *err)
 
 enum need { NEED_QUEUE = 1, NEED_STORE = 2, NEED_WRITES = 4 };
 
-/* Read OPTIONS and open what the verb NEEDs. Returns an exit code, -1: it goes on. */
+/*
+ * Read OPTIONS and open what the verb NEEDs, of JOB (NULL: of none) where several fleets share the
+ * jobs. Returns an exit code, -1: it goes on.
+ */
 static int open_place(struct fleet_at *at_fleet, const struct options *options,
-		      const char *verb, unsigned needs)
+		      const char *verb, const char *job, unsigned needs)
 {
 	struct err err = {0};
 
-	if (!fleet_at_read(at_fleet, options, &err))
+	if (!fleet_at_read(at_fleet, options, job, &err))
 		return verb_complain(setup_code(&err), "fleet %s: %s", verb, err.text);
 	if ((needs & NEED_STORE) != 0 &&
 	    !fleet_at_open_store(at_fleet, (needs & NEED_WRITES) != 0, &err))
@@ -153,7 +156,7 @@ static int submit_run(const struct options *options, FILE *out)
 		fleet_job_name(path, fleet_tasks_hash(tasks), own);
 		name = own;
 	}
-	code = open_place(&at_fleet, options, "submit",
+	code = open_place(&at_fleet, options, "submit", name,
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
 	if (code < 0) {
 		code = submit_job(&at_fleet, path, name, tasks, out, &err)
@@ -394,7 +397,7 @@ static int status_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	size_t left = 0, bad = 0;
 	bool ok = true;
-	int code = open_place(&at_fleet, options, "status", NEED_STORE);
+	int code = open_place(&at_fleet, options, "status", only, NEED_STORE);
 
 	/* The store knows the most; without the queue it is told alone. */
 	if (code < 0 && !fleet_at_open_queue(&at_fleet, &err))
@@ -483,7 +486,7 @@ static int logs_run(const struct options *options, FILE *out)
 	if (!fleet_name_check(FLEET_JOB, options->words[0], &err) ||
 	    (id != NULL && !fleet_name_check(FLEET_ID, id, &err)))
 		return verb_complain(CODE_USAGE, "fleet logs: %s", err.text);
-	code = open_place(&at_fleet, options, "logs", NEED_QUEUE);
+	code = open_place(&at_fleet, options, "logs", options->words[0], NEED_QUEUE);
 	if (code < 0)
 		code = fleet_queue_watch(at_fleet.queue, FLEET_WATCH_EVENTS,
 					 options->words[0], id,
@@ -758,7 +761,7 @@ static int results_run(const struct options *options, FILE *out)
 	if (options_given(options, "csv") && options_given(options, "json"))
 		return verb_complain(CODE_USAGE,
 				     "fleet results: --csv and --json exclude each other");
-	code = open_place(&at_fleet, options, "results",
+	code = open_place(&at_fleet, options, "results", name,
 			  follows ? NEED_QUEUE | NEED_STORE : NEED_STORE);
 	if (code < 0 && !open_job(&at_fleet, name, &job, &paused, &printing.err))
 		code = complain("results", &printing.err);
@@ -839,8 +842,8 @@ static bool cancel_job(struct fleet_at *at_fleet, const struct fleet_job *job,
 			return err_set(err, EINVAL, "%s has no task \"%.128s\"", name, *id);
 	}
 	if (!set_cancels(at_fleet, name, ids, &removed, err) ||
-	    !fleet_worker_cancel(at_fleet->queue, at_fleet->store, job, ids, false, &written,
-				 &left, err))
+	    !fleet_worker_cancel(at_fleet->queue, at_fleet->store, job, ids, false,
+				 &written, &left, err))
 		return false;
 	while (left > 0) {
 		(void)poll(NULL, 0, CANCEL_LOOK_MS);
@@ -859,7 +862,7 @@ static int cancel_run(const struct options *options, FILE *out)
 	struct fleet_job *job = NULL;
 	struct err err = {0};
 	bool paused;
-	int code = open_place(&at_fleet, options, "cancel",
+	int code = open_place(&at_fleet, options, "cancel", options->words[0],
 			      NEED_QUEUE | NEED_STORE | NEED_WRITES);
 
 	if (code < 0)
@@ -961,7 +964,7 @@ static int retry_run(const struct options *options, FILE *out)
 	    (statuses == 0 &&
 	     !err_set(&err, EINVAL, "--status is missing: set_up,gave_up for example")))
 		return verb_complain(CODE_USAGE, "fleet retry: %s", err.text);
-	code = open_place(&at_fleet, options, "retry",
+	code = open_place(&at_fleet, options, "retry", options->words[0],
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
 	if (code < 0)
 		code = open_job(&at_fleet, options->words[0], &job, &paused, &err) &&
@@ -1021,7 +1024,7 @@ static int pausing_run(const struct options *options, FILE *out, bool pause)
 	struct fleet_job *job = NULL;
 	struct err err = {0};
 	bool paused;
-	int code = open_place(&at_fleet, options, verb,
+	int code = open_place(&at_fleet, options, verb, options->words[0],
 			      NEED_QUEUE | NEED_STORE | NEED_WRITES);
 
 	if (code < 0)
@@ -1118,7 +1121,7 @@ static int workers_run(const struct options *options, FILE *out)
 	struct listing listing = {out, options_given(options, "json"), 0};
 	struct fleet_at at_fleet = {0};
 	struct err err = {0};
-	int code = open_place(&at_fleet, options, "workers", NEED_QUEUE);
+	int code = open_place(&at_fleet, options, "workers", NULL, NEED_QUEUE);
 
 	if (code < 0)
 		code = fleet_queue_keys(at_fleet.queue, FLEET_WORKERS, "", print_worker,
@@ -1170,7 +1173,7 @@ static int limit_run(const struct options *options, FILE *out)
 				     text);
 	if (!fleet_name_check(FLEET_LANE, lane, &err))
 		return verb_complain(CODE_USAGE, "fleet limit: %s", err.text);
-	code = open_place(&at_fleet, options, "limit",
+	code = open_place(&at_fleet, options, "limit", NULL,
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
 	if (code < 0)
 		code = fleet_worker_keep_limit(at_fleet.store, at_fleet.name, lane,
@@ -1275,7 +1278,7 @@ static int doctor_run(const struct options *options, FILE *out)
 	auto_value struct value *report = NULL;
 	struct fleet_at at_fleet = {0};
 	struct err err = {0};
-	int code = open_place(&at_fleet, options, "doctor",
+	int code = open_place(&at_fleet, options, "doctor", NULL,
 			      options_given(options, "nats-config") ? 0 : NEED_QUEUE);
 
 	if (code < 0 && options_given(options, "nats-config")) {

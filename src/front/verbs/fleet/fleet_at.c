@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/value.h"
 #include "front/setup.h"
 
@@ -12,7 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { URL_BYTES = 4096 }; /* of @FILE */
+enum {
+	URL_BYTES = 4096,      /* of @FILE */
+	NAME_BYTES = 64 << 10, /* of the names of all fleets, and of one with a job's */
+};
 
 static const char *word_of(const struct options *options, const char *option,
 			   const struct value *fleet, const char *key)
@@ -52,7 +56,61 @@ static bool read_url(struct fleet_at *at_fleet, struct err *err)
 	return ok || err_while(err, "--fleet %s", url);
 }
 
-bool fleet_at_read(struct fleet_at *at_fleet, const struct options *options, struct err *err)
+/*
+ * The one of FLEETS, a list, that has JOB: each one draws a number by its own name and the job's,
+ * and the highest wins. So the order of the list does not matter, and a fleet more takes only its
+ * part of the jobs from the others.
+ */
+static const struct value *fleet_of_job(const struct value *fleets, const char *job)
+{
+	const struct value *chosen = NULL;
+	char best[HASH_HEX + 1] = "";
+
+	for (size_t i = 0; i < value_count(fleets); i++) {
+		const struct value *fleet = value_item(fleets, i);
+		char hex[HASH_HEX + 1];
+		struct buf text;
+
+		buf_init(&text, NAME_BYTES);
+		(void)buf_addf(&text, "%s/%s", value_text(value_member(fleet, "name")), job);
+		hash_text(buf_str(&text), hex);
+		buf_fini(&text);
+		if (strcmp(hex, best) > 0) {
+			chosen = fleet;
+			memcpy(best, hex, sizeof(best));
+		}
+	}
+	return chosen;
+}
+
+/* The one of FLEETS, a list, that NAME (or NULL) or else JOB (or NULL) chooses. NULL with ERR: none. */
+static const struct value *choose(const struct value *fleets, const char *name,
+				  const char *job, struct err *err)
+{
+	const struct value *chosen = NULL;
+	struct buf names;
+
+	if (name == NULL && job != NULL)
+		return fleet_of_job(fleets, job);
+	buf_init(&names, NAME_BYTES);
+	for (size_t i = 0; i < value_count(fleets); i++) {
+		const char *own = value_text(value_member(value_item(fleets, i), "name"));
+
+		if (name != NULL && strcmp(own, name) == 0)
+			chosen = value_item(fleets, i);
+		(void)buf_addf(&names, "%s%s", i > 0 ? ", " : "", own);
+	}
+	if (chosen == NULL)
+		(void)err_set(err, CONFIG_WRONG,
+			      "%s%.64s: --fleet-name has to name one of the configured ones: %s",
+			      name != NULL ? "there is no fleet " : "several fleets",
+			      name != NULL ? name : "", names.data);
+	buf_fini(&names);
+	return chosen;
+}
+
+bool fleet_at_read(struct fleet_at *at_fleet, const struct options *options,
+		   const char *job, struct err *err)
 {
 	const struct value *fleet;
 
@@ -60,6 +118,16 @@ bool fleet_at_read(struct fleet_at *at_fleet, const struct options *options, str
 	if (!setup_config_load(options_text(options, "config"), &at_fleet->config, err))
 		return false;
 	fleet = config_value(at_fleet->config, "fleet");
+	/* A URL that is given is not that of any of several. */
+	if (value_kind(fleet) == VALUE_ARRAY && options_text(options, "fleet") != NULL)
+		fleet = NULL;
+	if (value_kind(fleet) == VALUE_ARRAY) {
+		fleet = choose(fleet, options_text(options, "fleet-name"), job, err);
+		if (fleet == NULL) {
+			fleet_at_fini(at_fleet);
+			return false;
+		}
+	}
 	at_fleet->name = word_of(options, "fleet-name", fleet, "name");
 	at_fleet->name = at_fleet->name != NULL ? at_fleet->name : "main";
 	at_fleet->where = word_of(options, "store", fleet, "store");

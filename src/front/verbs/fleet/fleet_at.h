@@ -19,7 +19,7 @@
 		{"store", 0, OPTION_TEXT, "STORE",                                 \
 		 "a folder that all see, or s3://BUCKET/PREFIX"},                  \
 		{"fleet-name", 0, OPTION_TEXT, "NAME",                             \
-		 "one of several fleets at a server (default: main)"},             \
+		 "one of several fleets (default: the job's, or main)"},           \
 		{"credentials", 0, OPTION_TEXT, "FILE",                            \
 		 "NATS credentials, or an nkey with its public key"},              \
 		OPTION_ROW_CONFIG, OPTION_ROW_HELP
@@ -34,9 +34,13 @@ struct fleet_at {
 	struct fleet_store *store; /* the same */
 };
 
-/* Read OPTIONS and the configuration; opens nothing. ERR's code is for setup_code. */
+/*
+ * Read OPTIONS and the configuration; opens nothing. Of several fleets it is the one that
+ * --fleet-name names, else the one that has JOB (NULL: no job is meant, and the name is needed).
+ * ERR's code is for setup_code.
+ */
 bool fleet_at_read(struct fleet_at *at_fleet, const struct options *options,
-		   struct err *err);
+		   const char *job, struct err *err);
 bool fleet_at_open_queue(struct fleet_at *at_fleet, struct err *err);
 bool fleet_at_open_store(struct fleet_at *at_fleet, bool writes, struct err *err);
 void fleet_at_fini(struct fleet_at *at_fleet);

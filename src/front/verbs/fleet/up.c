@@ -529,7 +529,7 @@ static int manifest_run(const struct options *options, FILE *out)
 				     "fleet manifest: \"%.40s\" is not known; there is: "
 				     "kubernetes",
 				     options->words[0]);
-	if (!fleet_at_read(&at_fleet, options, &err))
+	if (!fleet_at_read(&at_fleet, options, NULL, &err))
 		return verb_complain(setup_code(&err), "fleet manifest: %s", err.text);
 	url = at_fleet.queue_options.url != NULL ? at_fleet.queue_options.url
 						 : "nats://nats.default.svc:4222";

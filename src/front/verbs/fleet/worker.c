@@ -222,7 +222,7 @@ static int worker_verb(const struct options *options, FILE *out)
 	if (size < 0)
 		return verb_complain(CODE_FAILED, "/proc/self/exe: %s", strerror(errno));
 	program[size] = '\0';
-	if (!fleet_at_read(&at_fleet, options, &err))
+	if (!fleet_at_read(&at_fleet, options, NULL, &err))
 		return verb_complain(setup_code(&err), "worker: %s", err.text);
 	/* Before any thread is there, so that all of them block these signals. */
 	signals_of_interest(&set);
