@@ -71,6 +71,7 @@ static bool agent_record_begin(struct agent *agent, enum event_kind kind,
 		       policy_modes[session_policy(options->session)->mode].name);
 	value_set_boolean(data, "replay", model_is_replay(options->model));
 	tool_set_strength(data, session_strength(options->session));
+	session_tell_base(options->session, data);
 	if (options->parent)
 		value_set_text(data, "parent", options->parent);
 	return recorder_event(options->recorder, &event, err);
@@ -1278,6 +1279,7 @@ static void agent_set_system(struct agent *agent)
 	const struct policy *policy = session_policy(agent->options.session);
 	const struct policy_names *network = &policy->network;
 	const bool asks = policy_asks(policy, "network");
+	const struct session_base *base = session_base(agent->options.session);
 	struct buf text;
 
 	buf_init(&text, AGENT_SYSTEM_MAX);
@@ -1287,6 +1289,11 @@ static void agent_set_system(struct agent *agent)
 		 "The workspace is %s; paths are relative to it. Every tool runs in a sealed "
 		 "cell: other folders of the user are not visible there, /tmp is private, and ",
 		 session_workspace(agent->options.session));
+	if (base->word != NULL)
+		buf_addf(&text,
+			 "the root of the cell is %s, of which everything may be changed and nothing "
+			 "outlives the session but the workspace; ",
+			 base->word);
 	if (network->count == 0 && !asks)
 		buf_adds(&text, "there is no network.");
 	else

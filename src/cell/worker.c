@@ -96,6 +96,16 @@ static int review_memory_of(const struct cell_spec *spec)
 	return -1;
 }
 
+/* The folder of the changes of the cell's base; -1: it stands on none. */
+static int base_layer_of(const struct cell_spec *spec)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (spec->view.entries[i].kind == VIEW_BASE)
+			return spec->view.entries[i].layer;
+	}
+	return -1;
+}
+
 /* The struct call of this worker, before a frame is read. */
 static struct call worker_call(struct worker *worker)
 {
@@ -113,6 +123,7 @@ static struct call worker_call(struct worker *worker)
 		.as_root = worker->spec->identity.root,
 		.layer = worker->layer,
 		.review_memory = review_memory_of(worker->spec),
+		.base_layer = base_layer_of(worker->spec),
 		.has_view = spec_is_sealed(worker->spec),
 		.control_fd = worker->socket,
 		.fds = {[0 ... CALL_FDS_MAX - 1] = -1},

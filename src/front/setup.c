@@ -30,6 +30,7 @@
 #include "front/rules.h"
 #include "front/ssh/access.h"
 #include "front/verb.h"
+#include "image/snapshot.h"
 #include "image/store.h"
 #include "model/catalogue.h"
 #include "model/model.h"
@@ -90,6 +91,10 @@ static bool hold_to(const struct setup *setup, const struct value *row, bool too
 	shape_limits(&(*policy)->limits, folder);
 	shape_limits(&bound->limits, folder);
 	both = policy_intersect(*policy, bound);
+	if (!based_keep(bound, (*policy)->cell_base, both, err)) {
+		policy_free(both);
+		return false;
+	}
 	policy_free(*policy);
 	*policy = both;
 	return true;
@@ -493,8 +498,7 @@ bool setup_serve(struct setup *setup, struct err *err)
  */
 static bool take_base(struct setup *setup, struct session_options *options, struct err *err)
 {
-	if (setup->based == NULL &&
-	    !based_open(setup->policy->cell_base, setup->images, &setup->based, err))
+	if (!based_find(setup, err))
 		return false;
 	if (setup->based != NULL) {
 		options->base = &setup->based->shape;
@@ -568,7 +572,8 @@ static bool open_session(struct setup *setup, struct session_options *options,
 			       "give a --config without them");
 	plugin_cell_end(&setup->plugins.cell);
 	setup_fill_options(setup, files, options);
-	if (!take_base(setup, options, err) || !recording_join(setup, &options->sink, err))
+	if (!based_settle(setup, options, err) || !take_base(setup, options, err) ||
+	    !recording_join(setup, &options->sink, err))
 		return false;
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
@@ -1491,14 +1496,15 @@ static char *state_place(const char *name)
 	return place;
 }
 
-/* The cache of images; NULL: there is no home. As state_place. */
-static char *images_place(void)
+/* The store of images or of snapshots that FIND finds; NULL: there is no home. As state_place. */
+static char *store_place(bool (*find)(const char *set, const char *home, struct buf *path),
+			 const char *variable)
 {
 	struct buf path;
 	char *place = NULL;
 
 	buf_init(&path, PATH_MAX);
-	if (image_store_path(setup_variable("XDG_CACHE_HOME"), setup_variable("HOME"), &path))
+	if (find(setup_variable(variable), setup_variable("HOME"), &path))
 		place = memory_copy(path.data);
 	buf_fini(&path);
 	return place;
@@ -1533,7 +1539,8 @@ bool setup_init(struct setup *setup, const struct options *options,
 	setup->protected_files = flags->protected_files;
 	setup->undo_folder = state_place("undo");
 	setup->marks_key = state_place("marks.key");
-	setup->images = images_place();
+	setup->images = store_place(image_store_path, "XDG_CACHE_HOME");
+	setup->snapshots = store_place(snapshot_place, "XDG_DATA_HOME");
 	take_level(setup, options);
 	/* A home of the cell's own is at its place only in a view. */
 	if (flags->home != NULL) {
@@ -1831,6 +1838,7 @@ int setup_open(struct setup *setup, const struct options *options,
 
 		return policy_words_complain(setup_code(&err), &words, err.text);
 	}
+	setup->prepares = true;
 	if (has_option(options, "--base") && options_given(options, "base"))
 		setup_set_base(setup, options_text(options, "base"));
 	if ((has_option(options, "--write") &&
@@ -1880,6 +1888,7 @@ void setup_fini(struct setup *setup)
 	below_close(&setup->below);
 	based_close(setup->based);
 	free(setup->images);
+	free(setup->snapshots);
 	value_free(setup->asked);
 	policy_free(setup->policy);
 	policy_free(setup->bounds);

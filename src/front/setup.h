@@ -164,8 +164,10 @@ struct setup {
 	struct orchestra *orchestra;   /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes; /* the steps to undo; NULL: none */
 	struct review *review; /* of --review; for its sessions (layered.h). NULL: none */
-	char *images; /* the cache of images (image/store.h); NULL: there is no home */
+	/* the stores of images and snapshots (image/base.h); NULL: there is no home */
+	char *images, *snapshots;
 	struct based *based; /* of `cell_base`, once a session or shape wants it; or NULL */
+	bool prepares; /* the commands of a devcontainer may run first, which takes minutes */
 	struct below below;   /* the layers over which its sessions work (view/below.h) */
 	bool fresh_workspace; /* the person has none: commands begin where the base says */
 	bool tells_review;    /* the person is told where a new review lies (layered.h) */

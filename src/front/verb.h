@@ -120,10 +120,11 @@ struct option_row {
 			"outside; may be repeated)",                           \
 			NAMES_QUESTIONS                                        \
 	}
-#define OPTION_ROW_BASE                                                                    \
-	{                                                                                  \
-		"base", 0, OPTION_TEXT, "WORD",                                            \
-			"the root of the cell: host, rootfs:DIR, image:REF or oci:DIR:TAG" \
+#define OPTION_ROW_BASE                                                       \
+	{                                                                     \
+		"base", 0, OPTION_TEXT, "WORD",                               \
+			"the root of the cell: host, rootfs:DIR, image:REF, " \
+			"oci:DIR:TAG or snapshot:NAME"                        \
 	}
 #define REVIEW_OPTION "review"
 #define OPTION_ROW_REVIEW                                                              \

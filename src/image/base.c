@@ -4,10 +4,13 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "image/devcontainer.h"
 #include "image/layout.h"
+#include "image/snapshot.h"
 #include "image/store.h"
 
 #include <errno.h>
@@ -18,10 +21,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WORD_HOST   "host"
-#define WORD_ROOTFS "rootfs:"
-#define WORD_IMAGE  "image:"
-#define WORD_LAYOUT "oci:"
+#define WORD_HOST         "host"
+#define WORD_ROOTFS       "rootfs:"
+#define WORD_IMAGE        "image:"
+#define WORD_LAYOUT       "oci:"
+#define WORD_DEVCONTAINER "devcontainer"
 
 /* The registry and the folder of names that say neither, as in other programs for images. */
 #define REGISTRY "docker.io/"
@@ -39,6 +43,10 @@ const char *base_kind_name(enum base_kind kind)
 		return "rootfs";
 	case BASE_IMAGE:
 		return "image";
+	case BASE_SNAPSHOT:
+		return "snapshot";
+	case BASE_DEVCONTAINER:
+		return WORD_DEVCONTAINER;
 	}
 	return "";
 }
@@ -135,6 +143,20 @@ bool base_parse_word(const char *word, struct arena *arena, struct base_word *pa
 		return parsed->folder[0] != '\0' ||
 		       refuse_word(word, "it names no folder; write rootfs:DIR", err);
 	}
+	if (str_is(all, WORD_DEVCONTAINER) || str_starts(all, STR(WORD_DEVCONTAINER ":"))) {
+		parsed->kind = BASE_DEVCONTAINER;
+		if (all.size > strlen(WORD_DEVCONTAINER))
+			parsed->folder =
+				arena_copy(arena,
+					   str_of(word + strlen(WORD_DEVCONTAINER ":")));
+		return all.size != strlen(WORD_DEVCONTAINER ":") ||
+		       refuse_word(word, "it names no file; write devcontainer:FILE", err);
+	}
+	if (str_starts(all, STR(SNAPSHOT_WORD))) {
+		parsed->kind = BASE_SNAPSHOT;
+		parsed->name = arena_copy(arena, str_of(word + strlen(SNAPSHOT_WORD)));
+		return snapshot_check_name(parsed->name, err);
+	}
 	parsed->kind = BASE_IMAGE;
 	if (str_starts(all, STR(WORD_LAYOUT))) {
 		/* The first colon divides, as in other programs that know this form. */
@@ -151,8 +173,8 @@ bool base_parse_word(const char *word, struct arena *arena, struct base_word *pa
 	}
 	if (!str_starts(all, STR(WORD_IMAGE)))
 		return refuse_word(word,
-				   "it is no base; write host, rootfs:DIR, image:NAME[:TAG] or "
-				   "oci:DIR:TAG",
+				   "it is no base; write host, rootfs:DIR, image:NAME[:TAG], "
+				   "oci:DIR:TAG, snapshot:NAME or devcontainer[:FILE]",
 				   err);
 	buf_init(&name, BASE_WORD_MAX + sizeof(REGISTRY LIBRARY LATEST));
 	fine = full_name(word, word + strlen(WORD_IMAGE), &name, err);
@@ -186,7 +208,7 @@ static bool open_rootfs(struct base *base, const struct base_word *parsed, struc
 		folders = arena_alloc(&base->arena, 2 * sizeof(*folders));
 		folders[0] = arena_copy(&base->arena, buf_str(&path));
 		base->folders = folders;
-		base->folder_count = 1;
+		base->folder_count = base->named = 1;
 	}
 	buf_fini(&path);
 	return found;
@@ -267,6 +289,48 @@ static bool say_missing(const struct base *base, struct err *err)
 		       base->word, base->word);
 }
 
+/* The record of an image that is looked for by its digest. */
+struct wanted {
+	const char *digest;
+	struct manifest_descriptor found; /* texts of `arena` */
+	struct arena *arena;
+};
+
+static bool take_wanted(void *context, const struct image_record *record)
+{
+	struct wanted *wanted = context;
+
+	if (strcmp(record->digest, wanted->digest) != 0)
+		return true;
+	wanted->found = (struct manifest_descriptor){
+		.media_type = arena_copy(wanted->arena, str_of(record->media_type)),
+		.digest = arena_copy(wanted->arena, str_of(record->digest)),
+		.size = record->size,
+		.architecture = arena_copy(wanted->arena, STR("")),
+		.os = arena_copy(wanted->arena, STR("")),
+		.variant = arena_copy(wanted->arena, STR("")),
+		.name = arena_copy(wanted->arena, STR("")),
+	};
+	return false;
+}
+
+/* Find the image of the digest in NAME, whatever name it was pulled by. */
+static bool find_by_digest(struct base *base, const char *name,
+			   const struct image_store *store, struct layout_image *image)
+{
+	const char *at = strchr(name, '@');
+	struct wanted wanted = {.digest = at != NULL ? at + 1 : "", .arena = &base->arena};
+	struct err err;
+
+	if (at == NULL)
+		return false;
+	image_store_each(store, take_wanted, &wanted);
+	if (wanted.found.digest == NULL)
+		return false;
+	layout_fini(image);
+	return layout_read(store->folder, &wanted.found, image, &err);
+}
+
 static bool find_image(struct base *base, const struct base_word *parsed,
 		       const struct image_store *store, struct layout_image *image,
 		       struct err *err)
@@ -276,7 +340,8 @@ static bool find_image(struct base *base, const struct base_word *parsed,
 
 	if (!parsed->is_layout) {
 		if (layout_find(store->folder, "the cache of images", parsed->name, image,
-				&found))
+				&found) ||
+		    find_by_digest(base, parsed->name, store, image))
 			return true;
 		if (found.code == ENOENT)
 			return say_missing(base, err);
@@ -311,11 +376,14 @@ static bool open_image(struct base *base, const struct base_word *parsed,
 							base->word, missing.text);
 	found = find_image(base, parsed, &store, &image, err);
 	if (found)
-		found = (image_store_hold(&store, image.found.digest, &base->held, &missing) &&
+		found = (image_store_hold(&store, image.found.digest, &base->held[0],
+					  &missing) &&
 			 keep_layers(base, &store, &image, &missing)) ||
 			(missing.code == ENOENT
 				 ? say_missing(base, err)
 				 : err_set(err, missing.code, "%s", missing.text));
+	if (base->held[0] >= 0)
+		base->held_count = 1;
 	if (found) {
 		(void)snprintf(base->digest, sizeof(base->digest), "%s", image.found.digest);
 		keep_config(base, &image.config);
@@ -325,7 +393,378 @@ static bool open_image(struct base *base, const struct base_word *parsed,
 	return found;
 }
 
-bool base_open(const char *word, const char *store, struct base *base, struct err *err)
+/* Snapshots. */
+
+static bool open_nested(const char *word, const struct base_places *places, size_t nested,
+			struct base *base, struct err *err);
+
+/* Is the base BELOW the one over which SNAPSHOT was made? */
+static bool is_same(const struct snapshot *snapshot, const struct base *below)
+{
+	return snapshot->base_digest == NULL ||
+	       strcmp(snapshot->base_digest, below->digest) == 0;
+}
+
+/*
+ * Open the base BELOW of SNAPSHOT. The name of an image may stand for a newer one by now: then the
+ * older one is found by its digest.
+ */
+static bool open_below(struct base *base, const struct snapshot *snapshot,
+		       const struct base_places *places, size_t nested,
+		       struct base *below, struct err *err)
+{
+	struct base_word word;
+	struct err why;
+	struct buf pinned;
+	bool found = open_nested(snapshot->base, places, nested, below, &why);
+
+	if (found && is_same(snapshot, below))
+		return true;
+	if (snapshot->base_digest == NULL ||
+	    !base_parse_word(snapshot->base, &base->arena, &word, err) ||
+	    word.kind != BASE_IMAGE || word.is_layout)
+		return err_set(err, found ? ESTALE : why.code, "base %s lies over %s: %s",
+			       base->word, snapshot->base,
+			       found ? "that is another one by now" : why.text);
+	buf_init(&pinned, 2 * BASE_WORD_MAX);
+	(void)buf_addf(&pinned, WORD_IMAGE "%.*s@%s", (int)strcspn(word.name, "@"),
+		       word.name, snapshot->base_digest);
+	/* A tag beside a digest is left out (full_name). */
+	base_close(below);
+	found = open_nested(pinned.data, places, nested, below, &why) ||
+		err_set(err, why.code, "base %s lies over %s: %s", base->word,
+			snapshot->base, why.text);
+	buf_fini(&pinned);
+	return found;
+}
+
+static size_t count_of(const char *const *list)
+{
+	size_t count = 0;
+
+	while (list[count] != NULL)
+		count++;
+	return count;
+}
+
+/* BASE has all that BELOW has, whose locks it takes, and then the folder LAYER (NULL: none). */
+static void keep_below(struct base *base, struct base *below, const char *layer)
+{
+	const size_t count = below->folder_count;
+	const char **folders = arena_alloc(&base->arena, (count + 2) * sizeof(*folders));
+
+	for (size_t i = 0; i < count; i++)
+		folders[i] = arena_copy(&base->arena, str_of(below->folders[i]));
+	if (layer != NULL)
+		folders[count] = arena_copy(&base->arena, str_of(layer));
+	base->folders = folders;
+	base->folder_count = count + (layer != NULL);
+	base->named = below->named;
+	base->environment =
+		keep_list(base, below->environment, count_of(below->environment));
+	base->entrypoint = keep_list(base, below->entrypoint, count_of(below->entrypoint));
+	base->command = keep_list(base, below->command, count_of(below->command));
+	base->workdir = arena_copy(&base->arena, str_of(below->workdir));
+	base->user = arena_copy(&base->arena, str_of(below->user));
+	memcpy(base->digest, below->digest, sizeof(base->digest));
+	memcpy(base->held, below->held, sizeof(base->held));
+	base->held_count = below->held_count;
+	below->held_count = 0;
+}
+
+/* BASE is BELOW with the layer of SNAPSHOT, whose lock it takes, over it. */
+static void keep_snapshot(struct base *base, struct base *below, struct snapshot *snapshot)
+{
+	struct buf both;
+	char hex[HASH_HEX + 1];
+
+	keep_below(base, below, snapshot->layer);
+	base->held[base->held_count++] = fd_take(&snapshot->lock);
+	base->below = arena_copy(&base->arena, str_of(snapshot->base));
+	buf_init(&both, 2 * BASE_WORD_MAX);
+	(void)buf_addf(&both, "%s %s",
+		       below->digest[0] != '\0' ? below->digest : snapshot->base,
+		       snapshot->layer_digest);
+	hash_text(buf_str(&both), hex);
+	(void)snprintf(base->digest, sizeof(base->digest), "sha256:%s", hex);
+	buf_fini(&both);
+}
+
+static bool open_snapshot(struct base *base, const struct base_word *parsed,
+			  const struct base_places *places, size_t nested, struct err *err)
+{
+	struct snapshot snapshot;
+	struct base below = {.held_count = 0};
+	bool found;
+
+	if (places->snapshots == NULL)
+		return err_set(err, ENOENT,
+			       "base %s: there is no place for snapshots; set HOME or "
+			       "XDG_DATA_HOME",
+			       base->word);
+	found = snapshot_open(places->snapshots, parsed->name, &snapshot, err) ||
+		err_while(err, "base %s", base->word);
+	if (found && snapshot.base == NULL)
+		found = err_set(err, EINVAL,
+				"base %s: it has the files of a workspace and no root, because its "
+				"cell was on no base; cell/open takes it as a workspace: "
+				"{\"snapshot\": \"%s\"}",
+				base->word, parsed->name);
+	if (found && nested + 1 >= BASE_NESTED_MAX)
+		found = err_set(err, ELOOP,
+				"base %s: more than %d snapshots lie over each other",
+				base->word, BASE_NESTED_MAX - 1);
+	if (found) {
+		found = open_below(base, &snapshot, places, nested + 1, &below, err);
+		if (found)
+			keep_snapshot(base, &below, &snapshot);
+		base_close(&below);
+	}
+	snapshot_close(&snapshot);
+	return found;
+}
+
+/* Devcontainers. */
+
+/* Files in the workspace that say which versions a build takes. */
+static const char *const locks[] = {
+	"package.json",
+	"package-lock.json",
+	"npm-shrinkwrap.json",
+	"yarn.lock",
+	"pnpm-lock.yaml",
+	"bun.lock",
+	"bun.lockb",
+	"deno.lock",
+	"requirements.txt",
+	"requirements-dev.txt",
+	"constraints.txt",
+	"pyproject.toml",
+	"setup.py",
+	"setup.cfg",
+	"poetry.lock",
+	"uv.lock",
+	"pdm.lock",
+	"Pipfile.lock",
+	"conda-lock.yml",
+	"environment.yml",
+	"Gemfile.lock",
+	"Cargo.lock",
+	"go.mod",
+	"go.sum",
+	"composer.lock",
+	"mix.lock",
+	"gradle.lockfile",
+	"pubspec.lock",
+	"packages.lock.json",
+	"flake.lock",
+	"Package.resolved",
+	"stack.yaml.lock",
+};
+
+enum {
+	LOCK_BYTES_MAX = 64 << 20, /* of one of them that are hashed */
+	READ_BYTES = 64 << 10,
+};
+
+/*
+ * Open the file NAME of the workspace, whose folder is open as FOLDER, or an absolute NAME outside of
+ * it, which a person has named; -1 with errno.
+ */
+static int open_file(int folder, const char *workspace, const char *name)
+{
+	struct stat st;
+	auto_close int fd = -1;
+
+	if (name[0] != '/')
+		fd = fd_open_beneath(folder, name, O_RDONLY);
+	else if (path_within(name, workspace))
+		fd = fd_open_beneath(folder, path_relative(name, workspace), O_RDONLY);
+	else
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		errno = EINVAL;
+		return -1;
+	}
+	return fd_take(&fd);
+}
+
+/* Add the file NAME of FOLDER to HASH, where there is one. */
+static void hash_lock(struct hash *hash, int folder, const char *name)
+{
+	auto_close int fd = open_file(folder, "/", name);
+	auto_free char *bytes = fd >= 0 ? memory_alloc(READ_BYTES) : NULL;
+	size_t left = LOCK_BYTES_MAX;
+	ssize_t got;
+
+	if (fd < 0)
+		return;
+	hash_add(hash, (struct str){name, strlen(name) + 1});
+	while (left > 0 && (got = read(fd, bytes, READ_BYTES)) > 0) {
+		hash_add(hash, (struct str){bytes, (size_t)got});
+		left -= (size_t)got < left ? (size_t)got : left;
+	}
+	hash_add(hash, (struct str){"", 1});
+}
+
+/*
+ * Name the snapshot of what the commands of the file TEXT make on BELOW. Files that they write into
+ * the workspace stay in that folder, so the name is for this folder only.
+ */
+static void name_prepared(struct base *base, const struct base *below,
+			  const struct base_places *places, int folder, struct str text)
+{
+	enum { SHOWN = 40 };
+	struct hash *hash = hash_new();
+	char hex[HASH_HEX + 1];
+
+	hash_add(hash, (struct str){places->workspace, strlen(places->workspace) + 1});
+	hash_add(hash, (struct str){below->digest, strlen(below->digest) + 1});
+	hash_add(hash, text);
+	hash_add(hash, (struct str){"", 1});
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+		hash_lock(hash, folder, locks[i]);
+	hash_digest_text(hash, hex);
+	hash_free(hash);
+	(void)snprintf(base->prepared, sizeof(base->prepared), WORD_DEVCONTAINER "-%.*s",
+		       SHOWN, hex);
+}
+
+/* Read the file of the word into TEXT; *SHOWN gets its name. */
+static bool read_devcontainer(const struct base *base, const struct base_word *parsed,
+			      const char *workspace, int folder, const char **shown,
+			      struct buf *text, struct err *err)
+{
+	static const char *const names[] = {".devcontainer/devcontainer.json",
+					    ".devcontainer.json"};
+	const bool is_named = parsed->folder[0] != '\0';
+	auto_close int fd = -1;
+
+	*shown = is_named ? parsed->folder : names[0];
+	fd = open_file(folder, workspace, *shown);
+	if (fd < 0 && !is_named && errno == ENOENT) {
+		*shown = names[1];
+		fd = open_file(folder, workspace, *shown);
+	}
+	if (fd < 0 && errno == ENOENT && !is_named)
+		return err_set(err, ENOENT,
+			       "base %s: the workspace has neither %s nor %s; name the file by "
+			       "devcontainer:FILE",
+			       base->word, names[0], names[1]);
+	if (fd < 0)
+		return err_set(err, errno, "base %s: %s: %s%s", base->word, *shown,
+			       strerror(errno),
+			       errno == ELOOP ? "; no link is followed in a workspace" : "");
+	return fd_read_all(fd, text, *shown, err) || err_while(err, "base %s", base->word);
+}
+
+/* Put the variables of READ behind those of the image. */
+static bool add_variables(struct base *base, const struct devcontainer *read,
+			  struct devcontainer_cell *cell, struct err *err)
+{
+	const size_t count = count_of(base->environment);
+	const char *const *more;
+	const char **all;
+
+	cell->environment = base->environment;
+	if (!devcontainer_environment(read, cell, &base->arena, &more, err))
+		return false;
+	all = arena_alloc(&base->arena, (count + read->variable_count + 1) * sizeof(*all));
+	for (size_t i = 0; i < count; i++)
+		all[i] = base->environment[i];
+	for (size_t i = 0; i < read->variable_count; i++)
+		all[count + i] = more[i];
+	base->environment = keep_variables(base, all, count + read->variable_count);
+	return true;
+}
+
+/* Take the snapshot of what the commands have made, where there is one, over BELOW. */
+static void take_prepared(struct base *base, struct base *below,
+			  const struct base_places *places)
+{
+	struct snapshot snapshot = {.lock = -1};
+	struct err err;
+
+	if (base->prepared[0] != '\0' && places->snapshots != NULL &&
+	    snapshot_open(places->snapshots, base->prepared, &snapshot, &err) &&
+	    snapshot.base != NULL && is_same(&snapshot, below)) {
+		keep_snapshot(base, below, &snapshot);
+	} else {
+		base->state = base->prepared[0] != '\0' ? BASE_IS_RAW : BASE_IS_READY;
+		keep_below(base, below, NULL);
+	}
+	snapshot_close(&snapshot);
+}
+
+static bool check_folder(const struct devcontainer *read,
+			 const struct devcontainer_cell *cell, struct err *err)
+{
+	return read->workspace_folder == NULL ||
+	       strcmp(read->workspace_folder, cell->shown) == 0 ||
+	       err_set(err, EINVAL,
+		       "workspaceFolder: %s is not where the cell has the workspace (%s); name "
+		       "that folder, or leave it out",
+		       read->workspace_folder, cell->shown);
+}
+
+/* Read the file and open its image as BELOW, whose word WORD gets. TEXT gets the file. */
+static bool find_devcontainer(struct base *base, const struct base_word *parsed,
+			      const struct base_places *places, int folder,
+			      struct devcontainer_cell *cell, struct base *below,
+			      struct buf *text, struct buf *word, struct err *err)
+{
+	struct devcontainer *read = arena_alloc(&base->arena, sizeof(*read));
+	const char *shown;
+
+	base->devcontainer = read;
+	if (!read_devcontainer(base, parsed, places->workspace, folder, &shown, text, err))
+		return false;
+	if (!devcontainer_parse(buf_str(text), cell, read, err) ||
+	    !check_folder(read, cell, err))
+		return err_while(err, "base %s: %s", base->word, shown);
+	(void)buf_addf(word, WORD_IMAGE "%s", read->image);
+	return open_nested(word->data, places, 1, below, err) ||
+	       err_while(err, "%s", shown);
+}
+
+static bool open_devcontainer(struct base *base, const struct base_word *parsed,
+			      const struct base_places *places, struct err *err)
+{
+	struct devcontainer_cell cell = {.workspace = places->workspace,
+					 .shown = places->at != NULL ? places->at
+								     : places->workspace};
+	struct base below = {.held_count = 0};
+	struct buf text, word;
+	bool found;
+
+	if (places->workspace == NULL)
+		return err_set(err, EINVAL, "base %s: it needs a workspace", base->word);
+	auto_close int folder = open(places->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return err_set(err, errno, "base %s: %s: %s", base->word,
+			       places->workspace, strerror(errno));
+	buf_init(&text, DEVCONTAINER_BYTES_MAX);
+	buf_init(&word, BASE_WORD_MAX);
+	found = find_devcontainer(base, parsed, places, folder, &cell, &below, &text,
+				  &word, err);
+	if (found) {
+		if (base->devcontainer->command_count > 0)
+			name_prepared(base, &below, places, folder, buf_str(&text));
+		take_prepared(base, &below, places);
+		base->below = arena_copy(&base->arena, buf_str(&word));
+		if (base->devcontainer->user[0] != '\0')
+			base->user = base->devcontainer->user;
+		found = add_variables(base, base->devcontainer, &cell, err) ||
+			err_while(err, "base %s", base->word);
+	}
+	base_close(&below);
+	buf_fini(&text);
+	buf_fini(&word);
+	return found;
+}
+
+static bool open_nested(const char *word, const struct base_places *places, size_t nested,
+			struct base *base, struct err *err)
 {
 	struct base_word parsed;
 
@@ -337,7 +776,7 @@ bool base_open(const char *word, const char *store, struct base *base, struct er
 		.user = "",
 		.entrypoint = nothing,
 		.command = nothing,
-		.held = -1,
+		.held = {[0 ... BASE_NESTED_MAX - 1] = -1},
 	};
 	if (!base_parse_word(word, &base->arena, &parsed, err))
 		return false;
@@ -349,13 +788,30 @@ bool base_open(const char *word, const char *store, struct base *base, struct er
 	case BASE_ROOTFS:
 		return open_rootfs(base, &parsed, err);
 	case BASE_IMAGE:
-		return open_image(base, &parsed, store, err);
+		return open_image(base, &parsed, places->images, err);
+	case BASE_SNAPSHOT:
+		return open_snapshot(base, &parsed, places, nested, err);
+	case BASE_DEVCONTAINER:
+		return nested == 0 ? open_devcontainer(base, &parsed, places, err)
+				   : err_set(err, EINVAL,
+					     "base %s: no other base lies over it", word);
 	}
 	return false;
 }
 
+bool base_open(const char *word, const struct base_places *places, struct base *base,
+	       struct err *err)
+{
+	return open_nested(word, places, 0, base, err);
+}
+
 void base_close(struct base *base)
 {
-	fd_close(&base->held);
+	for (size_t i = 0; i < base->held_count; i++)
+		fd_close(&base->held[i]);
+	base->held_count = 0;
+	if (base->devcontainer != NULL)
+		devcontainer_fini(base->devcontainer);
+	base->devcontainer = NULL;
 	arena_fini(&base->arena);
 }

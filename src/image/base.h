@@ -7,6 +7,9 @@
  *                     base pull` was given; REF may end in @sha256:HEX
  *   oci:DIR:TAG       an image in an OCI layout, whose layers were unpacked into the cache
  *                     before; without :TAG the only image of that layout
+ *   snapshot:NAME     the root of a cell on another base, as it was frozen (snapshot.h)
+ *   devcontainer      the image that .devcontainer/devcontainer.json of the workspace names, else
+ *   devcontainer:FILE .devcontainer.json, else FILE, with its variables (devcontainer.h)
  *
  * base_open takes a millisecond: it reads three small files and looks at one folder for each
  * layer. It never pulls, never unpacks and never waits. A base that is not in the cache yet is
@@ -25,12 +28,37 @@ enum {
 	BASE_WORD_MAX = 4096,      /* bytes of a word */
 	BASE_DIGEST_ROOM = 80,     /* "sha256:" and 64 digits, with the NUL */
 	BASE_VARIABLES_MAX = 1024, /* of an image's environment */
+	BASE_NESTED_MAX = 16,    /* snapshots over each other, with what is below them */
+	BASE_PREPARED_ROOM = 65, /* a name of a snapshot, with the NUL */
 };
 
 enum base_kind {
 	BASE_HOST = 0, /* no folders: the view is that of this machine */
 	BASE_ROOTFS,
 	BASE_IMAGE, /* image: and oci: */
+	BASE_SNAPSHOT,
+	BASE_DEVCONTAINER,
+};
+
+/* The folders in which bases are found by their names; NULL: there is none. */
+struct base_places {
+	const char *images;    /* the cache of images (image_store_path of store.h) */
+	const char *snapshots; /* snapshot_place of snapshot.h */
+	const char *workspace; /* absolute: of `devcontainer`, and where its FILE starts */
+	const char *at; /* where the cell shows the workspace; NULL: at its own path */
+};
+
+/* The commands of a devcontainer. */
+struct devcontainer;
+/* Has a cell on the base everything that it wants? */
+enum base_state {
+	BASE_IS_READY,
+	/*
+	 * The commands of `devcontainer` have not been run for this content of file, image and
+	 * files of locks: `folders` are those of the image only. A front runs them in a cell, and
+	 * freezes its root as the snapshot `prepared`.
+	 */
+	BASE_IS_RAW,
 };
 
 /*
@@ -49,6 +77,8 @@ struct base {
 	 */
 	const char *const *folders;
 	size_t folder_count;
+	size_t named; /* so many of them, the lowest ones, are folders that a person named */
+	const char *below; /* the word of the base below a snapshot; NULL: it is none */
 	/* "NAME=value", as the image sets them; each has a name, and no name stands twice */
 	const char *const *environment;
 	/* where programs start: absolute and normal; "/" when the image does not say */
@@ -58,37 +88,41 @@ struct base {
 	const char *const *entrypoint;
 	const char *const *command; /* CMD: arguments behind the entrypoint, or a program */
 	/*
-	 * The digest of the manifest: "sha256:…"; empty for a base that is no image. It names
-	 * the content of the base for ever.
+	 * The digest of the manifest, or that of a snapshot and what is below it: "sha256:…". It
+	 * names the content of the base for ever. Empty for a base that has none.
 	 */
 	char digest[BASE_DIGEST_ROOM];
+	struct devcontainer *devcontainer; /* of that kind; else NULL */
+	enum base_state state;
+	/* the snapshot that has, or will have, what the commands have made; "": no commands */
+	char prepared[BASE_PREPARED_ROOM];
 	/*
-	 * Keeps `glovebox base prune` from removing the folders (flock, shared), as long as it
-	 * is open in some process; -1: nothing of the cache is used. base_close closes it; a
-	 * process that outlives BASE keeps a duplicate.
+	 * Keep `glovebox base prune` from removing the folders (flock, shared), as long as they
+	 * are open in some process. base_close closes them.
 	 */
-	int held;
+	int held[BASE_NESTED_MAX];
+	size_t held_count;
 };
 
 /*
- * Find the base WORD. STORE: the folder of the cache of images (image_store_path of
- * store.h); NULL: there is none, and `image:` and `oci:` fail. BASE is filled in either case;
- * call base_close. ERR.code: EINVAL for a word of another form; ENOENT for a base that is
- * missing, with the line that helps ("base image:python:9 is not in the cache; run glovebox
- * base pull image:python:9"); else the base is damaged, and the sentence says how.
+ * Find the base WORD in PLACES. BASE is filled in either case; call base_close. ERR.code: EINVAL
+ * for a word of another form; ENOENT for a base that is missing, with the line that helps ("base
+ * image:python:9 is not in the cache; run glovebox base pull image:python:9"); else the base is
+ * damaged, and the sentence says how.
  */
-bool base_open(const char *word, const char *store, struct base *base, struct err *err);
+bool base_open(const char *word, const struct base_places *places, struct base *base,
+	       struct err *err);
 void base_close(struct base *base);
 
 /* The parts of a word. */
 struct base_word {
 	enum base_kind kind;
-	bool is_layout;     /* oci:, not image: */
-	const char *folder; /* of rootfs: and oci:, as it was written */
+	bool is_layout; /* oci:, not image: */
+	const char *folder; /* of rootfs:, oci: and devcontainer: ("": none), as it was written */
 	/*
 	 * the name of the image in its layout: of `image:` in full
 	 * ("docker.io/library/python:3.12", "docker.io/library/python@sha256:…"); of `oci:` the
-	 * TAG, or ""
+	 * TAG, or ""; of `snapshot:` its own
 	 */
 	const char *name;
 };
@@ -96,5 +130,5 @@ struct base_word {
 bool base_parse_word(const char *word, struct arena *arena, struct base_word *parsed,
 		     struct err *err);
 
-/* The words of the kinds for messages and JSON: "host", "rootfs", "image". */
+/* The words of the kinds for messages and JSON: "host", "rootfs", "image", "snapshot", "devcontainer". */
 const char *base_kind_name(enum base_kind kind);

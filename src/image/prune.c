@@ -201,6 +201,15 @@ static bool remove_record(const struct image_store *store,
 	return dry || unlinkat(store->folder, name, 0) == 0;
 }
 
+static bool is_needed(const struct prune *prune, const char *digest)
+{
+	const char *const *at = prune->needed;
+
+	while (at != NULL && *at != NULL && strcmp(*at, digest) != 0)
+		at++;
+	return at != NULL && *at != NULL;
+}
+
 static void choose_images(struct survey *survey)
 {
 	struct prune *prune = survey->prune;
@@ -208,7 +217,8 @@ static void choose_images(struct survey *survey)
 	for (size_t i = 0; i < survey->image_count && prune->kept > prune->keep; i++) {
 		struct image *image = &survey->images[i];
 
-		if (!remove_record(prune->store, &image->record, prune->dry)) {
+		if (is_needed(prune, image->record.digest) ||
+		    !remove_record(prune->store, &image->record, prune->dry)) {
 			prune->in_use++;
 			continue;
 		}

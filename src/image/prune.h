@@ -19,13 +19,15 @@ struct prune {
 	const struct image_store *store; /* opened with IMAGE_STORE_PRUNES */
 	uint64_t keep;                   /* bytes */
 	bool dry;                        /* only count */
+	/* digests of images that stay, NULL-ended: snapshots lie over them; or NULL */
+	const char *const *needed;
 	/* gets each image that goes; or NULL */
 	void (*gone)(void *context, const struct image_record *record);
 	void *context;
 	/* out */
 	uint64_t kept, removed; /* bytes */
 	size_t images, layers, blobs, leftovers;
-	size_t in_use; /* images that would have gone, but are in use */
+	size_t in_use; /* images that would have gone, but are in use or needed */
 };
 /* ERR.code is E2BIG when there are too many images to know which layers have a user: no layer goes then. */
 bool prune_run(struct prune *prune, struct err *err);

@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "image/unpacked.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -28,6 +29,7 @@
 #define META     "meta.json"
 #define LOCK     "lock"
 #define TREE     "tree"
+#define LAYER    "layer"
 #define UNSYNCED "unsynced"
 #define MAKING   ".new-"
 #define REMOVING ".old-"
@@ -37,6 +39,9 @@ enum {
 	META_MAX = 64 << 10,
 	NAME_ROOM = 32, /* of one that is being made or removed */
 	FOLDER_MODE = 0700,
+	LAYER_MODE = 0755, /* the root of a cell, which may be of another user (root's) */
+	WORD_MAX = 8192,   /* bytes of the word of a base */
+	DIGEST_MAX = 80,
 	FILE_MODE = 0600,
 	MAKING_TRIES = 64, /* others tidy only now and then */
 };
@@ -47,6 +52,8 @@ struct meta {
 	char *from;
 	const char *digest;
 	int64_t entries, bytes, created_ms;
+	char *base, *base_digest; /* of a root's layer; or NULL */
+	const char *layer;
 };
 
 static const struct field meta_fields[] = {
@@ -56,6 +63,9 @@ static const struct field meta_fields[] = {
 	FIELD(struct meta, entries, .max = INT64_MAX),
 	FIELD(struct meta, bytes, .max = INT64_MAX),
 	FIELD(struct meta, created_ms, .max = INT64_MAX),
+	FIELD_PATH(struct meta, base, "base", .optional = true, .max = WORD_MAX),
+	FIELD(struct meta, base_digest, .optional = true, .max = DIGEST_MAX),
+	FIELD(struct meta, layer, .optional = true, .min = HASH_HEX, .max = HASH_HEX),
 	{0},
 };
 
@@ -117,6 +127,7 @@ static void remove_folder(int folder, const char *name)
 	if (at < 0)
 		return;
 	fd_folder_remove_at(at, TREE);
+	fd_folder_remove_at(at, LAYER);
 	fd_folder_remove_at(folder, name);
 }
 
@@ -158,6 +169,12 @@ static void set_paths(struct snapshot *snapshot, const char *folder, const char 
 	(void)buf_adds(&path, "/" TREE);
 	free(snapshot->tree);
 	snapshot->tree = memory_copy(path.data);
+	if (snapshot->base != NULL) {
+		buf_truncate(&path, path.size - strlen(TREE));
+		(void)buf_adds(&path, LAYER);
+		free(snapshot->layer);
+		snapshot->layer = memory_copy(path.data);
+	}
 	buf_fini(&path);
 }
 
@@ -232,6 +249,28 @@ bool snapshot_begin(const char *folder, const char *name, struct snapshot *snaps
 	return true;
 }
 
+bool snapshot_add_layer(struct snapshot *snapshot, int archive, const char *word,
+			const char *digest, struct err *err)
+{
+	auto_close int at = open_folder(AT_FDCWD, snapshot->path);
+	auto_close int layer = -1;
+	struct maker_counts counts = {0};
+
+	if (at >= 0 && mkdirat(at, LAYER, LAYER_MODE) == 0)
+		layer = open_folder(at, LAYER);
+	/* Whatever the umask says. */
+	if (layer < 0 || fchmod(layer, LAYER_MODE) < 0 || lseek(archive, 0, SEEK_SET) < 0)
+		return err_set(err, errno, "%s/" LAYER ": %s", snapshot->path,
+			       strerror(errno));
+	if (!unpacked_tree(archive, layer, &counts, snapshot->layer_digest, err))
+		return err_while(err, "the changes of the base");
+	snapshot->base = memory_copy(word);
+	snapshot->base_digest = digest[0] != '\0' ? memory_copy(digest) : NULL;
+	snapshot->entries += (int64_t)counts.entries;
+	snapshot->bytes += (int64_t)counts.bytes;
+	return true;
+}
+
 static bool write_file(int at, const char *name, struct str text)
 {
 	auto_close int fd =
@@ -250,6 +289,9 @@ static bool write_meta(const struct snapshot *snapshot, int at, struct err *err)
 		.entries = snapshot->entries,
 		.bytes = snapshot->bytes,
 		.created_ms = snapshot->created_ms,
+		.base = snapshot->base,
+		.base_digest = snapshot->base_digest,
+		.layer = snapshot->base != NULL ? snapshot->layer_digest : NULL,
 	};
 	auto_value struct value *object = fields_print(meta_fields, &meta);
 	struct buf text;
@@ -342,6 +384,17 @@ static bool read_meta(int at, struct snapshot *snapshot, struct err *err)
 	snapshot->entries = meta.entries;
 	snapshot->bytes = meta.bytes;
 	snapshot->created_ms = meta.created_ms;
+	/* Half of a description is none. */
+	if (meta.base != NULL && meta.layer != NULL) {
+		snapshot->base = meta.base;
+		meta.base = NULL;
+		snapshot->base_digest = meta.base_digest;
+		meta.base_digest = NULL;
+		(void)snprintf(snapshot->layer_digest, sizeof(snapshot->layer_digest),
+			       "%s", meta.layer);
+	}
+	free(meta.base);
+	free(meta.base_digest);
 	return true;
 }
 
@@ -380,7 +433,10 @@ static bool open_at(const char *folder, int at, const char *name,
 			       "snapshot %s may be short, because the machine stopped before the "
 			       "disk had all of it; remove it by glovebox base prune",
 			       name);
-	return read_meta(own, snapshot, err);
+	if (!read_meta(own, snapshot, err))
+		return false;
+	set_paths(snapshot, folder, name);
+	return true;
 }
 
 bool snapshot_open(const char *folder, const char *name, struct snapshot *snapshot,
@@ -396,6 +452,7 @@ void snapshot_close(struct snapshot *snapshot)
 {
 	if (snapshot->is_new) {
 		fd_folder_remove(snapshot->tree);
+		fd_folder_remove(snapshot->layer);
 		fd_folder_remove(snapshot->path);
 	}
 	if (snapshot->path != NULL)
@@ -404,6 +461,9 @@ void snapshot_close(struct snapshot *snapshot)
 	free(snapshot->tree);
 	free(snapshot->from);
 	free(snapshot->path);
+	free(snapshot->layer);
+	free(snapshot->base);
+	free(snapshot->base_digest);
 	*snapshot = (struct snapshot){.lock = -1};
 }
 

@@ -1,11 +1,13 @@
 /*
  * snapshot: the store of snapshots (`cell/snapshot` of `glovebox serve`). A snapshot is a
  * folder with the files that a cell's workspace had, frozen under a name: any number of cells
- * work in layers over it, and nobody writes into it.
+ * work in layers over it, and nobody writes into it. Where the cell was on a base, the snapshot
+ * also has what the cell had changed of its root: `snapshot:NAME` is a base then (image/base.h).
  *
  *   FOLDER/NAME/meta.json   what it is (struct snapshot); written before it has its name
  *   FOLDER/NAME/lock        locked shared (flock) as long as a cell works over it
  *   FOLDER/NAME/tree/       its files
+ *   FOLDER/NAME/layer/      the changes of the root, in the form of an unpacked layer (store.h)
  *   FOLDER/NAME/unsynced    the boot of the machine in which it was made, until the disk has
  *                           confirmed all of it
  *   FOLDER/.new-XXXXXXXX/   one that is being made, and FOLDER/.old-XXXXXXXX/ one that is
@@ -43,9 +45,14 @@ struct snapshot {
 	char digest[HASH_HEX + 1];
 	int64_t entries, bytes; /* of all its files together */
 	int64_t created_ms;     /* by the wall clock */
-	char *path;             /* of its folder; for this module */
-	int lock;               /* -1: it is not locked by this process */
-	bool is_new;            /* it has no name yet */
+	/* the layer of a root: its folder, and the hash over its tar; NULL and "": it has none */
+	char *layer;
+	char layer_digest[HASH_HEX + 1];
+	/* the base below that layer: its word, and its digest where it has one; or NULL */
+	char *base, *base_digest;
+	char *path;  /* of its folder; for this module */
+	int lock;    /* -1: it is not locked by this process */
+	bool is_new; /* it has no name yet */
 };
 
 /*
@@ -62,6 +69,13 @@ bool snapshot_check_name(const char *name, struct err *err);
  */
 bool snapshot_begin(const char *folder, const char *name, struct snapshot *snapshot,
 		    struct err *err);
+/*
+ * ARCHIVE (borrowed) has the changes of a root on the base WORD with the digest DIGEST ("": it has
+ * none), as tree_get packs them: unpack them for the new SNAPSHOT, in a process of its own
+ * (unpacked.h), which is waited for.
+ */
+bool snapshot_add_layer(struct snapshot *snapshot, int archive, const char *word,
+			const char *digest, struct err *err);
 /*
  * SNAPSHOT is whole: describe it and give it its name. False, with EEXIST when somebody else has
  * taken the name: it stays as it is. A process of its own lets the disk confirm it.

@@ -223,10 +223,26 @@ static bool settle(const struct work *work, struct err *err)
 	return true;
 }
 
+/* Make the memory that the front and the process share. */
+static bool share(struct work *work, struct err *err)
+{
+	static const struct shared empty;
+
+	if (!fd_memory_file(UNPACK_ROLE,
+			    (struct str){(const char *)(const void *)&empty, sizeof(empty)},
+			    &work->memory, err))
+		return false;
+	work->shared = map_shared(work->memory);
+	if (work->shared == NULL)
+		return err_set(err, errno, "memory of the process that unpacks: %s",
+			       strerror(errno));
+	work->shared->unpack.rules = MAKER_LAYER;
+	return true;
+}
+
 static bool prepare(struct work *work, struct err *err)
 {
 	const struct unpacked *unpacked = work->unpacked;
-	static const struct shared empty;
 	char digits[RANDOM_DIGITS + 1];
 	struct buf tree;
 
@@ -247,17 +263,7 @@ static bool prepare(struct work *work, struct err *err)
 	    fchmod(work->tree, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH) < 0)
 		(void)err_set(err, errno, "%s: %s", tree.data, strerror(errno));
 	buf_fini(&tree);
-	if (work->tree < 0 ||
-	    !fd_memory_file(UNPACK_ROLE,
-			    (struct str){(const char *)(const void *)&empty, sizeof(empty)},
-			    &work->memory, err))
-		return false;
-	work->shared = map_shared(work->memory);
-	if (work->shared == NULL)
-		return err_set(err, errno, "memory of the process that unpacks: %s",
-			       strerror(errno));
-	work->shared->unpack.rules = MAKER_LAYER;
-	return true;
+	return work->tree >= 0 && share(work, err);
 }
 
 static bool unpack_one(struct work *work, struct err *err)
@@ -328,6 +334,26 @@ static void remove_leftovers(const struct image_store *store, const char *diff)
 	if (names != NULL)
 		(void)closedir(names);
 	buf_fini(&path);
+}
+
+bool unpacked_tree(int archive, int folder, struct maker_counts *counts,
+		   char digest[HASH_HEX + 1], struct err *err)
+{
+	struct unpacked alone = {0};
+	struct work work = {.unpacked = &alone, .tree = folder, .blob = archive, .memory = -1};
+	auto_close int pidfd = -1;
+	const bool made = share(&work, err) && start(&work, &pidfd, err) &&
+			  wait_for(&work, pidfd, err);
+
+	if (made) {
+		*counts = counts_now(&work);
+		(void)snprintf(digest, HASH_HEX + 1, "%.*s", HASH_HEX,
+			       work.shared->unpack.plain_digest);
+	}
+	if (work.shared != NULL)
+		(void)munmap(work.shared, sizeof(*work.shared));
+	fd_close(&work.memory);
+	return made;
 }
 
 bool unpacked_look(const struct image_store *store, const char *diff,

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "image/maker.h"
 #include "image/manifest.h"
 #include "image/store.h"
@@ -36,6 +37,13 @@ struct unpacked {
 };
 
 bool unpacked_make(struct unpacked *unpacked, struct err *err);
+/*
+ * Unpack ARCHIVE, a tar from its position on, into the empty folder FOLDER by such a process, as a
+ * layer (MAKER_LAYER). Both are borrowed, and nothing is compared. DIGEST: of the tar. False:
+ * entries may have been made.
+ */
+bool unpacked_tree(int archive, int folder, struct maker_counts *counts,
+		   char digest[HASH_HEX + 1], struct err *err);
 /* The counts of the layer DIFF; false: it is not unpacked. */
 bool unpacked_look(const struct image_store *store, const char *diff,
 		   struct maker_counts *counts);

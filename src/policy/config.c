@@ -522,7 +522,7 @@ const struct row keys_agent[] = {
 	 .initial = "`\"host\"`",
 	 .description =
 		 "The root of the cell in place of this machine's: `rootfs:DIR`, `image:REF`, "
-		 "`oci:DIR:TAG` ([bases.md](bases.md)). Everything may be written there, in memory that "
+		 "`oci:DIR:TAG`, `snapshot:NAME`, `devcontainer` ([bases.md](bases.md)). Everything may be written there, in memory that "
 		 "goes with the cell; `read`, `write` and `blocked` are about folders of this machine."},
 	{"cell_user", ROW_CHOICE, .choices = POLICY_CELL_USERS, POLICY(cell_user),
 	 .initial = "`\"root\"`",

@@ -1066,7 +1066,7 @@ bool view_build(struct view *view, struct err *err)
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return view_fail(err, "making mounts private below", "/");
 	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
-	const struct view_entry *base = base_of(view);
+	struct view_entry *base = base_of(view);
 	auto_close int stage = -1;
 	auto_close int root = base != NULL
 				      ? new_memory_of(base, MOUNT_ATTR_NODEV)
@@ -1085,6 +1085,9 @@ bool view_build(struct view *view, struct err *err)
 		stage = fd_take(&root);
 		if (!base_lay(base, view, stage, &root, err))
 			return false;
+		/* For a worker that packs it. */
+		base->layer = openat(stage, VIEW_LAYER_UPPER,
+				     O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 	}
 	if (!entries_add(root, view, err))
 		return false;

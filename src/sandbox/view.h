@@ -119,7 +119,11 @@ struct view_entry {
 	 * below, and is shown in its place
 	 */
 	bool copied;
-	int layer; /* holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
+	/*
+	 * holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; of a base it is that upper folder itself;
+	 * no path leads there
+	 */
+	int layer;
 	bool apart; /* a masked file has a source of its own, so that a watch tells it apart */
 	unsigned number; /* lower: its place; overlay and base: how many lowers it has */
 	mode_t mode;     /* folder, memory */

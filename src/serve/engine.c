@@ -577,6 +577,18 @@ static struct value *layer_value(const struct engine_cell *cell)
 	return told;
 }
 
+/* Tell of BASE: `base` is its digest, where it has one. */
+static void add_base(const struct session_base *base, struct value *told)
+{
+	if (base->word == NULL)
+		return;
+	value_set_text(told, "base_word", base->word);
+	if (base->digest[0] != '\0')
+		value_set_text(told, "base", base->digest);
+	if (base->user[0] != '\0')
+		value_set_text(told, "base_user", base->user);
+}
+
 static struct value *cell_value(const struct engine_cell *cell)
 {
 	struct session *session = cell->place.session;
@@ -592,8 +604,7 @@ static struct value *cell_value(const struct engine_cell *cell)
 		value_set(told, "layer", layer_value(cell));
 	if (cell->place.snapshot != NULL)
 		value_set_text(told, "snapshot", cell->place.snapshot);
-	if (cell->place.base != NULL)
-		value_set_text(told, "base", cell->place.base);
+	add_base(session_base(session), told);
 	return told;
 }
 

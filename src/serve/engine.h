@@ -82,7 +82,6 @@ struct engine_place {
 	 * without a workspace; NULL: the workspace
 	 */
 	const char *folder;
-	const char *base; /* the digest of its base, where that is an image; or NULL */
 	const struct tool *const *tools; /* those of the session; they outlive it */
 	double wall_s; /* the deadline of a program that asks for none; 0: none */
 };
@@ -106,6 +105,9 @@ struct engine_run_wish {
 struct engine_snapshot {
 	const char *digest; /* over all of them */
 	int64_t entries, bytes;
+	/* the changes of the base of its cell, as tree_get packs them, and that base; -1: none */
+	int layer;
+	const struct session_base *base;
 };
 
 /* The front's part. */

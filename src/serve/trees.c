@@ -573,6 +573,7 @@ static void get_tree(const struct engine_request *request)
 
 /* In the order of life. */
 enum freezing_state {
+	FREEZING_LAYER, /* its cell packs what it has changed of its base, where it has one */
 	FREEZING_PACKS,   /* its cell packs the workspace */
 	FREEZING_UNPACKS, /* the cell of the snapshot unpacks it */
 };
@@ -583,6 +584,7 @@ struct freezing {
 	struct engine_place place; /* of the snapshot; without a session it has gone */
 	char *name;
 	int fd;                     /* of the tar */
+	int layer;                  /* the tar of the changes of the base; -1: none */
 	int64_t skipped, shortened; /* files that its cell could not pack, or not in whole */
 };
 
@@ -597,6 +599,7 @@ static void freezing_free(struct engine_task *task)
 		(void)host->frozen(host->context, &freezing->place, NULL, NULL);
 	}
 	fd_close(&freezing->fd);
+	fd_close(&freezing->layer);
 	free(freezing->name);
 	free(freezing);
 }
@@ -611,15 +614,16 @@ static void freezing_call(struct freezing *freezing, struct session *session,
 				  .by_front = true};
 
 	value_set_text(arguments, "path", session_workspace(session));
-	if (freezing->state == FREEZING_PACKS) {
+	if (freezing->state == FREEZING_UNPACKS) {
+		value_set_boolean(arguments, "any_links", true);
+	} else {
 		value_set_integer(arguments, "most", TAR_MAX);
 		value_set_boolean(arguments, "exact", true);
-	} else {
-		value_set_boolean(arguments, "any_links", true);
+		value_set_boolean(arguments, "layer", freezing->state == FREEZING_LAYER);
 	}
 	(void)lseek(freezing->fd, 0, SEEK_SET);
 	/* Borrowed: the call is over before the file goes. */
-	request.fds[0] = freezing->fd;
+	request.fds[0] = freezing->state == FREEZING_LAYER ? freezing->layer : freezing->fd;
 	request.fd_count = 1;
 	running_free(freezing->task.running);
 	freezing->task.over = false;
@@ -649,6 +653,7 @@ static void freeze_end(struct freezing *freezing, const struct tool_result *resu
 		.digest = value_text(value_member(details, "digest")),
 		.entries = value_integer(value_member(details, "entries")),
 		.bytes = value_integer(value_member(details, "bytes")),
+		.layer = -1,
 	};
 	struct value *told = value_new_object();
 	struct err err = {0};
@@ -672,7 +677,11 @@ static void freeze_end(struct freezing *freezing, const struct tool_result *resu
 		.digest = value_text(value_member(told, "digest")),
 		.entries = made.entries,
 		.bytes = made.bytes,
+		.layer = freezing->layer,
+		.base = session_base(freezing->task.cell->place.session),
 	};
+	if (freezing->layer >= 0)
+		value_set_text(told, "over", kept.base->word);
 	if (host->frozen(host->context, &freezing->place, &kept, &err)) {
 		caller_answer(freezing->task.caller, freezing->task.id, told);
 		return;
@@ -694,12 +703,16 @@ static void freezing_turn(struct engine_task *task)
 				     result, "cell/snapshot");
 	} else if (audit_quarantined(result)) {
 		refuse_quarantined(task, "cell/snapshot", result);
-	} else if (freezing->state == FREEZING_PACKS) {
-		freezing->skipped = value_integer(value_member(result->details, "skipped"));
-		freezing->shortened =
+	} else if (freezing->state != FREEZING_UNPACKS) {
+		freezing->skipped +=
+			value_integer(value_member(result->details, "skipped"));
+		freezing->shortened +=
 			value_integer(value_member(result->details, "shortened"));
-		freezing->state = FREEZING_UNPACKS;
-		freezing_call(freezing, freezing->place.session, &tree_put_tool);
+		freezing->state++;
+		if (freezing->state == FREEZING_PACKS)
+			freezing_call(freezing, task->cell->place.session, &tree_get_tool);
+		else
+			freezing_call(freezing, freezing->place.session, &tree_put_tool);
 	} else {
 		freeze_end(freezing, result);
 	}
@@ -720,8 +733,9 @@ static void take_snapshot(const struct engine_request *request)
 	struct session *session = request->cell->place.session;
 	struct freezing *freezing;
 	struct engine_place place = {0};
+	const bool has_base = session_base(session)->word != NULL;
 	struct err err = {0};
-	int fd;
+	int fd, layer = -1;
 
 	if (request->cell->tasks > 0) {
 		caller_refuse(request->caller, request->id,
@@ -733,16 +747,20 @@ static void take_snapshot(const struct engine_request *request)
 	if (!engine_has_room(request, 0))
 		return;
 	fd = open_nameless();
-	if (fd < 0) {
+	if (fd >= 0 && has_base)
+		layer = open_nameless();
+	if (fd < 0 || (has_base && layer < 0)) {
 		(void)err_set(&err, ENOSPC,
 			      "a temporary file: %s; name another folder in TMPDIR",
 			      strerror(errno));
+		fd_close(&fd);
 		refuse_name(request->caller, request->id, &err);
 		return;
 	}
 	if (!host->freeze(host->context, name, session_workspace(session), engine->loop,
 			  &place, &err)) {
 		fd_close(&fd);
+		fd_close(&layer);
 		refuse_name(request->caller, request->id, &err);
 		return;
 	}
@@ -752,6 +770,8 @@ static void take_snapshot(const struct engine_request *request)
 	freezing->name = memory_copy(name);
 	freezing->task.turn = freezing_turn;
 	freezing->task.free = freezing_free;
+	freezing->layer = layer;
+	freezing->state = layer >= 0 ? FREEZING_LAYER : FREEZING_PACKS;
 	engine_add_task(&freezing->task, request, request->id);
 	freezing_call(freezing, session, &tree_get_tool);
 }

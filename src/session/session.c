@@ -472,6 +472,18 @@ void session_speak(struct session *session)
 	session->web_host = NULL;
 }
 
+/* Note the base of OPTIONS, which goes when the session is open. */
+static void take_base(struct session *session, const struct shape_base *base)
+{
+	if (base == NULL)
+		return;
+	session->base = (struct session_base){
+		.word = memory_copy(base->word),
+		.digest = memory_copy(base->digest != NULL ? base->digest : ""),
+		.user = memory_copy(base->user != NULL ? base->user : ""),
+	};
+}
+
 static bool cell_make(struct session *session, const struct session_options *options,
 		      struct err *err)
 {
@@ -566,6 +578,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->commands_most = commands_most();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
+	take_base(made, options->base);
 	made->keeper = keeper_new(made, options->undo_folder, options->undo_space);
 	made->cancel_watch = (struct watch){.fd = options->cancel_fd,
 					    .events = POLLIN,
@@ -662,6 +675,9 @@ void session_close(struct session *session)
 	git_left_fini(&session->held);
 	value_free(session->outside);
 	free(session->folder);
+	free(session->base.word);
+	free(session->base.digest);
+	free(session->base.user);
 	free(session->offered);
 	free(session->web_host);
 	forget_changed(session);
@@ -702,6 +718,27 @@ struct loop *session_loop(struct session *session)
 struct sandbox_strength session_strength(const struct session *session)
 {
 	return cell_spec(session->cell)->strength;
+}
+
+const struct session_base *session_base(const struct session *session)
+{
+	return &session->base;
+}
+
+void session_tell_base(const struct session *session, struct value *object)
+{
+	const struct session_base *base = &session->base;
+	struct value *told;
+
+	if (base->word == NULL)
+		return;
+	told = value_new_object();
+	value_set_text(told, "word", base->word);
+	if (base->digest[0] != '\0')
+		value_set_text(told, "digest", base->digest);
+	if (base->user[0] != '\0')
+		value_set_text(told, "user", base->user);
+	value_set(object, "base", told);
 }
 
 int session_take_socket(struct session *session, const char *path)

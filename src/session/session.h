@@ -293,6 +293,16 @@ void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
 struct sandbox_strength session_strength(const struct session *session);
+/*
+ * The base on which the session's cell stands: its word, and its digest and the user that it names
+ * ("": it has none). The word is NULL on this machine's root.
+ */
+struct session_base {
+	char *word, *digest, *user;
+};
+const struct session_base *session_base(const struct session *session);
+/* Set `base` of OBJECT to these as an object, without empty ones; nothing on this machine's root. */
+void session_tell_base(const struct session *session, struct value *object);
 /* Where the ports of the session's cell are published. */
 const struct publish *session_publish(const struct session *session);
 /* As cell_take_socket of cell/cell.h, for the session's cell. */
@@ -620,6 +630,7 @@ struct session {
 	bool own_loop;
 	char *web_host; /* of session_has_read; or NULL */
 	struct cell *cell;
+	struct session_base base;
 	/* in the order of starting, also jobs whose caller has freed them */
 	struct running *first, *last;
 	/* the first that is queued; running_step keeps it */

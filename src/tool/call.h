@@ -91,6 +91,8 @@ struct call {
 	const char *layer; /* the part under a layer in memory (`scratch`), or NULL */
 	/* where the layer of a review lies in memory, whose size nothing else bounds; -1: none */
 	int review_memory;
+	/* the folder that has the changes of the base on which the cell stands; -1: no base */
+	int base_layer;
 	/* path -> mark: files read in this session, for the paths of this call */
 	const struct value *seen;
 	/* the result of the tool's prepare() in this worker; NULL: none */

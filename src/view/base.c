@@ -34,8 +34,8 @@
  * person has named shows no more than a granted folder would, because SPEC's own roots and
  * masks are about this machine's paths, and the base has others.
  */
-static bool folder_check(const struct shape_options *options,
-			 const struct cell_spec *spec, const char *folder, struct err *err)
+static bool folder_check(const struct shape_options *options, const struct cell_spec *spec,
+			 const char *folder, bool named, struct err *err)
 {
 	const struct shape_base *base = options->base;
 	const char *home = shape_environment(options, "HOME");
@@ -54,7 +54,7 @@ static bool folder_check(const struct shape_options *options,
 			       "base %s: %s is %s, which no cell gets as its root; name a folder "
 			       "that holds a root file system and nothing else",
 			       base->word, folder, holds);
-	if (!base->named)
+	if (!named)
 		return true;
 	const char *key = ceiling_of_tree(options->ceiling, folder, false);
 	if (key != NULL)
@@ -90,17 +90,19 @@ static bool folder_keep(struct cell_spec *spec, const char *folder, struct err *
 	return true;
 }
 
-/* Show FOLDER as the layer NUMBER of the base, counted from the top. */
+/* Show the layer NUMBER of the base, counted from the top. */
 static bool folder_show(const struct shape_options *options, struct cell_spec *spec,
-			const char *folder, unsigned number, struct err *err)
+			unsigned number, struct err *err)
 {
 	const struct shape_base *base = options->base;
+	const size_t at = base->folder_count - 1 - number;
+	const char *folder = base->folders[at];
 	auto_close int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_set(err, errno, "base %s: %s: %s", base->word, folder,
 			       strerror(errno));
-	if (!folder_check(options, spec, folder, err))
+	if (!folder_check(options, spec, folder, at < base->named, err))
 		return false;
 	if (!folder_keep(spec, folder, err))
 		return err_while(err, "base %s", base->word);
@@ -198,8 +200,7 @@ bool shape_add_base(const struct shape_options *options, struct policy *policy,
 	root->number = (unsigned)base->folder_count;
 	root->why = arena_copy(&spec->arena, str_of(base->word));
 	for (size_t i = 0; i < base->folder_count; i++) {
-		if (!folder_show(options, spec, base->folders[base->folder_count - 1 - i],
-				 (unsigned)i, err))
+		if (!folder_show(options, spec, (unsigned)i, err))
 			return false;
 	}
 	shape_grant(policy, spec, "/", true);

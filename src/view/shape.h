@@ -107,11 +107,14 @@ struct shape_home {
 /* The folders that are a cell's root, in place of this machine's. For L3 only. */
 struct shape_base {
 	const char *word; /* as the person named it; for sentences */
+	/* its digest and the user that it names; "": it has none. For those who ask the session */
+	const char *digest, *user;
 	/* of the host, absolute and real, the lowest one first */
 	const char *const *folders;
 	size_t folder_count;
 	const char *const *environment; /* NAME=value; NULL-ended */
-	bool named; /* a person named the folder; else it is of the cache of images */
+	/* so many of the lowest ones were named by a person; the others are of our own stores */
+	size_t named;
 };
 
 struct shape_options {

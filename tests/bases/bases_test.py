@@ -47,8 +47,8 @@ class Place:
         shutil.rmtree(self.path)
 
     def run(self, *words, **options):
-        return tap.run([PROGRAM, "base", *words], cwd=self.path, stdin=subprocess.DEVNULL,
-                       **{"env": self.environment, **options})
+        return tap.run([PROGRAM, "base", *words], stdin=subprocess.DEVNULL,
+                       **{"env": self.environment, "cwd": self.path, **options})
 
     def pull(self, tag="v1"):
         done = self.run("pull", f"oci:layout:{tag}", "--json")
@@ -76,6 +76,26 @@ class Place:
     def kept(self, folder):
         path = os.path.join(self.store, folder)
         return sorted(os.listdir(path)) if os.path.isdir(path) else []
+
+
+    def exec(self, word, *command, options=(), **more):
+        """`exec` in the folder `project`, on the base WORD."""
+        os.makedirs(os.path.join(self.path, "project"), exist_ok=True)
+        return tap.run([PROGRAM, "exec", "-C", "project", *options, "--base", word, *(["--", *command] if command else [])],
+                       cwd=self.path, stdin=subprocess.DEVNULL, **{"env": self.environment, **more})
+
+    def busybox(self, tag="v1", config=None, more=(), packing="+gzip"):
+        """Pull an image of busybox with layers of MORE entries over it; its word."""
+        path = shutil.which("busybox")
+        if path is None:
+            raise tap.Skip("busybox-static is not installed")
+        with open(path, "rb") as file:
+            content = file.read()
+        names = [(f"bin/{name}", "link", "busybox") for name in ("sh", "cat", "ls", "echo", "env", "mkdir", "true")]
+        layers = [tar([("bin/busybox", "file", content, {"mode": 0o755}), *names]), *(tar(entries) for entries in more)]
+        self.layout.image(tag, layers, packing, config=config)
+        self.pull(tag)
+        return f"oci:{self.layout.path}:{tag}"
 
 
 def one(place, entries, **options):
@@ -283,6 +303,64 @@ def an_image_has_at_most_128_layers():
         assert [read(tree, f"f{number}") for number, tree in enumerate(trees)] == [str(n) for n in range(LAYERS_MOST)]
         place.layout.image("v2", layers + [tar([("x", "file", "")]), tar([("y", "file", "")])], "")
         place.refused("layers: ", tag="v2")
+
+
+@tap.case
+def a_cell_stands_on_128_layers_and_on_no_more():
+    with Place() as place:
+        place.environment["XDG_DATA_HOME"] = os.path.join(place.path, "data")
+        more = [[(f"f{number}", "file", str(number))] for number in range(LAYERS_MOST - 1)]
+        word = place.busybox(more=more, packing="")
+        done = place.exec(word, "sh", "-c", f"cat /f0 /f{LAYERS_MOST - 2}; ls -d /f* | busybox wc -l; echo x > /f1; cat /f1")
+        assert done.stdout == f"0{LAYERS_MOST - 2}{LAYERS_MOST - 1}\nx\n", done
+        # A snapshot of such a cell would be one more, and an image with 130 is not let in.
+        engine = [("hello", {"version": 1}), ("cell/open", {"base": word, "policy": {"write": ["."]}}), ("cell/snapshot", {"cell": "c1", "name": "s"})]
+        lines = "".join(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
+                        for number, (method, params) in enumerate(engine))
+        with subprocess.Popen([PROGRAM, "serve"], cwd=place.path, env=place.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as process:
+            process.stdin.write("".join(lines.splitlines(True)[:2]))
+            process.stdin.flush()
+            process.stdout.readline()
+            process.stdout.readline()
+            process.stdin.write(lines.splitlines(True)[2])
+            process.stdin.flush()
+            assert "result" in json.loads(process.stdout.readline())
+            process.stdin.close()
+            process.wait(END_S)
+        done = place.exec("snapshot:s", "true")
+        assert done.returncode == 125 and f"it has {LAYERS_MOST + 1} layers; 1 to {LAYERS_MOST} are laid over each other" in done.stderr, done
+        place.layout.image("v2", [tar([(f"f{number}", "file", str(number))]) for number in range(130)], "")
+        assert "layers: " in place.refused(tag="v2")
+
+
+@tap.case
+def the_entrypoint_of_an_image_runs_when_it_is_wanted():
+    with Place() as place:
+        word = place.busybox(config={"Entrypoint": ["/bin/echo", "entry"], "Cmd": ["its", "own"], "User": "app", "Env": ["A=1"]})
+        report = os.path.join(place.path, "report")
+        assert place.exec(word, "echo", "plain").stdout == "plain\n"
+        assert place.exec(word, "a", "b", options=["--entrypoint"]).stdout == "entry a b\n"
+        assert place.exec(word, options=["--entrypoint", "--json", report]).stdout == "entry its own\n"
+        told = json.loads(read(report))["base"]
+        assert told == {"word": word, "digest": place.show(word)["digest"], "user": "app"}, told
+        bare = place.busybox("v2", config={})
+        for base, part in ((bare, "names neither an entrypoint nor a command"), ("host", "--base image:NAME")):
+            done = place.exec(base, options=["--entrypoint"])
+            assert done.returncode == 2 and part in done.stderr and done.stderr.count("\n") == 1, done
+
+
+@tap.case
+def a_run_tells_its_base_to_the_record_and_to_the_model():
+    with Place() as place:
+        word = place.busybox(config={"User": "app"})
+        with open(os.path.join(place.path, "replay.json"), "w", encoding="ascii") as file:
+            json.dump({"name": "r", "turns": [{"text": "Done."}]}, file)
+        os.mkdir(os.path.join(place.path, "project"))
+        done = tap.run([PROGRAM, "run", "-C", "project", "--base", word, "--model", f"replay:{place.path}/replay.json", "--json", "Do."],
+                       cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL)
+        began = json.loads(done.stdout.splitlines()[0])
+        assert began["event"] == "session_began" and began["base"] == {"word": word, "digest": place.show(word)["digest"], "user": "app"}, done
 
 
 @tap.case
@@ -715,6 +793,112 @@ def the_doctor_says_what_is_missing():
         assert done.returncode == 1 and "apt install skopeo" in rows["skopeo"]["text"], done
         assert rows["libarchive"]["good"] and set(rows) == {"overlay", "space", "libarchive", "skopeo", "buildah"}
         assert [name for name in os.listdir(place.store) if name.startswith(".")] == []
+
+
+DEVCONTAINER = """// Made by a person.
+{
+    "name": "trial", /* for editors */
+    "image": "%s",
+    "containerEnv": {"ONE": "1", "PATH": "${containerEnv:PATH}:/more"},
+    "remoteEnv": {"TWO": "${containerEnv:ONE}2", "WHERE": "${containerWorkspaceFolder}", "NONE": null},
+    "onCreateCommand": "echo created > /created",
+    "updateContentCommand": ["sh", "-c", "echo $TWO > /two; echo count >> counted"],
+    "postCreateCommand": {"a": "echo a > /a", "b": ["sh", "-c", "echo says b; echo b > /b"]},
+    "forwardPorts": [3000],
+    "remoteUser": "vscode",
+    "customizations": {"vscode": {"extensions": [],}},
+}
+"""
+
+
+class Project(Place):
+    """A place with a devcontainer in its project."""
+
+    def __init__(self):
+        super().__init__()
+        needs("skopeo")
+        self.environment["XDG_DATA_HOME"] = os.path.join(self.path, "data")
+        self.busybox(config={"Env": ["PATH=/bin", "ONE=0"], "User": "app"})
+        assert self.run("pull", "image:trial:1", "--from", "oci:layout:v1").returncode == 0
+        self.project = os.path.join(self.path, "project")
+        os.makedirs(os.path.join(self.project, ".devcontainer"))
+        self.write(DEVCONTAINER % "trial:1")
+
+    def write(self, text, name=".devcontainer/devcontainer.json"):
+        with open(os.path.join(self.project, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+@tap.case
+def the_commands_of_a_devcontainer_run_once_in_the_cell():
+    with Project() as place:
+        looks = "cat /created /two /a /b; echo $ONE $TWO $WHERE $PATH; echo ${NONE-none}"
+        seen = f"created\n12\na\nb\n1 12 {place.project} /run/glovebox/root:/bin:/more:/run/glovebox/bin\nnone\n"
+        done = place.exec("devcontainer", "sh", "-c", looks)
+        assert done.stdout == seen and "postCreateCommand runs in the cell" in done.stderr and "says b" in done.stderr, done
+        assert "--publish 3000" in done.stderr, done
+        done = place.exec("devcontainer", "sh", "-c", looks)
+        assert (done.stdout, done.stderr) == (seen, ""), done
+        assert read(place.project, "counted") == "count\n"
+        [row] = [row for row in json.loads(place.run("list", "--json").stdout) if row["base"].startswith("snapshot:")]
+        assert row["over"] == "image:trial:1" and row["base"].startswith("snapshot:devcontainer-"), row
+        shown = json.loads(place.run("show", "devcontainer", "--json", cwd=place.project).stdout)
+        assert (shown["kind"], shown["over"], shown["user"], len(shown["folders"])) == ("devcontainer", "image:trial:1", "vscode", 2), shown
+        # Another content of the file or of a file of locks is another base; a layer finds what was prepared.
+        place.write("{}", "package-lock.json")
+        done = place.exec("devcontainer", "true", options=["--explain"])
+        assert done.returncode == 0 and read(place.project, "counted") == "count\n", done
+        policy = os.path.join(place.path, "policy.json")
+        with open(policy, "w", encoding="ascii") as file:
+            json.dump({"read": ["."]}, file)
+        done = place.exec("devcontainer", "true", options=["--policy", policy])
+        assert done.returncode == 125 and f"glovebox exec -C {place.project} --base devcontainer -- true" in done.stderr, done
+        assert place.exec("devcontainer", "true").returncode == 0
+        assert read(place.project, "counted") == "count\ncount\n"
+        assert place.exec("devcontainer", "cat", "/b", options=["--policy", policy]).stdout == "b\n"
+        # A file of another name, and one that fails.
+        place.write('{"image": "trial:1", "postCreateCommand": "echo bad luck >&2; exit 3"}', "other.json")
+        done = place.exec("devcontainer:other.json", "true")
+        assert done.returncode == 125 and "postCreateCommand ended with code 3: bad luck" in done.stderr, done
+
+
+@tap.case
+def a_devcontainer_opens_nothing_of_this_machine():
+    with Project() as place:
+        secret = os.path.join(place.path, "secret")
+        with open(secret, "w", encoding="ascii") as file:
+            file.write('{"image": "trial:1"}')
+        for member, value, part in (
+                ("build", {"dockerfile": "Dockerfile"}, "glovebox base build DIR"), ("features", {"x": {}}, "glovebox base build DIR"),
+                ("dockerComposeFile", "compose.yml", "one container"), ("privileged", True, "no cell has such a right"),
+                ("mounts", ["source=/etc,target=/x,type=bind"], "--read DIR"), ("runArgs", ["--net=host"], "no cell has such a right"),
+                ("initializeCommand", "touch /tmp/x", "would run on this machine"), ("postStartCommand", "x", "starts anew"),
+                ("workspaceMount", "x", "folder of -C"), ("nonsense\x1b[2J", 1, "no such member is known"),
+                ("remoteEnv", {"A": "${localEnv:HOME}"}, "--env NAME"), ("postCreateCommand", "echo ${localEnv:HOME}", "--env NAME"),
+                ("containerEnv", {"A=B": "x"}, "a name of letters"), ("forwardPorts", ["db:5432"], "a number from 1"),
+                ("workspaceFolder", "/workspaces/x", "is not where the cell has the workspace"), ("image", "a b", "letters, digits"),
+                ("image", "trial:2", "glovebox base pull image:trial:2"), ("image", "", "image: it is a text"),
+                ("postCreateCommand", [["x"]], "a command is a text"), ("onCreateCommand", 5, "a command is a text")):
+            place.write(json.dumps({"image": "trial:1", member: value}))
+            done = place.exec("devcontainer", "true")
+            assert done.returncode == 125 and part in done.stderr and done.stderr.count("\n") == 1 and "\x1b" not in done.stderr, (member, done)
+        for member, value in (("privileged", False), ("mounts", []), ("features", {}), ("workspaceFolder", "${localWorkspaceFolder}")):
+            place.write(json.dumps({"image": "trial:1", member: value}))
+            assert place.exec("devcontainer", "true").returncode == 0, member
+        place.write('{"image": "trial:1",\n "name": nothing}')
+        done = place.exec("devcontainer", "true")
+        assert "line 2" in done.stderr, done
+        file = os.path.join(place.project, ".devcontainer", "devcontainer.json")
+        for make in (lambda: os.symlink(secret, file), lambda: os.mkfifo(file), lambda: os.mkdir(file)):
+            if os.path.lexists(file):
+                os.remove(file)
+            make()
+            done = place.exec("devcontainer", "true")
+            assert done.returncode == 125 and done.stderr.count("\n") == 1, done
+        os.rmdir(file)
+        done = place.exec("devcontainer", "true")
+        assert done.returncode == 125 and "has neither .devcontainer/devcontainer.json nor .devcontainer.json" in done.stderr, done
+        assert place.exec(f"devcontainer:{secret}", "true").returncode == 0
 
 
 def random_layer(maker, known, modes):

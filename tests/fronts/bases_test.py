@@ -185,6 +185,101 @@ def agents_that_work_for_another_work_in_its_base():
 
 
 @tap.case
+def a_delegate_keeps_its_own_base_where_its_caller_has_none():
+    """A delegate keeps the base of its entry on this machine's root, but no folder that its caller may not read."""
+    with place() as p:
+        base = p.small()
+        p.put("small/marker", "of the base\n")
+        delegates = [{"calls": [{"tool": "delegate_agent", "arguments": {"agent": "worker", "task": "Look."}}]}, {"text": "Seen."}]
+        looks = [{"calls": [{"tool": "read_file", "arguments": {"path": "/marker"}}]}, {"text": "Looked."}]
+        replays = {name: "replay:" + p.put(name + ".json", json.dumps({"name": name, "turns": turns}))
+                   for name, turns in (("delegates", delegates), ("looks", looks))}
+        worker = {"model": replays["looks"], "tools": ["read_file"], "cell_base": base}
+        for reads, own, sees in ((["."], [], False), ([".", base[len("rootfs:"):]], [], True), ([".", p.root + "/small"], ["--base", "host"], False)):
+            hand = {"model": replays["delegates"], "tools": ["delegate_agent", "read_file"], "may_delegate_to": ["worker"], "read": reads}
+            config = p.put("config.json", json.dumps({"agents": {"worker": worker, "hand": hand}}), 0o600)
+            done = p.run("run", "--config", config, "--agent", "hand", "--json", *own, "Have it looked at.")
+            assert ("of the base" in done.stdout) == sees, (reads, own, done.stdout, done.stderr)
+            assert ("may not read this folder" in done.stdout + done.stderr) == (not sees and not own), (reads, done.stdout, done.stderr)
+
+
+def ask(p, requests):
+    """The answers of an engine to REQUESTS, each sent when the one before was answered."""
+    answers = {}
+    with subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=dict(os.environ, HOME=p.home), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        for number, (method, params) in enumerate([("hello", {"version": 1}), *requests]):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+            process.stdin.flush()
+            while number not in answers:
+                answer = json.loads(process.stdout.readline())
+                answers[answer.get("id")] = answer
+        process.stdin.close()
+        process.wait(timeout=60)
+    return [answers[number + 1] for number in range(len(requests))]
+
+
+def out_of(answer):
+    return base64.b64decode(answer["result"]["stdout"]).decode()
+
+
+@tap.case
+def a_snapshot_of_a_cell_on_a_base_is_a_base():
+    """A snapshot has what a cell changed of its root: new, changed and removed files, hidden folders, links."""
+    with place() as p:
+        base = p.small()
+        p.put("small/etc/old/a", "a\n")
+        p.put("small/etc/gone", "x\n")
+        changes = ("echo new > /made; echo two > /etc/two; rm /etc/gone /bin/wc; rm -r /etc/old; mkdir /etc/old; echo b > /etc/old/b;"
+                   "ln -s made /link; busybox ln /made /same; busybox mkfifo /pipe; echo x > /.wh.mine; echo kept > here")
+        names = "for name in gone old two; do [ -e /etc/$name ] && echo $name; done"
+        looks = f"cat /made /etc/two /link /etc/old/*; {names}; ls /bin/wc; echo more > /more"
+        opened, ran, frozen, again, seen, info = ask(p, [
+            ("cell/open", {"workspace": p.work, "base": base, "policy": {"write": ["."]}}),
+            ("exec/run", {"cell": "c1", "argv": ["sh", "-c", changes]}), ("cell/snapshot", {"cell": "c1", "name": "one"}), ("cell/open", {"workspace": {"snapshot": "one"}, "policy": {"write": ["."]}}),
+            ("exec/run", {"cell": "c2", "argv": ["sh", "-c", "cat here /made"]}), ("cell/info", {"cell": "c2"})])
+        assert opened["result"]["base_word"] == base and ran["result"]["exit"] == 0, (opened, ran)
+        assert frozen["result"]["over"] == base and frozen["result"]["skipped"] == 2, frozen
+        assert again["result"]["base_word"] == "snapshot:one" and again["result"]["base"].startswith("sha256:"), again
+        assert out_of(seen) == "kept\nnew\n" and info["result"]["base_word"] == "snapshot:one", (seen, info)
+        for _ in range(2):
+            done = p.run("exec", "--base", "snapshot:one", "--", "sh", "-c", looks)
+            assert done.stdout == "new\ntwo\nnew\nb\nold\ntwo\n", done
+        policy = p.put("policy.json", json.dumps({"write": ["."], "cell_base": "snapshot:one"}))
+        done = p.run("exec", "--policy", policy, "--json", os.path.join(p.root, "report"), "--", "sh", "-c", "cat /made; ls /more")
+        with open(os.path.join(p.root, "report"), encoding="utf-8") as file:
+            told = json.load(file)["base"]
+        assert done.stdout == "new\n" and told == {"word": "snapshot:one", "digest": again["result"]["base"]}, (done, told)
+        # One over the other, and one of a cell without a base.
+        asked = ask(p, [("cell/open", {"base": "snapshot:one", "policy": {"write": ["."]}}),
+                        ("exec/run", {"cell": "c1", "argv": ["sh", "-c", "echo three > /three; rm /etc/two"]}),
+                        ("cell/snapshot", {"cell": "c1", "name": "two"}), ("cell/open", {"policy": {"write": ["."]}}),
+                        ("cell/snapshot", {"cell": "c2", "name": "plain"})])
+        assert "over" not in asked[4]["result"], asked
+        assert p.shell("snapshot:two", f"cat /made /three; {names}; true") == "new\nthree\nold\n"
+        listed = {row["base"]: row for row in json.loads(p.run("base", "list", "--json").stdout)}
+        assert listed["snapshot:two"]["over"] == "snapshot:one" and "over" not in listed["snapshot:plain"], listed
+        shown = json.loads(p.run("base", "show", "snapshot:two", "--json").stdout)
+        assert shown["kind"] == "snapshot" and shown["over"] == "snapshot:one" and len(shown["folders"]) == 3, shown
+        for word, part in (("snapshot:plain", "no root"), ("snapshot:none", "there is no snapshot none"), ("snapshot:../x", "a snapshot's name"),
+                           ("snapshot:", "a snapshot's name")):
+            done = p.run("exec", "--base", word, "--", "true")
+            assert done.returncode == 125 and part in done.stderr and done.stderr.count("\n") == 1, (word, done)
+        # What it lies over has to be there, and it goes only when nobody is on it.
+        with subprocess.Popen([GLOVEBOX, "exec", "--base", "snapshot:two", "--", "cat"], cwd=p.work, env=dict(os.environ, HOME=p.home),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cell:
+            cell.stdin.write("ready\n")
+            cell.stdin.flush()
+            assert cell.stdout.readline() == "ready\n"
+            for name in ("one", "two"):
+                assert "a cell works over it" in p.run("base", "prune", "--snapshot", name).stderr, name
+            cell.stdin.close()
+        assert p.run("base", "prune", "--snapshot", "one").returncode == 0
+        done = p.run("exec", "--base", "snapshot:two", "--", "true")
+        assert done.returncode == 125 and "lies over snapshot:one" in done.stderr, done
+
+
+@tap.case
 def a_folder_to_write_in_a_base_is_refused():
     """A folder that lies in the base cannot be written, so it is no workspace of a cell on that base."""
     with place() as p:

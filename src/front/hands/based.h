@@ -1,7 +1,8 @@
 /*
  * based: the base of a session's cell (`--base`, key `cell_base`; docs/bases.md), found by its
  * word (image/base.h) and put into the form that view/shape.h takes. A base has to be there
- * already: nothing is fetched, and nobody waits.
+ * already: nothing is fetched, and nobody waits. Only the commands of a devcontainer are run, by
+ * based_settle.
  */
 #pragma once
 
@@ -11,6 +12,10 @@
 
 #include <stdbool.h>
 
+struct policy;
+struct session_options;
+struct setup;
+
 /* A base that was found. As long as it is open, `glovebox base prune` leaves it alone. */
 struct based {
 	struct base base;
@@ -18,9 +23,27 @@ struct based {
 };
 
 /*
- * Find the base WORD; *BASED becomes NULL for the word of this machine, or when WORD is NULL.
- * IMAGES: the cache of images, or NULL. False: ERR says what is wrong with the word or the base,
- * and the line that helps.
+ * Find the base of SETUP's cells: setup.based, which stays NULL for this machine. False: ERR says
+ * what is wrong with the word or the base, and the line that helps.
  */
-bool based_open(const char *word, const char *images, struct based **based, struct err *err);
+bool based_find(struct setup *setup, struct err *err);
 void based_close(struct based *based); /* NULL is fine */
+
+/*
+ * The same, for a session with the options GIVEN that is opened now. The commands of a devcontainer
+ * that were not run yet run first, in a cell with the rights of SETUP's policy and no other; what
+ * they have made of the root of that cell is frozen for the next ones. Their output goes to standard
+ * error, in lines that are safe for a terminal; each command has an hour. False with nothing frozen:
+ * one of them failed, or they may not run here (setup.prepares, a layer, a workspace that the
+ * policy does not let be written).
+ */
+bool based_settle(struct setup *setup, const struct session_options *given, struct err *err);
+
+/*
+ * BOTH are the rights of a delegate within those of its caller, BOUND. The base of a delegate is that
+ * of its caller; where the caller has this machine's root, the one that the delegate's own entry
+ * names, OWN (or NULL), holds. A base is no right of this machine, but for one that is a folder of
+ * it: false when BOUND may not read that folder, because the delegate would see more.
+ */
+bool based_keep(const struct policy *bound, const char *own, struct policy *both,
+		struct err *err);

@@ -20,6 +20,7 @@
 #include "front/ask/desk.h"
 #include "front/ask/question.h"
 #include "front/cells/carry.h"
+#include "front/hands/based.h"
 #include "front/hands/relay.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
@@ -686,6 +687,8 @@ static const struct option_row exec_options[] = {
 	 .alone = "explain " REVIEW_OPTION},
 	EXEC_POLICY_ROWS,
 	OPTION_ROW_BASE,
+	{"entrypoint", 0, OPTION_FLAG, NULL,
+	 "run CMD by the entrypoint of the base's image; without CMD the image's own"},
 	OPTION_ROW_REVIEW,
 	OPTION_ROW_NO_REVIEW,
 	OPTION_ROW_HELP,
@@ -883,6 +886,8 @@ static int report_write(const struct report *report, const struct session *sessi
 	if (session != NULL)
 		session_accounts(session, &of_cell, hosts);
 	object = report_value(result, time, code, hosts);
+	if (session != NULL)
+		session_tell_base(session, object);
 	buf_init(&text, REPORT_MAX);
 	errno = EFBIG;
 	if (!value_print(object, 0, &text) || !buf_addc(&text, '\n') ||
@@ -1508,17 +1513,64 @@ static bool scope_settle(const struct setup *setup, const struct options *option
 		       : err_set(err, ENOTSUP, "%s", why.text);
 }
 
+/*
+ * Put the entrypoint of the image of SETUP's base before the words of OPTIONS, or before the
+ * image's own command: WITH gets these options, and WORDS its list, which the caller frees.
+ */
+static bool add_entrypoint(struct setup *setup, const struct options *options,
+			   struct options *with, const char ***words, struct err *err)
+{
+	const char *const *parts[2];
+	const struct base *base;
+	size_t count = 0;
+	bool apart;
+
+	*with = *options;
+	if (options_find(options->rows, "--entrypoint", &apart) == NULL ||
+	    !options_given(options, "entrypoint"))
+		return true;
+	if (!based_find(setup, err))
+		return false;
+	if (setup->based == NULL)
+		return err_set(err, EINVAL,
+			       "--entrypoint: the root of the cell is this machine's, which has "
+			       "none; name an image by --base image:NAME");
+	base = &setup->based->base;
+	parts[0] = base->entrypoint;
+	parts[1] = options->word_count > 0 ? options->words : base->command;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		for (size_t j = 0; parts[i][j] != NULL; j++) {
+			*words = memory_grow(*words, count + 2, sizeof(**words));
+			(*words)[count++] = parts[i][j];
+			(*words)[count] = NULL;
+		}
+	}
+	if (count == 0)
+		return err_set(err, EINVAL,
+			       "--entrypoint: base %s names neither an entrypoint nor a command; "
+			       "say what is to run: --entrypoint -- CMD",
+			       base->word);
+	with->words = *words;
+	with->word_count = count;
+	return true;
+}
+
 /* Like exec_with; the report is opened before the program runs, and written in any case. */
 static int exec_reporting(struct setup *setup, const struct options *options,
 			  const struct exec_time *time)
 {
 	struct report report = {.place = options_text(options, "json")};
+	auto_free const char **words = NULL;
+	struct options with;
 	struct err err;
 	int code;
 
+	if (!add_entrypoint(setup, options, &with, &words, &err))
+		return verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_EXEC_NO_CELL,
+				     "%s", err.text);
 	if (!report_open(&report, setup->policy->workspace, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
-	code = exec_with(setup, options, time, &report);
+	code = exec_with(setup, &with, time, &report);
 	report_close(&report);
 	return code;
 }
@@ -1633,7 +1685,8 @@ static int exec_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE,
 				     "exec: --detach goes with --in NAME; glovebox start -- CMD "
 				     "makes a cell for it");
-	if (options->word_count == 0 && !options_given(options, "explain"))
+	if (options->word_count == 0 && !options_given(options, "explain") &&
+	    !options_given(options, "entrypoint"))
 		return verb_complain(CODE_USAGE, "exec: no command; usage: glovebox exec [--] "
 						 "CMD [ARGS…]");
 	code = exec_take_flags("exec", options, entry, &flags);

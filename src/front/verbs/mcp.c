@@ -505,6 +505,9 @@ static int open_setup(struct hands *hands, const char *workspace, const char *ag
 	};
 	const int code = setup_open(&hands->setup, serving->options, &flags);
 
+	/* Others wait for the service meanwhile. */
+	hands->setup.prepares = hands == &serving->shared;
+
 	if (code == CODE_DONE && settings->cell_base != NULL &&
 	    !options_given(serving->options, "base"))
 		setup_set_base(&hands->setup, settings->cell_base);

@@ -309,9 +309,10 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		.quiet_plugins = true,
 		.recording = serving->recording,
 	};
-	struct buf work, state;
+	struct buf work, state, root;
 	bool opened;
 
+	buf_init(&root, PATH_MAX);
 	buf_init(&work, PATH_MAX);
 	buf_init(&state, PATH_MAX);
 	opened = wish->snapshot != NULL ? take_snapshot(kept, wish->snapshot, &work, err)
@@ -329,9 +330,16 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		free(kept->setup.undo_folder);
 		kept->setup.undo_folder = NULL;
 	}
+	/* A snapshot that has a root stands on it, unless the caller names another. */
+	if (opened && kept->snapshot.base != NULL && wish->snapshot != NULL &&
+	    kept->setup.policy->cell_base == NULL && wish->base == NULL) {
+		(void)buf_addf(&root, SNAPSHOT_WORD "%s", wish->snapshot);
+		setup_set_base(&kept->setup, root.data);
+	}
 	opened = opened && lay(kept, wish, err);
 	opened = opened && setup_session_err(&kept->setup, &wanted, &place->session, err);
 	buf_fini(&work);
+	buf_fini(&root);
 	if (!opened)
 		return false;
 	tell_layer(&kept->setup, place);
@@ -339,8 +347,6 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		place->snapshot = kept->snapshot.digest;
 	if (place->fresh != NULL && kept->setup.based != NULL)
 		place->folder = kept->setup.based->base.workdir;
-	if (kept->setup.based != NULL && kept->setup.based->base.digest[0] != '\0')
-		place->base = kept->setup.based->base.digest;
 	place->tools = setup_tools(&kept->setup);
 	place->wall_s = kept->setup.wall_s;
 	return true;
@@ -407,7 +413,10 @@ static bool frozen(void *context, struct engine_place *place,
 			       made->digest);
 		snapshot->entries = made->entries;
 		snapshot->bytes = made->bytes;
-		ok = snapshot_finish(snapshot, err);
+		ok = (made->layer < 0 ||
+		      snapshot_add_layer(snapshot, made->layer, made->base->word,
+					 made->base->digest, err)) &&
+		     snapshot_finish(snapshot, err);
 	}
 	(void)forget(place, false);
 	return ok;

@@ -3,6 +3,10 @@
  * cell as a tar, which it writes to a descriptor. No link is followed. Owners are left out,
  * and so are set-id bits, pipes, sockets and devices, and the paths that the policy blocks.
  *
+ * It packs the changes of the base of the cell as well, as a layer of an image (image-spec,
+ * layer.md): an empty file `.wh.NAME` says that NAME was removed, and `.wh..wh..opq` that its
+ * folder hides the one below. A file of the cell with such a name is left out.
+ *
  * The format is ustar, with a pax header before an entry that ustar has no room for: a name
  * or target over 100 bytes, or 8 GiB and more. A file with holes is a sparse file of GNU tar,
  * version 1.0: its first blocks are the map of its parts. A file that gets shorter while it
@@ -29,6 +33,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -59,11 +65,17 @@ struct part {
 	int64_t offset, size;
 };
 
+/* The marks of a layer, and of the overlay that it comes from. */
+#define REMOVED ".wh."
+#define HIDES   ".wh..wh..opq"
+#define OPAQUE  "user.overlay.opaque"
+
 struct get {
 	struct call *call;
 	int out;
 	uint64_t most;   /* bytes of the tar */
 	bool exact;      /* times to the nanosecond, each in a header of its own */
+	bool layer;      /* the folder is that of the changes of the base */
 	struct buf held; /* that are not written yet */
 	uint64_t size;   /* of the tar so far */
 	uint64_t entries, bytes, skipped, shortened;
@@ -77,6 +89,9 @@ static const struct row tree_get_params[] = {
 	{"path", ROW_BYTES, true, "Folder that is packed", .min = 1, .max = PATH_MAX - 1},
 	{"most", ROW_COUNT, true, "Most bytes of the tar", .max = (double)INT64_MAX / 2},
 	{"exact", ROW_FLAG, false, "Times to the nanosecond, as a snapshot keeps them",
+	 .initial = "false"},
+	{"layer", ROW_FLAG, false,
+	 "In place of the folder, what the cell has changed of its base",
 	 .initial = "false"},
 	{0},
 };
@@ -418,6 +433,34 @@ static bool add_link(struct get *get, int folder, const char *name, const struct
 			 err);
 }
 
+/* The marks of a layer. */
+
+/* Add the empty file that says that NAME is removed; NULL: that its folder hides the one below. */
+static bool add_mark(struct get *get, const char *name, struct err *err)
+{
+	const size_t size = get->path.size - (name != NULL ? strlen(name) : 0);
+	struct buf path;
+	bool ok;
+
+	buf_init(&path, PATH_MAX);
+	ok = (buf_add(&path, get->path.data, size) &&
+	      (name != NULL ? buf_addf(&path, REMOVED "%s", name) : buf_adds(&path, HIDES))) ||
+	     err_set(err, ENAMETOOLONG, "%s: the path is too long", get->path.data);
+	ok = ok &&
+	     add_plain(get, &(const struct told){.type = '0', .name = path.data}, err);
+	buf_fini(&path);
+	return ok;
+}
+
+/* Does the folder FD of a layer hide the one below? */
+static bool hides(const struct get *get, int fd)
+{
+	char value[2];
+
+	return get->layer && fgetxattr(fd, OPAQUE, value, sizeof(value)) == 1 &&
+	       value[0] == 'y';
+}
+
 /* The walk. */
 
 static bool add_folder(struct get *get, int fd, size_t depth, struct err *err);
@@ -439,6 +482,7 @@ static bool add_below(struct get *get, int folder, const char *name,
 	       add_plain(get,
 			 &(const struct told){.type = '5', .name = get->path.data, .st = st},
 			 err) &&
+	       (!hides(get, fd) || add_mark(get, NULL, err)) &&
 	       add_folder(get, fd, depth + 1, err);
 }
 
@@ -452,8 +496,14 @@ static bool add_name(struct get *get, int folder, const char *name, size_t depth
 		get->skipped++;
 		return true;
 	}
+	if (get->layer && str_starts(str_of(name), STR(REMOVED))) {
+		get->skipped++;
+		return true;
+	}
 	if (++get->entries > ENTRIES_MAX)
 		return err_set(err, EFBIG, "the tree has more than %d names", ENTRIES_MAX);
+	if (get->layer && S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
+		return add_mark(get, name, err);
 	if (S_ISDIR(st.st_mode))
 		return add_below(get, folder, name, &st, depth, err);
 	if (S_ISREG(st.st_mode))
@@ -503,11 +553,24 @@ static void tell(const struct get *get, struct tool_result *result)
 				  (int64_t)rows[i].count);
 }
 
+static bool get_layer(struct get *get, struct err *err)
+{
+	auto_close int fd =
+		openat(get->call->base_layer, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, errno, "the changes of the base: %s", strerror(errno));
+	return add_folder(get, fd, 0, err) && add_zeros(get, END_BLOCKS * BLOCK, err) &&
+	       flush(get, err);
+}
+
 static bool get_all(struct get *get, struct err *err)
 {
 	struct file folder;
 	bool ok;
 
+	if (get->layer)
+		return get_layer(get, err);
 	file_init(&folder);
 	ok = files_reach(get->call->files, call_text(get->call, "path"), FILES_FOLDER,
 			 &folder, err) &&
@@ -525,6 +588,7 @@ static enum result_status tree_get_execute(struct call *call, struct tool_result
 			  .out = call->fds[0],
 			  .most = (uint64_t)call_count(call, "most", 0),
 			  .exact = call_flag(call, "exact"),
+			  .layer = call_flag(call, "layer"),
 			  .links = value_new_object(),
 			  .parts = memory_array(PARTS_MAX, sizeof(*get.parts))};
 	struct err err = {0};

@@ -359,6 +359,9 @@ static void list_snapshot(struct listing *listing, const struct snapshot_item *i
 
 		value_set_text(row, "base", word);
 		value_set_text(row, "digest", snapshot->digest);
+		/* One that has no root is no base. */
+		if (snapshot->base != NULL)
+			value_set_text(row, "over", snapshot->base);
 		value_set_integer(row, "bytes", snapshot->bytes);
 		value_set_integer(row, "created_ms", snapshot->created_ms);
 		value_set_boolean(row, "damaged", item->damaged);
@@ -371,9 +374,18 @@ static void list_snapshot(struct listing *listing, const struct snapshot_item *i
 	if (item->damaged)
 		(void)fprintf(listing->out, "  damaged\n");
 	else
-		(void)fprintf(listing->out, "  sha256:%.12s  snapshot    %10s  made %s%s\n",
-			      snapshot->digest, text_size((uint64_t)snapshot->bytes, size),
-			      day, item->used ? ", in use" : "");
+		(void)fprintf(listing->out, "  sha256:%.12s  %-10s  %10s  made %s%s\n",
+			      snapshot->digest,
+			      snapshot->base != NULL ? "snapshot" : "workspace",
+			      text_size((uint64_t)snapshot->bytes, size), day,
+			      item->used ? ", in use" : "");
+}
+
+/* The folder of all snapshots of this user; false: there is no home. */
+static bool find_snapshots(struct buf *folder)
+{
+	return snapshot_place(setup_variable("XDG_DATA_HOME"), setup_variable("HOME"),
+			      folder);
 }
 
 static bool list_snapshots(struct listing *listing, struct err *err)
@@ -383,7 +395,7 @@ static bool list_snapshots(struct listing *listing, struct err *err)
 	bool read = true;
 
 	buf_init(&folder, PATH_MAX);
-	if (snapshot_place(setup_variable("XDG_DATA_HOME"), setup_variable("HOME"), &folder))
+	if (find_snapshots(&folder))
 		read = snapshot_list_read(folder.data, &list, err);
 	for (size_t i = 0; i < list.count; i++)
 		list_snapshot(listing, &list.items[i]);
@@ -435,7 +447,8 @@ const struct verb verb_base_list = {
 	.arguments = "",
 	.help = "List the images that `--base` can use: the word, the digest, the number of layers,\n"
 		"the bytes (layers that images share count for each of them) and when the image\n"
-		"was last used. Snapshots of `glovebox serve` stand behind them.",
+		"was last used. Snapshots of `glovebox serve` stand behind them; one marked\n"
+		"`workspace` has no root, and is no word of --base.",
 	.example = "  glovebox base list\n  glovebox base list --json",
 	.options = list_options,
 	.folds = true,
@@ -456,6 +469,8 @@ static struct value *base_value(const struct base *base, const struct maker_coun
 	value_set(object, "environment", value_new_texts(base->environment));
 	value_set_text(object, "workdir", base->workdir);
 	value_set_text(object, "user", base->user);
+	if (base->below != NULL)
+		value_set_text(object, "over", base->below);
 	value_set(object, "entrypoint", value_new_texts(base->entrypoint));
 	value_set(object, "command", value_new_texts(base->command));
 	if (base->kind == BASE_IMAGE)
@@ -476,11 +491,13 @@ static void print_base(const struct base *base, const struct maker_counts *count
 {
 	const char *const word[] = {base->word, NULL}, *const workdir[] = {base->workdir, NULL},
 			  *const user[] = {base->user, NULL},
-			  *const digest[] = {base->digest, NULL};
+			  *const digest[] = {base->digest, NULL},
+			  *const below[] = {base->below, NULL};
 
 	print_texts("base", word, out);
 	if (base->digest[0] != '\0')
 		print_texts("digest", digest, out);
+	print_texts("over", below, out);
 	print_texts("folders", base->folders, out);
 	print_texts("variables", base->environment, out);
 	print_texts("workdir", workdir, out);
@@ -520,6 +537,8 @@ static void sum_counts(const char *store_path, const struct base *base,
 		char digest[BASE_DIGEST_ROOM];
 		struct maker_counts counts;
 
+		if (!path_within(base->folders[i], store.path))
+			continue;
 		(void)snprintf(digest, sizeof(digest), "sha256:%.64s",
 			       at < path.size ? path.data + at : "");
 		if (unpacked_look(&store, digest, &counts))
@@ -532,20 +551,27 @@ static int show_verb(const struct options *options, FILE *out)
 {
 	struct maker_counts counts = {0};
 	struct base base;
-	struct buf path;
+	struct buf path, kept;
 	struct err err = {0};
 	int code;
 
 	if (!check_word(options->words[0], false))
 		return CODE_USAGE;
 	buf_init(&path, PATH_MAX);
+	auto_free char *here = getcwd(NULL, 0);
+	buf_init(&kept, PATH_MAX);
 	const bool has_store = image_store_path(setup_variable("XDG_CACHE_HOME"),
 						setup_variable("HOME"), &path);
+	const struct base_places places = {
+		.images = has_store ? path.data : NULL,
+		.snapshots = find_snapshots(&kept) ? kept.data : NULL,
+		.workspace = here,
+	};
 
-	if (!base_open(options->words[0], has_store ? path.data : NULL, &base, &err)) {
+	if (!base_open(options->words[0], &places, &base, &err)) {
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	} else {
-		if (base.kind == BASE_IMAGE)
+		if (has_store && base.kind != BASE_HOST)
 			sum_counts(path.data, &base, &counts);
 		if (options_given(options, "json")) {
 			auto_value struct value *object = base_value(&base, &counts);
@@ -558,6 +584,7 @@ static int show_verb(const struct options *options, FILE *out)
 	}
 	base_close(&base);
 	buf_fini(&path);
+	buf_fini(&kept);
 	return code;
 }
 
@@ -626,7 +653,8 @@ static int print_pruned(const struct prune *prune, struct value *take_gone, FILE
 		      prune->blobs, prune->leftovers, text_size(prune->removed, removed),
 		      text_size(prune->kept, kept));
 	if (prune->in_use > 0)
-		(void)fprintf(out, "%zu more would have gone, but cells use them.\n",
+		(void)fprintf(out,
+			      "%zu more would have gone, but cells or snapshots use them.\n",
 			      prune->in_use);
 	return CODE_DONE;
 }
@@ -639,7 +667,7 @@ static int remove_snapshots(const char *const *names, FILE *out)
 	struct err err = {0};
 
 	buf_init(&folder, PATH_MAX);
-	if (!snapshot_place(setup_variable("XDG_DATA_HOME"), setup_variable("HOME"), &folder))
+	if (!find_snapshots(&folder))
 		code = verb_complain(CODE_FAILED,
 				     "there is no place for snapshots; set HOME or "
 				     "XDG_DATA_HOME");
@@ -657,6 +685,24 @@ static int remove_snapshots(const char *const *names, FILE *out)
 	return code;
 }
 
+/* Put the digests of the images below snapshots into NEEDED, whose texts LIST has. */
+static bool add_needed(struct snapshot_list *list, const char ***needed, struct err *err)
+{
+	struct buf folder;
+	size_t count = 0;
+	bool read;
+
+	buf_init(&folder, PATH_MAX);
+	read = !find_snapshots(&folder) || snapshot_list_read(folder.data, list, err);
+	*needed = memory_array(list->count + 1, sizeof(**needed));
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i].snapshot.base_digest != NULL)
+			(*needed)[count++] = list->items[i].snapshot.base_digest;
+	}
+	buf_fini(&folder);
+	return read;
+}
+
 static int prune_verb(const struct options *options, FILE *out)
 {
 	const char *keep = options_text(options, "keep");
@@ -670,6 +716,8 @@ static int prune_verb(const struct options *options, FILE *out)
 		.gone = tell_gone,
 		.context = &pruning,
 	};
+	struct snapshot_list snapshots = {0};
+	auto_free const char **needed = NULL;
 	struct buf path;
 	struct err err = {0};
 	int code;
@@ -687,7 +735,10 @@ static int prune_verb(const struct options *options, FILE *out)
 	pruning.gone = json ? value_new_array() : NULL;
 	if (!find_store(&path)) {
 		code = CODE_FAILED;
+	} else if (!add_needed(&snapshots, &needed, &err)) {
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	} else if (image_store_open(path.data, IMAGE_STORE_PRUNES, &store, &err)) {
+		prune.needed = needed;
 		code = prune_run(&prune, &err)
 			       ? print_pruned(&prune, value_ref(pruning.gone), out)
 			       : verb_complain(CODE_FAILED, "%s", err.text);
@@ -698,6 +749,7 @@ static int prune_verb(const struct options *options, FILE *out)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	}
 	value_free(pruning.gone);
+	snapshot_list_fini(&snapshots);
 	buf_fini(&path);
 	return code;
 }
@@ -718,7 +770,8 @@ const struct verb verb_base_prune = {
 	.arguments = "",
 	.help = "Remove the images that were used longest ago from the cache, until at most --keep\n"
 		"is left, and then all layers and blobs that no image needs and all that killed\n"
-		"pulls have left. Images of cells that run stay. Everything can be pulled again.\n"
+		"pulls have left. Images of cells that run, and those below snapshots, stay.\n"
+		"Everything that goes can be pulled again.\n"
 		"Snapshots of `glovebox serve` stay, but for those that --snapshot names.\n\n"
 		"Exit codes: 0 done, 1 failed, also while something is being pulled, 2 usage.",
 	.example = "  glovebox base prune\n  glovebox base prune --keep 5G --dry-run",
