@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -13,11 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define BLOBS "blobs/sha256/"
 
 /* Bytes of a digest before its digits. */
-enum { DIGEST_KIND = sizeof("sha256:") - 1 };
+enum { DIGEST_KIND = sizeof("sha256:") - 1, READ_BYTES = 64 << 10 };
 
 int layout_open_blob(int folder, const char *digest, struct err *err)
 {
@@ -37,6 +39,23 @@ int layout_open_blob(int folder, const char *digest, struct err *err)
 		return -1;
 	}
 	return fd_take(&fd);
+}
+
+bool layout_is_torn(int blob, const char *digest)
+{
+	auto_free char *bytes = memory_alloc(READ_BYTES);
+	struct hash *hash = hash_new();
+	char hex[HASH_HEX + 1];
+	off_t at = 0;
+	ssize_t got;
+
+	while ((got = pread(blob, bytes, READ_BYTES, at)) > 0) {
+		hash_add(hash, (struct str){bytes, (size_t)got});
+		at += got;
+	}
+	hash_digest_text(hash, hex);
+	hash_free(hash);
+	return got == 0 && strcmp(hex, digest + DIGEST_KIND) != 0;
 }
 
 /* Read the document behind DESCRIPTOR into TEXT. */

@@ -38,6 +38,9 @@ void layout_fini(struct layout_image *image);
 /* Open the blob of DIGEST in the layout at FOLDER for reading; its content is not checked. -1. */
 int layout_open_blob(int folder, const char *digest, struct err *err);
 
+/* Has BLOB, all of which could be read, other bytes than DIGEST says? The whole blob is read. */
+bool layout_is_torn(int blob, const char *digest);
+
 /* Read and check the index of the layout at FOLDER. */
 bool layout_read_index(int folder, const char *shown, struct manifest_index *index,
 		       struct err *err);

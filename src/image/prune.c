@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "image/layout.h"
 #include "image/pull.h"
 #include "image/unpacked.h"
 
@@ -29,6 +30,8 @@ enum {
 	BLOCK = 512,                     /* of st_blocks */
 	NAMES_MAX = 64 << 10, /* of one folder; the others wait for the next time */
 };
+
+static char no_text[] = "";
 
 /* The folders that are swept. */
 enum kind {
@@ -92,6 +95,93 @@ uint64_t prune_bytes(const struct image_store *store, const struct image_record 
 	for (size_t i = 0; i < record->blob_count; i++)
 		bytes += blob_bytes(store, record->blobs[i]);
 	return bytes;
+}
+
+/* Torn blobs. */
+
+/* The size that the manifest of IMAGE gives the blob DIGEST; false: it does not say. */
+static bool size_said(const struct layout_image *image, const char *digest, uint64_t *size)
+{
+	const struct manifest_descriptor *config = &image->manifest.config;
+
+	if (config->digest != NULL && strcmp(config->digest, digest) == 0) {
+		*size = config->size;
+		return true;
+	}
+	for (size_t i = 0; i < image->manifest.layer_count; i++) {
+		if (strcmp(image->manifest.layers[i].digest, digest) == 0) {
+			*size = image->manifest.layers[i].size;
+			return true;
+		}
+	}
+	return false;
+}
+
+void prune_each_torn(const struct image_store *store, const struct image_record *record,
+		     bool deep, void (*each)(void *context, const char *digest),
+		     void *context)
+{
+	const struct manifest_descriptor found = {.media_type = record->media_type,
+						  .digest = record->digest,
+						  .size = record->size,
+						  .architecture = no_text,
+						  .os = no_text,
+						  .variant = no_text,
+						  .name = no_text};
+	struct layout_image image = {0};
+	struct err err;
+
+	if (record->blob_count == 0)
+		return;
+	/* A manifest that is torn says nothing, and is found by its own digest. */
+	(void)layout_read(store->folder, &found, &image, &err);
+	for (size_t i = 0; i < record->blob_count; i++) {
+		const char *digest = record->blobs[i];
+		auto_close int fd = layout_open_blob(store->folder, digest, &err);
+		struct stat st;
+		uint64_t size;
+
+		if (fd < 0 || fstat(fd, &st) < 0)
+			continue;
+		if ((size_said(&image, digest, &size) && size != (uint64_t)st.st_size) ||
+		    ((deep || st.st_size <= MANIFEST_BYTES_MAX) &&
+		     layout_is_torn(fd, digest)))
+			each(context, digest);
+	}
+	layout_fini(&image);
+}
+
+struct tearing {
+	const struct image_store *store;
+	bool deep, dry;
+	size_t count;
+};
+
+static void remove_torn(void *context, const char *digest)
+{
+	struct tearing *tearing = context;
+	auto_close int folder = fd_open_beneath(tearing->store->folder, "blobs/sha256",
+						O_RDONLY | O_DIRECTORY);
+
+	/* One that two images share is gone the second time. */
+	if (tearing->dry || (folder >= 0 && unlinkat(folder, digest + DIGEST_KIND, 0) == 0))
+		tearing->count++;
+}
+
+static bool remove_torn_of(void *context, const struct image_record *record)
+{
+	struct tearing *tearing = context;
+
+	prune_each_torn(tearing->store, record, tearing->deep, remove_torn, tearing);
+	return true;
+}
+
+size_t prune_torn(const struct image_store *store)
+{
+	struct tearing tearing = {.store = store};
+
+	image_store_each(store, remove_torn_of, &tearing);
+	return tearing.count;
 }
 
 /* The survey. */
@@ -377,6 +467,9 @@ bool prune_run(struct prune *prune, struct err *err)
 		.prune = prune,
 		.images = memory_array(IMAGES_MAX, sizeof(*survey.images)),
 	};
+	struct tearing tearing = {.store = prune->store,
+				  .deep = prune->deep,
+				  .dry = prune->dry};
 	bool done;
 
 	image_store_each(prune->store, take_image, &survey);
@@ -385,6 +478,11 @@ bool prune_run(struct prune *prune, struct err *err)
 	for (size_t i = 0; i < survey.piece_count; i++)
 		prune->kept += survey.pieces[i].bytes;
 	choose_images(&survey);
+	for (size_t i = 0; i < survey.image_count; i++) {
+		if (survey.images[i].state == IMAGE_STAYS)
+			(void)remove_torn_of(&tearing, &survey.images[i].record);
+	}
+	prune->torn = tearing.count;
 	done = prune->dry || drop_names(&survey, err);
 	/* A layer without a user here may be one of an image that was not looked at. */
 	if (done && survey.too_many)

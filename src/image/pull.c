@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "image/base.h"
 #include "image/layout.h"
+#include "image/prune.h"
 #include "image/unpacked.h"
 #include "process/follow.h"
 
@@ -239,6 +240,9 @@ static bool find_remote(struct work *work, int *lock, struct err *err)
 				  &work->image, &missing))
 		return true;
 	layout_fini(&work->image);
+	/* skopeo fetches no blob whose name is there. */
+	if (prune_torn(&work->store) > 0)
+		tell(work->pull, "torn blobs of the cache are removed, and fetched again");
 	return fetch_into_stage(work, name, err);
 }
 

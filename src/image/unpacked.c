@@ -37,7 +37,6 @@ enum {
 	PROGRESS_MS = 250, /* between two looks at the process */
 	ABOUT_BYTES_MAX = 64 << 10,
 	RANDOM_DIGITS = 12,
-	READ_BYTES = 64 << 10,
 	ROLE_FAILED = 125, /* exit code: `err` of the shared memory says why */
 };
 
@@ -275,27 +274,6 @@ static bool unpack_one(struct work *work, struct err *err)
 	       write_about(work, err) && settle(work, err);
 }
 
-/* Are the bytes of BLOB, all of which could be read, others than DIGEST says? */
-static bool is_torn(int blob, const char *digest)
-{
-	auto_free char *bytes = memory_alloc(READ_BYTES);
-	struct hash *hash = hash_new();
-	uint8_t found[HASH_BYTES];
-	char hex[HASH_HEX + 1];
-	off_t at = 0;
-	ssize_t got;
-
-	while ((got = pread(blob, bytes, READ_BYTES, at)) > 0) {
-		hash_add(hash, (struct str){bytes, (size_t)got});
-		at += got;
-	}
-	hash_digest(hash, found);
-	hash_free(hash);
-	for (size_t i = 0; i < HASH_BYTES; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", found[i]);
-	return got == 0 && strncmp(hex, digest + DIGEST_KIND, HASH_HEX) != 0;
-}
-
 /* Remove a blob of the store that is damaged: skopeo fetches none whose name is there. */
 static void remove_torn(const struct work *work, struct err *err)
 {
@@ -303,7 +281,7 @@ static void remove_torn(const struct work *work, struct err *err)
 	const char *digest = unpacked->layer->digest;
 
 	if (unpacked->layout != unpacked->store->folder || work->blob < 0 ||
-	    !is_torn(work->blob, digest))
+	    !layout_is_torn(work->blob, digest))
 		return;
 	auto_close int folder = fd_open_beneath(unpacked->store->folder, "blobs/sha256",
 						O_RDONLY | O_DIRECTORY);

@@ -713,6 +713,53 @@ def an_image_that_lies_in_a_layout_too_keeps_its_blobs():
 
 
 @tap.case
+def a_torn_blob_is_told_and_removed_and_a_pull_mends_it():
+    needs("skopeo")
+    with Place() as place:
+        small, large = tar([("small", "file", "s")]), tar([("large", "file", os.urandom(6 << 20))])
+        place.layout.image("v1", [small, large], "")
+        word = "image:docker.io/library/a:latest"
+
+        def pull():
+            done = place.run("pull", "image:a", "--from", "oci:layout:v1")
+            assert done.returncode == 0, done
+
+        def torn(*options):
+            [row] = json.loads(place.run("list", "--json", *options).stdout)
+            return row.get("torn", [])
+        pull()
+        # skopeo may have packed the layers.
+        blobs = [os.path.join(place.store, "blobs/sha256", name) for name in place.kept("blobs/sha256")]
+        [big] = [path for path in blobs if os.path.getsize(path) > 4 << 20]
+        [layer] = [path for path in blobs if path != big and b"{" not in open(path, "rb").read(1)]
+        assert torn("--deep") == []
+        for path, how, options in ((layer, "cut", []), (layer, "bytes", []), (big, "cut", []), (big, "bytes", ["--deep"]),
+                                   *[(path, "bytes", []) for path in blobs if path not in (big, layer)]):
+            with open(path, "r+b") as file:
+                if how == "cut":
+                    file.truncate(os.path.getsize(path) - 1)
+                else:
+                    byte = file.read(11)[-1]
+                    file.seek(10)
+                    file.write(bytes([byte ^ 1]))
+            name = "sha256:" + os.path.basename(path)
+            assert torn(*options) == [name], (path, how, torn(*options))
+            if options:
+                assert torn() == []
+            assert f"torn: {name[:19]} " in place.run("list", *options).stdout
+            told = json.loads(place.run("prune", "--json", "--dry-run", *options).stdout)
+            assert told["torn"] == 1 and os.path.exists(path), told
+            if path == layer:
+                # A pull finds it by itself.
+                pull()
+            else:
+                told = json.loads(place.run("prune", "--json", *options).stdout)
+                assert told["torn"] == 1 and told["images"] == [] and told["layers"] == 0 and not os.path.exists(path), told
+                pull()
+            assert torn("--deep") == [] and len(place.show(word)["folders"]) == 2
+
+
+@tap.case
 def no_layer_goes_when_images_are_too_many():
     with Place() as place:
         one(place, [("a", "file", "a")])

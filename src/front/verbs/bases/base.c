@@ -315,18 +315,35 @@ const struct verb verb_base_build = {
 
 struct listing {
 	const struct image_store *store;
+	bool deep;
 	struct value *rows; /* objects; NULL: print lines */
 	FILE *out;
 	size_t count;
 };
 
+static void add_torn(void *context, const char *digest)
+{
+	value_append(context, value_new_text(digest));
+}
+
+static void print_torn(const struct value *torn, FILE *out)
+{
+	for (size_t i = 0; i < value_count(torn); i++)
+		(void)fprintf(out,
+			      "  torn: %.*s has other bytes than its name says; glovebox base prune "
+			      "removes it, and glovebox base pull fetches it again\n",
+			      SHOWN_DIGITS, value_text(value_item(torn, i)));
+}
+
 static bool list_one(void *context, const struct image_record *record)
 {
 	struct listing *listing = context;
 	const uint64_t bytes = prune_bytes(listing->store, record);
+	auto_value struct value *torn = value_new_array();
 	char size[SIZE_ROOM], day[CLOCK_DAY];
 
 	listing->count++;
+	prune_each_torn(listing->store, record, listing->deep, add_torn, torn);
 	if (listing->rows != NULL) {
 		struct value *row = value_new_object();
 
@@ -335,6 +352,8 @@ static bool list_one(void *context, const struct image_record *record)
 		value_set_integer(row, "layers", (int64_t)record->layer_count);
 		value_set_integer(row, "bytes", (int64_t)bytes);
 		value_set_integer(row, "used_ms", record->used_ms);
+		if (value_count(torn) > 0)
+			value_set(row, "torn", value_ref(torn));
 		value_append(listing->rows, row);
 		return true;
 	}
@@ -342,6 +361,7 @@ static bool list_one(void *context, const struct image_record *record)
 	verb_print_name(record->word, NAME_COLUMNS, listing->out);
 	(void)fprintf(listing->out, "  %.*s  %3zu layers  %10s  used %s\n", SHOWN_DIGITS,
 		      record->digest, record->layer_count, text_size(bytes, size), day);
+	print_torn(torn, listing->out);
 	return true;
 }
 
@@ -408,7 +428,9 @@ static int list_verb(const struct options *options, FILE *out)
 {
 	const bool json = options_given(options, "json");
 	struct image_store store;
-	struct listing listing = {.store = &store, .out = out};
+	struct listing listing = {.store = &store,
+				  .deep = options_given(options, "deep"),
+				  .out = out};
 	struct buf path;
 	struct err err = {0};
 	int code = CODE_DONE;
@@ -435,7 +457,14 @@ static int list_verb(const struct options *options, FILE *out)
 	return code;
 }
 
+#define ROW_DEEP                                                                                    \
+	{                                                                                           \
+		"deep", 0, OPTION_FLAG, NULL,                                                       \
+			"read all blobs whole, to find torn ones of more than 4 MiB by their bytes" \
+	}
+
 static const struct option_row list_options[] = {
+	ROW_DEEP,
 	{"json", 0, OPTION_FLAG, NULL, "print an array of objects"},
 	OPTION_ROW_HELP,
 	{0},
@@ -447,7 +476,8 @@ const struct verb verb_base_list = {
 	.arguments = "",
 	.help = "List the images that `--base` can use: the word, the digest, the number of layers,\n"
 		"the bytes (layers that images share count for each of them) and when the image\n"
-		"was last used. Snapshots of `glovebox serve` stand behind them; one marked\n"
+		"was last used. A blob that is torn (its size or bytes are not what the image says)\n"
+		"is told. Snapshots of `glovebox serve` stand behind them; one marked\n"
 		"`workspace` has no root, and is no word of --base.",
 	.example = "  glovebox base list\n  glovebox base list --json",
 	.options = list_options,
@@ -643,6 +673,7 @@ static int print_pruned(const struct prune *prune, struct value *take_gone, FILE
 		value_set_integer(object, "layers", (int64_t)prune->layers);
 		value_set_integer(object, "blobs", (int64_t)prune->blobs);
 		value_set_integer(object, "leftovers", (int64_t)prune->leftovers);
+		value_set_integer(object, "torn", (int64_t)prune->torn);
 		value_set_integer(object, "in_use", (int64_t)prune->in_use);
 		value_set_integer(object, "removed_bytes", (int64_t)prune->removed);
 		value_set_integer(object, "kept_bytes", (int64_t)prune->kept);
@@ -652,6 +683,9 @@ static int print_pruned(const struct prune *prune, struct value *take_gone, FILE
 		      prune->dry ? "Would remove" : "Removed", prune->layers,
 		      prune->blobs, prune->leftovers, text_size(prune->removed, removed),
 		      text_size(prune->kept, kept));
+	if (prune->torn > 0)
+		(void)fprintf(out, "%s %zu torn blobs, which a pull fetches again.\n",
+			      prune->dry ? "Would remove" : "Removed", prune->torn);
 	if (prune->in_use > 0)
 		(void)fprintf(out,
 			      "%zu more would have gone, but cells or snapshots use them.\n",
@@ -713,6 +747,7 @@ static int prune_verb(const struct options *options, FILE *out)
 		.store = &store,
 		.keep = PRUNE_KEEP,
 		.dry = pruning.dry,
+		.deep = options_given(options, "deep"),
 		.gone = tell_gone,
 		.context = &pruning,
 	};
@@ -757,6 +792,7 @@ static int prune_verb(const struct options *options, FILE *out)
 static const struct option_row prune_options[] = {
 	{"keep", 0, OPTION_TEXT, "SIZE", "keep at most SIZE, such as 5G or 0 (default: 20G)"},
 	{"dry-run", 0, OPTION_FLAG, NULL, "only say what would go"},
+	ROW_DEEP,
 	{"snapshot", 0, OPTION_TEXTS, "NAME",
 	 "remove only the snapshot NAME, which nothing brings back (may be repeated)"},
 	ROW_JSON,
@@ -770,7 +806,7 @@ const struct verb verb_base_prune = {
 	.arguments = "",
 	.help = "Remove the images that were used longest ago from the cache, until at most --keep\n"
 		"is left, and then all layers and blobs that no image needs and all that killed\n"
-		"pulls have left. Images of cells that run, and those below snapshots, stay.\n"
+		"pulls have left, and torn blobs. Images of cells that run, and those below snapshots, stay.\n"
 		"Everything that goes can be pulled again.\n"
 		"Snapshots of `glovebox serve` stay, but for those that --snapshot names.\n\n"
 		"Exit codes: 0 done, 1 failed, also while something is being pulled, 2 usage.",
