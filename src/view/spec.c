@@ -363,23 +363,27 @@ struct value *spec_rights(const struct cell_spec *spec)
  * members that the anchor needs.
  */
 
+/*
+ * Of the many members of an entry few are set. The others are left out: with all of them a
+ * reader's memory for the object would be most of what an anchor has of its own.
+ */
 static const struct field entry_fields[] = {
 	FIELD(struct view_entry, kind, .min = VIEW_TREE, .max = VIEW_BASE),
 	FIELD(struct view_entry, path),
 	FIELD(struct view_entry, source, .optional = true),
 	FIELD(struct view_entry, before, .optional = true),
-	FIELD(struct view_entry, late),
-	FIELD(struct view_entry, runs),
+	FIELD(struct view_entry, late, .optional = true),
+	FIELD(struct view_entry, runs, .optional = true),
 	FIELD(struct view_entry, fd),
-	FIELD(struct view_entry, detached),
-	FIELD(struct view_entry, writable),
-	FIELD(struct view_entry, optional),
-	FIELD(struct view_entry, apart),
-	FIELD(struct view_entry, lasts, .max = VIEW_LASTS_NOTHING),
-	FIELD(struct view_entry, copied),
-	FIELD(struct view_entry, number, .max = VIEW_LOWERS_MAX),
+	FIELD(struct view_entry, detached, .optional = true),
+	FIELD(struct view_entry, writable, .optional = true),
+	FIELD(struct view_entry, optional, .optional = true),
+	FIELD(struct view_entry, apart, .optional = true),
+	FIELD(struct view_entry, lasts, .max = VIEW_LASTS_NOTHING, .optional = true),
+	FIELD(struct view_entry, copied, .optional = true),
+	FIELD(struct view_entry, number, .max = VIEW_LOWERS_MAX, .optional = true),
 	FIELD(struct view_entry, mode),
-	FIELD(struct view_entry, size),
+	FIELD(struct view_entry, size, .optional = true),
 	{0},
 };
 
