@@ -102,6 +102,10 @@ class Shared(AdapterCase):
         self.assertEqual(arguments(cwd="/testbed", env={"HOME": "/root", "USER": "root", "A": "b"}),
                          {"at": "/testbed", "env": {"A": "b"}})
         self.assertEqual(arguments(workspace="/tmp/x", cwd="/tmp/x/sub"), {"workspace": "/tmp/x"})
+        self.assertEqual(arguments(image="a", workspace="/tmp/x", cwd="/testbed/"),
+                         {"base": "image:a", "workspace": "/tmp/x", "at": "/testbed"})
+        for own in ("/", "/root", "/tmp", ""):
+            self.assertEqual(arguments(image="a", workspace="/tmp/x", cwd=own), {"base": "image:a", "workspace": "/tmp/x"})
         self.assertEqual(arguments(cwd="/"), {})
         with self.assertRaisesRegex(glovebox.Usage, "image and base exclude each other"):
             arguments(image="a", base="image:b")
@@ -240,6 +244,12 @@ class MiniSweAgent(AdapterCase):
         refused = knows(at="/testbed")
         if refused is None:
             self.assertEqual(self.environment(cwd="/testbed").execute({"command": "pwd"})["output"], "/testbed\n")
+            folder = self.host_folder()
+            env = self.environment(workspace=folder, cwd="/testbed")
+            self.assertEqual(env.execute({"command": "pwd; cat there.txt; echo new > new.txt"})["output"], "/testbed\nof the host\n")
+            self.assertTrue(os.path.exists(os.path.join(folder, "new.txt")))
+            with self.assertRaisesRegex(glovebox.Usage, "the cell has /usr there; name a place of its own, as /testbed"):
+                self.environment(workspace=folder, cwd="/usr/x")
             return
         with self.assertRaisesRegex(glovebox.Usage, "is at known to glovebox"):
             self.environment(cwd="/testbed")

@@ -1288,7 +1288,7 @@ static void agent_set_system(struct agent *agent)
 	buf_addf(&text,
 		 "The workspace is %s; paths are relative to it. Every tool runs in a sealed "
 		 "cell: other folders of the user are not visible there, /tmp is private, and ",
-		 session_workspace(agent->options.session));
+		 session_shown(agent->options.session));
 	if (base->word != NULL)
 		buf_addf(&text,
 			 "the root of the cell is %s, of which everything may be changed and nothing "

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -75,6 +76,24 @@ const char *path_relative(const char *path, const char *root)
 	rest = path + path_root_size(root);
 	rest += strspn(rest, "/");
 	return *rest ? rest : ".";
+}
+
+bool path_move(struct buf *path, const char *from, const char *to)
+{
+	char moved[PATH_MAX];
+
+	if (!path_within(path->data, from))
+		return false;
+	const char *rest = path_relative(path->data, from);
+	const bool whole = strcmp(rest, ".") == 0;
+	const int size =
+		snprintf(moved, sizeof(moved), "%s%s%s", to,
+			 whole || strcmp(to, "/") == 0 ? "" : "/", whole ? "" : rest);
+
+	if (size < 0 || size >= (int)sizeof(moved))
+		return false;
+	buf_clear(path);
+	return buf_adds(path, moved);
 }
 
 const char *path_base_name(const char *path)

@@ -21,6 +21,12 @@ bool path_within(const char *path, const char *root);
 /* PATH relative to ROOT ("." for ROOT itself); PATH itself when not within. Borrowed. */
 const char *path_relative(const char *path, const char *root);
 
+/*
+ * PATH, which is in the folder FROM, becomes the same path in the folder TO. All are absolute and
+ * normal. False, with PATH as it was: it is not in FROM, or the new path has PATH_MAX bytes or more.
+ */
+bool path_move(struct buf *path, const char *from, const char *to);
+
 const char *path_base_name(const char *path); /* after the last slash */
 
 /*

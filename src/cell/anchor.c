@@ -253,7 +253,7 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 	 * parts.
 	 */
 	for (size_t i = 0; !ok && i < addition.root_count; i++)
-		view_narrow(addition.roots[i].path);
+		view_narrow(&spec->view, addition.roots[i].path);
 	buf_fini(&text);
 	spec_fini(&addition);
 	return ok;
@@ -532,7 +532,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	     !plain_door_make(anchor, err) || !sockets_give(anchor, err) ||
 	     !questions_keep(anchor, err) || !inlet_make(anchor, err)))
 		return false;
-	if (spec_is_sealed(anchor->spec) && !roots_hold(view, anchor->spec->guard, NULL, err))
+	if (spec_is_sealed(anchor->spec) &&
+	    !roots_hold(view, anchor->spec->guard, NULL, err))
 		return false;
 	if (!anchor->spec->one_call && !fresh_open(&anchor->fresh, view, err))
 		return false;

@@ -547,8 +547,11 @@ static bool roots_open(const struct cell_spec *spec, struct files **files, struc
 		roots[i] = spec->roots[i];
 		roots[i].passing = spec_is_layer(spec, roots[i].path);
 	}
-	return files_open(roots, spec->root_count, spec->workspace, spec->blocked.items,
-			  files, err);
+	if (!files_open(roots, spec->root_count, spec->workspace, spec->blocked.items,
+			files, err))
+		return false;
+	files_stand_at(*files, spec->at);
+	return true;
 }
 
 bool worker_can_begin(const struct cell_spec *spec, struct err *err)
@@ -594,8 +597,8 @@ static bool lock_in(struct worker *worker, struct err *err)
 	worker->audit = audit_open(worker->spec->guard);
 	worker->layers = layers_open(worker->spec);
 	worker->base_log = base_log_open(worker->spec);
-	if (chdir(worker->spec->workspace) < 0)
-		return err_set(err, errno, "%s: %s", worker->spec->workspace,
+	if (chdir(spec_shown(worker->spec)) < 0)
+		return err_set(err, errno, "%s: %s", spec_shown(worker->spec),
 			       strerror(errno));
 	return true;
 }
@@ -740,6 +743,8 @@ static void terms_settle(struct worker *worker)
 		.alone = worker->reach.alone,
 		.children_fd = worker->reach.children_fd,
 		.context = worker,
+		.own = worker->spec->at != NULL ? worker->spec->workspace : NULL,
+		.shown = worker->spec->at,
 	};
 	if (asks)
 		worker->terms.answer = program_asks;

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -656,6 +657,27 @@ static void merge(const struct run *run, const struct hook_moment *moment,
 	buf_fini(&name);
 }
 
+static void calls_of(const struct hook_options *options, const struct hook_moment *moment,
+		     struct hook_calls *calls)
+{
+	static const char *const members[] = {"file_path", "path"};
+
+	hook_calls_of(moment->tool, moment->arguments, options->workspace, calls);
+	for (size_t i = 0; options->at != NULL && i < calls->count; i++) {
+		for (size_t j = 0; j < sizeof(members) / sizeof(members[0]); j++) {
+			struct value *input = calls->items[i].input;
+			const char *text = value_text(value_member(input, members[j]));
+			struct buf path;
+
+			buf_init(&path, PATH_MAX);
+			if (text != NULL && buf_adds(&path, text) &&
+			    path_move(&path, options->at, options->workspace))
+				value_set_str(input, members[j], buf_str(&path));
+			buf_fini(&path);
+		}
+	}
+}
+
 void hook_run_ask(void *context, const struct hook_moment *moment, struct hook_answer *answer)
 {
 	const struct hook_options *options = context;
@@ -666,7 +688,7 @@ void hook_run_ask(void *context, const struct hook_moment *moment, struct hook_a
 	if (!hooks_has(options->hooks, moment->kind))
 		return;
 	if (moment->tool != NULL)
-		hook_calls_of(moment->tool, moment->arguments, options->workspace, &calls);
+		calls_of(options, moment, &calls);
 	else
 		list_for(&runs, NULL);
 	for (size_t i = 0; i < calls.count; i++)

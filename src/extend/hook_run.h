@@ -22,6 +22,11 @@ struct session;
 struct hook_options {
 	const struct hooks *hooks;
 	const char *workspace;
+	/*
+	 * where the cell shows the workspace as well (session.h); hooks read its own path, which
+	 * is there outside of the cell, too. NULL: nowhere
+	 */
+	const char *at;
 	/* the mode of the session in their words ("default"), asked anew for each moment */
 	const char *(*mode)(void *context);
 	void *context;

@@ -118,12 +118,26 @@ void files_close(struct files *files)
 	free(files->roots);
 	free(files->blocked);
 	free(files->workspace);
+	free(files->at);
 	free(files);
 }
 
 void files_settle(struct files *files)
 {
 	fd_close(&files->replaced);
+}
+
+void files_stand_at(struct files *files, const char *at)
+{
+	free(files->at);
+	files->at = at != NULL ? memory_copy(at) : NULL;
+}
+
+/* A path at the other place of the workspace becomes the one in the workspace. */
+static void take_own(const struct files *files, struct buf *path)
+{
+	if (files->at != NULL)
+		(void)path_move(path, files->at, files->workspace);
 }
 
 const char *files_workspace(const struct files *files)
@@ -191,8 +205,10 @@ bool files_normal(const struct files *files, const char *path, struct buf *out,
 	if (strlen(path) >= PATH_MAX)
 		return files_say(ENAMETOOLONG, path, err);
 	buf_clear(out);
-	if (path_normal(files->workspace, path, out))
+	if (path_normal(files->workspace, path, out)) {
+		take_own(files, out);
 		return true;
+	}
 	if (out->overflowed)
 		return files_say(ENAMETOOLONG, path, err);
 	return files_say_missing(path, err);
@@ -568,6 +584,7 @@ static int open_following(const struct files *files, struct buf *path, int flags
 	int restarts = 0;
 
 	for (int links = 0; links < FILES_LINKS_MAX; links++) {
+		take_own(files, path);
 		const struct files_held *root = files_root_of(files, path->data);
 		bool restart = false;
 		int fd;
@@ -601,11 +618,14 @@ static int open_following(const struct files *files, struct buf *path, int flags
  */
 static bool real_path(const struct files *files, int fd, const char *path, struct buf *real)
 {
-	if (fd_real_path(fd, real))
+	if (fd_real_path(fd, real)) {
+		take_own(files, real);
 		return true;
+	}
 	buf_clear(real);
 	buf_adds(real, path);
 	for (int links = 0; links < FILES_LINKS_MAX; links++) {
+		take_own(files, real);
 		const struct files_held *root = files_root_of(files, real->data);
 		bool restart;
 		int expanded = root ? expand_first_link(root, real, &restart) : -1;

@@ -42,6 +42,12 @@ struct files_root {
  */
 bool files_open(const struct files_root *roots, size_t count, const char *workspace,
 		const char *const *blocked, struct files **files, struct err *err);
+/*
+ * The workspace stands at the place AT as well (view/shape.h; copied; NULL: nowhere). A path there,
+ * named or reached, is the path in the workspace: roots, blocked paths and protected names hold as
+ * for that one.
+ */
+void files_stand_at(struct files *files, const char *at);
 void files_close(struct files *files);
 const char *files_workspace(const struct files *files);
 /*
@@ -157,6 +163,7 @@ struct files {
 	struct files_held *roots;
 	size_t root_count;
 	char *workspace;
+	char *at;              /* files_stand_at; or NULL */
 	char **blocked;        /* NULL-ended */
 	struct undo_log *log;  /* files_keep */
 	struct value *heads;   /* files_note_heads */

@@ -628,6 +628,8 @@ struct value *orchestrate_request(const struct setup *setup, const char *model)
 	/* An agent without hands bounds nobody, but those that work for it work in its base. */
 	if (setup->policy != NULL && setup->policy->cell_base != NULL)
 		value_set_text(request, "base", setup->policy->cell_base);
+	if (setup->at != NULL)
+		value_set_text(request, "at", setup->at);
 	value_set(request, "environment", orchestrate_environment());
 	return request;
 }

@@ -456,6 +456,7 @@ void setup_fill_options(const struct setup *setup, const char *files[SETUP_PROTE
 	if (setup->extension != NULL)
 		options->shown = extension_shown(setup->extension);
 	options->home = setup->home;
+	options->at = setup->at;
 	options->undo_folder = setup->undo_folder;
 	options->marks_key = setup->marks_key;
 	options->undo_space = setup->undo_space;
@@ -1600,6 +1601,12 @@ void setup_set_base(struct setup *setup, const char *word)
 			       "cell_base", word);
 }
 
+void setup_set_at(struct setup *setup, const char *path)
+{
+	free(setup->at);
+	setup->at = path != NULL ? memory_copy(path) : NULL;
+}
+
 /* May OPTION say SAID on this machine? KEY of the ceiling forbids it; NULL: nothing does. */
 static bool check_said(const char *option, const char *said, const char *key, struct err *err)
 {
@@ -1841,6 +1848,8 @@ int setup_open(struct setup *setup, const struct options *options,
 	setup->prepares = true;
 	if (has_option(options, "--base") && options_given(options, "base"))
 		setup_set_base(setup, options_text(options, "base"));
+	if (has_option(options, "--at") && options_given(options, "at"))
+		setup_set_at(setup, options_text(options, "at"));
 	if ((has_option(options, "--write") &&
 	     !check_folders(setup, options, "write", true, &err)) ||
 	    (has_option(options, "--read") &&
@@ -1908,6 +1917,7 @@ void setup_fini(struct setup *setup)
 	config_role_fini(&setup->role);
 	free(setup->workspace);
 	free(setup->workspace_name);
+	free(setup->at);
 	free(setup->config);
 	free(setup->policy_file);
 	free(setup->environment);

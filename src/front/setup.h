@@ -168,7 +168,8 @@ struct setup {
 	char *images, *snapshots;
 	struct based *based; /* of `cell_base`, once a session or shape wants it; or NULL */
 	bool prepares; /* the commands of a devcontainer may run first, which takes minutes */
-	struct below below;   /* the layers over which its sessions work (view/below.h) */
+	struct below below; /* the layers over which its sessions work (view/below.h) */
+	char *at; /* where its cells show the workspace as well (session.h); or NULL */
 	bool fresh_workspace; /* the person has none: commands begin where the base says */
 	bool tells_review;    /* the person is told where a new review lies (layered.h) */
 	bool publishes;       /* its sessions publish the policy's ports */
@@ -222,6 +223,11 @@ bool setup_set_mode(struct setup *setup, enum policy_mode mode, struct err *err)
  * setup_open, where the verb has the option --base and it was given.
  */
 void setup_set_base(struct setup *setup, const char *word);
+/*
+ * SETUP's cells, and those of the agents that work for its agent, show the workspace at PATH as well;
+ * NULL: nowhere. In setup_open, where the verb has the option --at and it was given.
+ */
+void setup_set_at(struct setup *setup, const char *path);
 /*
  * SETUP's cell keeps its steps, its home and its caches in the folder STATE, in place of the
  * person's state: setup.environment is for its caller_environment.
@@ -343,6 +349,7 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 	RUN_OPTION_ROWS_MODEL, \
 	OPTION_ROW_WORKSPACE, \
 	OPTION_ROW_BASE, \
+	OPTION_ROW_AT, \
 	RUN_OPTION_ROWS_AGENT, \
 	OPTION_ROW_REVIEW, \
 	OPTION_ROW_NO_REVIEW, \

@@ -126,6 +126,11 @@ struct option_row {
 			"the root of the cell: host, rootfs:DIR, image:REF, " \
 			"oci:DIR:TAG or snapshot:NAME"                        \
 	}
+#define OPTION_ROW_AT                                                                       \
+	{                                                                                   \
+		"at", 0, OPTION_TEXT, "PATH",                                               \
+			"show the workspace at PATH as well, and begin there (as /testbed)" \
+	}
 #define REVIEW_OPTION "review"
 #define OPTION_ROW_REVIEW                                                              \
 	{                                                                              \

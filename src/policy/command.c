@@ -706,6 +706,11 @@ static bool is_much(const char *path, const struct policy *policy)
 
 	if (strcmp(path, "/") == 0)
 		return true;
+	/* The place where the workspace stands as well is as good as its own path. */
+	if (policy->at != NULL && (path_within(policy->at, path) ||
+				   (path_within(path, policy->at) &&
+				    strcmp(path_relative(path, policy->at), ".git") == 0)))
+		return true;
 	if (workspace != NULL && (path_within(workspace, path) ||
 				  (path_within(path, workspace) &&
 				   strcmp(path_relative(path, workspace), ".git") == 0)))
@@ -815,10 +820,12 @@ static bool overwrites(const struct command_seen *seen, const struct policy *pol
 			own |= str_starts(file, STR("\"$TMPDIR/")) ||
 			       str_starts(file, STR("\"${TMPDIR}/"));
 		/* A workspace below /tmp does not belong to the cell itself. */
-		if (own && policy->workspace != NULL &&
-		    seen->command->values[i].data != NULL &&
-		    path_within(seen->command->values[i].data + sizeof("of=") - 1,
-				policy->workspace))
+		const char *value = seen->command->values[i].data;
+		if (own && value != NULL &&
+		    ((policy->workspace != NULL &&
+		      path_within(value + sizeof("of=") - 1, policy->workspace)) ||
+		     (policy->at != NULL &&
+		      path_within(value + sizeof("of=") - 1, policy->at))))
 			own = false;
 		if (str_starts(word, STR("of=")) && !own && !str_among(harmless, file))
 			return true;

@@ -1659,7 +1659,7 @@ static bool judge_paths(const struct judged *judged)
 		bool fine;
 
 		buf_init(&path, PATH_MAX);
-		fine = path_normal(folder, given, &path);
+		fine = policy_normal(judged->policy, folder, given, &path);
 		if (fine) {
 			policy_judge_path(judged->policy, path.data, false, true, &why);
 			fine = why.answer == VERDICT_ALLOW;

@@ -556,6 +556,16 @@ static bool judge_path(const struct policy *policy, const char *tool,
 	return false;
 }
 
+bool policy_normal(const struct policy *policy, const char *base, const char *text,
+		   struct buf *out)
+{
+	if (!path_normal(base, text, out))
+		return false;
+	if (policy->at != NULL && policy->workspace != NULL)
+		(void)path_move(out, policy->at, policy->workspace);
+	return true;
+}
+
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       bool layered, struct verdict *verdict)
 {
@@ -698,6 +708,7 @@ void policy_free(struct policy *policy)
 		return;
 	free(policy->name);
 	free(policy->workspace);
+	free(policy->at);
 	free(policy->cell_base);
 	policy_names_fini(&policy->tools);
 	policy_names_fini(&policy->environment);

@@ -167,6 +167,7 @@ enum policy_cell_user { CELL_USER_ROOT, CELL_USER_PLAIN };
 struct policy {
 	char *name;      /* of the agent */
 	char *workspace; /* absolute */
+	char *at; /* where the cell shows it besides (view/shape.h); NULL: nowhere */
 	/* not given: every tool (policy_check_tools fills them in) */
 	struct policy_names tools;
 	/* they were filled in; a later check fills in the tools that exist then */
@@ -384,6 +385,13 @@ struct verdict {
 	 */
 	const struct policy_request_path *outside;
 };
+
+/*
+ * As path_normal, for TEXT that comes from a program or a model of a cell: a path at the place
+ * `at` becomes the one in the workspace. All verdicts, rules and records are about that one.
+ */
+bool policy_normal(const struct policy *policy, const char *base, const char *text,
+		   struct buf *out);
 
 /*
  * The verdict on PATH for any tool. `rule` as above; `because` is only a clause that

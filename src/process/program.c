@@ -64,6 +64,7 @@ enum child_step {
 struct program_child {
 	const struct program_start *start;
 	struct program_terms terms; /* those of START, or all zero */
+	const char *folder;         /* that of START as the program sees it; or NULL */
 	/* names to try, each ended by NUL; the last one is empty */
 	const char *candidates;
 	int keep[PROGRAM_MORE_FDS_MAX]; /* descriptors that stay, ascending */
@@ -291,7 +292,7 @@ IN_CHILD static bool child_become(struct program_child *child)
 	if (start->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
 		return false;
 	child->failed = STEP_FOLDER;
-	if (start->folder && chdir(start->folder) < 0)
+	if (child->folder && chdir(child->folder) < 0)
 		return false;
 	child->failed = STEP_EXEC;
 	(void)sigemptyset(&none);
@@ -702,6 +703,23 @@ static pid_t begin(struct program_child *child)
 	return child->start->body != NULL ? begin_copy(child) : program_child_begin(child);
 }
 
+const char *program_folder(const struct program_terms *terms, const char *folder,
+			   char room[PATH_MAX])
+{
+	const char *shown = folder;
+	struct buf path;
+
+	if (terms == NULL || terms->own == NULL || !path_within(folder, terms->own))
+		return folder;
+	buf_init(&path, PATH_MAX);
+	if (buf_adds(&path, folder) && path_move(&path, terms->own, terms->shown)) {
+		memcpy(room, path.data, path.size + 1);
+		shown = room;
+	}
+	buf_fini(&path);
+	return shown;
+}
+
 /*
  * Like program_start, but the filter of the terms may have a listener; *LISTENER is -1
  * when there is none.
@@ -712,10 +730,13 @@ static bool program_start_listening(const struct program_start *start, pid_t *pi
 	struct program_child child = {.start = start, .listener = -1, .parent = getpid()};
 	struct buf candidates;
 	bool started = false;
+	char room[PATH_MAX];
 	pid_t made;
 
 	if (start->terms != NULL)
 		child.terms = *start->terms;
+	if (start->folder != NULL)
+		child.folder = program_folder(&child.terms, start->folder, room);
 	buf_init(&candidates, PATH_TEXT_MAX);
 	keep_more(&child, start->more_fds);
 	if (!list_candidates(start, &candidates)) {

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,6 +45,11 @@ struct program_terms {
 	int children_fd;
 	/* NULL: the kernel may kill this process as early as its programs */
 	struct program_score *score;
+	/*
+	 * A folder that programs see at another place: they start at that one (program_folder).
+	 * NULL: there is none.
+	 */
+	const char *own, *shown;
 };
 
 /*
@@ -104,6 +110,13 @@ struct program_start {
  * (or NULL) gets the former signal mask. Returns -1 with errno on failure.
  */
 int program_ends_open(sigset_t *before);
+
+/*
+ * FOLDER, absolute, as programs with TERMS see it: itself, or put into ROOM the place where it is
+ * shown. Returns it.
+ */
+const char *program_folder(const struct program_terms *terms, const char *folder,
+			   char room[PATH_MAX]);
 
 /* Reset every signal of this process to the state in a new process. */
 void program_plain_signals(void);

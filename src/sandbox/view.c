@@ -622,6 +622,32 @@ static bool pin_add(int root, const struct view_entry *entry, struct err *err)
 	       view_fail(err, "pinning", entry->path);
 }
 
+/*
+ * The mounts in the folder are copied with it, so each wall in it stands here too. A folder that is
+ * no mount is one of the root's, in which a cell without a base writes nothing.
+ */
+static bool also_add(struct view_building *building, const struct view_entry *entry,
+		     bool has_base, struct err *err)
+{
+	struct mount_attr closed = {.attr_set = MOUNT_ATTR_RDONLY};
+	auto_close int folder =
+		view_open(building->root, entry->source, O_PATH | O_DIRECTORY);
+	auto_close int tree =
+		folder < 0 ? -1
+			   : kernel_open_tree(folder, "",
+					      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+						      AT_RECURSIVE | AT_EMPTY_PATH);
+	struct statx about;
+
+	if (tree < 0 || statx(folder, "", AT_EMPTY_PATH, STATX_TYPE, &about) < 0)
+		return view_fail(err, "opening", entry->source);
+	if (!has_base && (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0 &&
+	    syscall(KERNEL_MOUNT_SETATTR, tree, "", AT_EMPTY_PATH, &closed,
+		    sizeof(closed)) < 0)
+		return view_fail(err, "closing", entry->path);
+	return view_place(building, tree, entry->path, true, err);
+}
+
 /* Is ENTRY a folder of the base? */
 static bool is_of_base(const struct view_entry *entry)
 {
@@ -663,6 +689,8 @@ static bool view_add(struct view_building *building, struct view_entry *entry,
 		return socket_add(building, entry, err);
 	case VIEW_BASE:
 		return true; /* it is there already */
+	case VIEW_ALSO:
+		return true; /* it comes behind all others */
 	}
 	return err_set(err, EINVAL, "view: entry %s has no kind", entry->path);
 }
@@ -775,7 +803,8 @@ static bool point_add(struct view_building *building, const struct view *view,
 		return point_of_tree(building, entry, err);
 	case VIEW_MEMORY:
 	case VIEW_TERMINALS:
-	case VIEW_PROCESSES: {
+	case VIEW_PROCESSES:
+	case VIEW_ALSO: {
 		auto_close int made = view_make_folder(building->root, entry->path);
 		return made >= 0 || view_fail(err, "making", entry->path);
 	}
@@ -953,6 +982,7 @@ static bool has_to_stay(const struct view *view, const struct view_entry *entry)
 	case VIEW_MEMORY: /* what takes the writes of an overlay comes before it */
 		return !is_cache(view, entry->path);
 	case VIEW_FOLDER:
+	case VIEW_ALSO:
 		return true;
 	default:
 		return false;
@@ -1043,6 +1073,44 @@ static bool above_hold(struct view_building *building, const struct view *view,
 	return entry->kind != VIEW_FOLDER || folder_hold(building, entry->path, err);
 }
 
+/*
+ * Show the entries VIEW_ALSO of WHOLE. With ADDED, the view is widened: the trees of ADDED that lie
+ * in such a folder are shown there, too.
+ */
+static bool also_add_all(struct view_building *building, const struct view *whole,
+			 const struct view *added, struct err *err)
+{
+	const bool has_base = base_of(whole) != NULL;
+	bool ok = true;
+
+	fd_close(&building->folder); /* a pin may cover it */
+	for (size_t i = 0; ok && i < whole->count; i++) {
+		const struct view_entry *also = &whole->entries[i];
+
+		if (also->kind != VIEW_ALSO)
+			continue;
+		if (added == NULL)
+			ok = above_hold(building, whole, NULL, also, err) &&
+			     also_add(building, also, has_base, err);
+		for (size_t j = 0; ok && added != NULL && j < added->count; j++) {
+			const struct view_entry *tree = &added->entries[j];
+			struct buf path;
+
+			buf_init(&path, PATH_MAX);
+			(void)buf_adds(&path, tree->path);
+			if (tree->kind == VIEW_TREE &&
+			    path_move(&path, also->source, also->path)) {
+				const struct view_entry copy = {.kind = VIEW_ALSO,
+								.path = path.data,
+								.source = tree->path};
+				ok = also_add(building, &copy, has_base, err);
+			}
+			buf_fini(&path);
+		}
+	}
+	return ok;
+}
+
 /* Show all entries of VIEW, which are in order. */
 static bool entries_add(int root, struct view *view, struct err *err)
 {
@@ -1055,7 +1123,9 @@ static bool entries_add(int root, struct view *view, struct err *err)
 		     (has_base && is_point(view, &view->entries[i])) ||
 		     (above_hold(&building, view, NULL, &view->entries[i], err) &&
 		      view_add(&building, &view->entries[i], err));
-	ok = ok && late_add(&building, view, err) && (!has_base || own_close(root, err));
+	ok = ok && late_add(&building, view, err) &&
+	     also_add_all(&building, view, NULL, err) &&
+	     (!has_base || own_close(root, err));
 	fd_close(&building.folder);
 	fd_close(&building.own);
 	return ok;
@@ -1144,6 +1214,7 @@ bool view_widen(const struct view *whole, struct view *view, struct err *err)
 		ok = tree_keep_apart(&view->entries[i], err) &&
 		     above_hold(&building, view, whole, &view->entries[i], err) &&
 		     view_add(&building, &view->entries[i], err);
+	ok = ok && also_add_all(&building, whole, view, err);
 	fd_close(&building.folder);
 	struct err closing;
 	if (is_closed && !root_set(root, true, ok ? err : &closing))
@@ -1152,7 +1223,17 @@ bool view_widen(const struct view *whole, struct view *view, struct err *err)
 	return ok;
 }
 
-void view_narrow(const char *path)
+void view_narrow(const struct view *whole, const char *path)
 {
+	for (size_t i = 0; i < whole->count; i++) {
+		const struct view_entry *also = &whole->entries[i];
+		struct buf copy;
+
+		buf_init(&copy, PATH_MAX);
+		(void)buf_adds(&copy, path);
+		if (also->kind == VIEW_ALSO && path_move(&copy, also->source, also->path))
+			(void)umount2(copy.data, MNT_DETACH | UMOUNT_NOFOLLOW);
+		buf_fini(&copy);
+	}
 	(void)umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
 }

@@ -69,6 +69,12 @@ enum view_kind {
 	 * places of mounts.
 	 */
 	VIEW_BASE,
+	/*
+	 * The folder `source` of the view a second time, with all that is mounted in it: layers,
+	 * pins and masks hold here as they hold there. It comes behind all other entries, and nothing
+	 * else is at its path or below.
+	 */
+	VIEW_ALSO,
 };
 
 /* How long the files last that an overlay takes. */
@@ -159,4 +165,4 @@ bool view_build(struct view *view, struct err *err);
  * view_narrow.
  */
 bool view_widen(const struct view *whole, struct view *view, struct err *err);
-void view_narrow(const char *path);
+void view_narrow(const struct view *whole, const char *path);

@@ -166,10 +166,11 @@ struct value *engine_variables(const struct value *env)
 
 bool engine_path(const struct engine_cell *cell, const char *text, struct buf *path)
 {
-	return path_normal(cell->place.folder != NULL
-				   ? cell->place.folder
-				   : session_workspace(cell->place.session),
-			   text, path);
+	return policy_normal(session_policy(cell->place.session),
+			     cell->place.folder != NULL
+				     ? cell->place.folder
+				     : session_workspace(cell->place.session),
+			     text, path);
 }
 
 /* Tasks. */
@@ -554,6 +555,8 @@ static const struct row open_params[] = {
 	 .min = 1, .max = PATH_MAX, .rows = workspace_rows, .check = check_workspace},
 	{"base", ROW_BYTES, false, "the root of the cell, as in `cell_base` of a policy",
 	 .min = 1, .max = PATH_MAX},
+	{"at", ROW_BYTES, false, "the place at which the cell shows the workspace as well",
+	 .min = 1, .max = 2 * PATH_MAX},
 	{"policy", ROW_VALUES, false, "what may be done, in place of an agent's rights"},
 	{"agent", ROW_BYTES, false, "the agent whose rights hold", .max = ENGINE_NAME},
 	{"within", ROW_BYTES, false, "an agent whose rights bound them, if it has an entry",
@@ -599,6 +602,8 @@ static struct value *cell_value(const struct engine_cell *cell)
 	value_set_text(told, "workspace", session_workspace(session));
 	if (cell->place.folder != NULL)
 		value_set_text(told, "folder", cell->place.folder);
+	if (strcmp(session_shown(session), session_workspace(session)) != 0)
+		value_set_text(told, "at", session_shown(session));
 	value_set_boolean(told, "fresh", cell->place.fresh != NULL);
 	if (cell->place.layer != NULL)
 		value_set(told, "layer", layer_value(cell));
@@ -781,6 +786,7 @@ static void open_cell(const struct engine_request *request)
 		.layered = from != NULL,
 		.snapshot = value_text(value_member(workspace, "snapshot")),
 		.base = value_text(value_member(params, "base")),
+		.at = value_text(value_member(params, "at")),
 		.agent = value_text(value_member(params, "agent")),
 		.within = value_text(value_member(params, "within")),
 		.policy = value_member(params, "policy"),

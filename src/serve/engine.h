@@ -60,6 +60,7 @@ struct engine_wish {
 	bool layered; /* a layer over that folder takes all that is written to it */
 	const char *snapshot; /* a layer over this snapshot is the workspace; or NULL */
 	const char *base;     /* the root of the cell (cell_base); NULL: the policy's */
+	const char *at;       /* where the workspace is shown as well; NULL: nowhere */
 	const char *agent;    /* whose rights hold; NULL: default */
 	const char *within; /* whose rights bound them, if the configuration has it; or NULL */
 	const struct value *policy; /* that holds in place of an agent's; or NULL */

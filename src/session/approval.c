@@ -294,7 +294,7 @@ static void folder_of(const struct running *running, struct buf *folder)
 			value_text(value_member(running->arguments, rows->name));
 
 		if (rows->kind == ROW_FOLDER && given != NULL &&
-		    path_normal(session_workspace(session), given, folder))
+		    policy_normal(session->policy, session_workspace(session), given, folder))
 			return;
 	}
 	buf_clear(folder);

@@ -168,11 +168,11 @@ static bool path_collect(struct running *running, const char *text, bool writes,
 	struct policy_request_path *item = &list->items[list->count];
 	struct buf *path = &list->texts[list->count++];
 	buf_init(path, PATH_MAX);
-	if (!path_normal(base, text, path)) {
+	if (!policy_normal(running->session->policy, base, text, path)) {
 		(void)tool_fail(&running->result,
 				"The path %.200s leads above / or is too long; paths are "
 				"relative to the workspace %s.",
-				text, base);
+				text, session_shown(running->session));
 		return false;
 	}
 	*item = (struct policy_request_path){.path = path->data, .writes = writes};

@@ -720,9 +720,13 @@ bool keeper_holds(const struct keeper *keeper, const struct running *running)
 static struct str title_of(const struct running *running)
 {
 	static const char *const keys[] = {"path", "command", "title"};
+	const char *at = running->session->policy->at;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		struct str text = value_str(value_member(running->arguments, keys[i]));
+		/* A person reads of files of the workspace, wherever the cell shows them. */
+		if (i == 0 && at != NULL && text.size > 0)
+			text = str_of(path_relative(text.data, at));
 		if (text.size > 0)
 			return str_part(text, 0,
 					text_character_border(text, KEEPER_TITLE_MAX));

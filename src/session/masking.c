@@ -182,7 +182,8 @@ static void path_visit(void *context, const char *text)
 	visit->count++;
 	if (visit->all != NULL)
 		(void)buf_add(visit->all, text, strlen(text) + 1);
-	if (path_normal(session_workspace(visit->session), text, &path)) {
+	if (policy_normal(visit->session->policy, session_workspace(visit->session), text,
+			  &path)) {
 		const bool secret =
 			secret_file_of(path_base_name(path.data)) != SECRET_FILE_NONE ||
 			is_in(&secrets->files, path.data, true);
@@ -290,7 +291,8 @@ static void visit_command(struct path_visit *visit, const struct running *runnin
 		const char *text = value_text(value_member(running->arguments, row->name));
 
 		if (row->kind == ROW_FOLDER && text != NULL)
-			(void)path_normal(workspace, text, &folder);
+			(void)policy_normal(running->session->policy, workspace, text,
+					    &folder);
 	}
 	places.folders[0] =
 		memory_copy(folder.size > 0 ? folder.data : running->session->folder);

@@ -296,6 +296,7 @@ static bool shape_make(const struct session_options *options,
 		.shown = options->shown,
 		.home = options->home,
 		.base = options->base,
+		.at = options->at,
 		.strength = strength_choose(minimum),
 		.minimum_level = minimum,
 	};
@@ -784,6 +785,11 @@ const char *session_workspace(const struct session *session)
 	return cell_spec(session->cell)->workspace;
 }
 
+const char *session_shown(const struct session *session)
+{
+	return spec_shown(cell_spec(session->cell));
+}
+
 void session_judge_messages(const struct session *session, struct str messages,
 			    struct tool_result *result)
 {
@@ -895,7 +901,8 @@ static void path_visit(void *context, const char *text)
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
-	if (path_normal(session_workspace(visit->session), text, &path)) {
+	if (policy_normal(visit->session->policy, session_workspace(visit->session), text,
+			  &path)) {
 		const char *real =
 			value_text(value_member(visit->session->aliases, path.data));
 		mark_copy(visit, path.data);
@@ -934,7 +941,7 @@ static void alias_learn(struct session *session, const struct running *running,
 	    value_count(session->aliases) >= SEEN_MAX)
 		return;
 	buf_init(&path, PATH_MAX);
-	if (path_normal(session_workspace(session), text, &path) &&
+	if (policy_normal(session->policy, session_workspace(session), text, &path) &&
 	    strcmp(path.data, value_key(at)) != 0)
 		value_set_text(session->aliases, path.data, value_key(at));
 	buf_fini(&path);

@@ -165,6 +165,8 @@ struct session_options {
 	const struct shape_home *home;
 	/* The root of the cell (shape.h), borrowed until it is open. NULL: this machine's. */
 	const struct shape_base *base;
+	/* The place at which the cell shows the workspace as well (shape.h); NULL: nowhere. */
+	const char *at;
 	/*
 	 * The folder in which commands begin, in the view: absolute. NULL: the workspace.
 	 */
@@ -330,6 +332,8 @@ bool session_is_built(const struct session *session);
  */
 bool session_hears_all(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
+/* The workspace as programs and the model see it (session_options.at). */
+const char *session_shown(const struct session *session);
 const struct policy *session_policy(const struct session *session);
 /* Calls that begin later are judged in MODE. Neither this mode nor the one before is MODE_PLAN. */
 void session_set_mode(struct session *session, enum policy_mode mode);

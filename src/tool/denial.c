@@ -715,9 +715,8 @@ static void add_hidden(const struct policy *policy, const struct command_rule *h
 }
 
 static void judge_path(const struct policy *policy, const struct value *claim,
-		       struct tool_result *result)
+		       const char *path, struct tool_result *result)
 {
-	const char *path = value_text(value_member(claim, "path"));
 	bool exact = value_is_true(value_member(claim, "exact"));
 	bool writes = value_is_true(value_member(claim, "writes"));
 	struct verdict verdict;
@@ -799,6 +798,21 @@ static void judge_closed(const char *host, struct tool_result *result)
 		   });
 }
 
+/* Judge the path SAID of CLAIM: persons read where it is on the host. */
+static void judge_said(const struct policy *policy, const struct value *claim,
+		       const char *said, struct tool_result *result)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (said[0] == '/' && policy_normal(policy, "/", said, &path) &&
+	    policy->at != NULL && path_within(said, policy->at))
+		judge_path(policy, claim, path.data, result);
+	else
+		judge_path(policy, claim, said, result);
+	buf_fini(&path);
+}
+
 static bool is_host(const char *host)
 {
 	struct network_host read;
@@ -845,7 +859,8 @@ void denial_claims_judge(const struct policy *policy, enum claims_hosts hosts,
 		const int64_t port = value_integer(value_member(claim, "port"));
 
 		if (value_text(value_member(claim, "path")))
-			judge_path(policy, claim, result);
+			judge_said(policy, claim, value_text(value_member(claim, "path")),
+				   result);
 		else if (network_told || !host)
 			continue;
 		else if (!*host)

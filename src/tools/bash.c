@@ -960,6 +960,7 @@ static bool shell_begin(struct shell *shell, struct err *err)
 	const struct bash_text text = {
 		.text = shell->command,
 		.folder = shell->folder.path.data,
+		.terms = shell->call->terms,
 		.environment = shell->call->environment,
 		/*
 		 * On a terminal, a program is distinguished from the shell by its process
@@ -1035,7 +1036,8 @@ static void take_folder(struct shell *shell, struct buf *next)
 	if (strcmp(said, shell->folder.path.data) == 0)
 		return;
 	file_init(&file);
-	if (files_reach(shell->call->files, said, FILES_FOLDER, &file, &err)) {
+	if (files_reach(shell->call->files, said, FILES_FOLDER, &file, &err) &&
+	    strcmp(file.path.data, shell->folder.path.data) != 0) {
 		call_set_folder(shell->call, shell->result, file.path.data);
 		buf_addstr(next, buf_str(&file.path));
 	}

@@ -109,12 +109,14 @@ static enum result_status tell_environment(const struct call *call,
 	const char *folder = variable_of(call, "TMPDIR", "/tmp");
 	struct value *shell = value_new_object(), *folders = value_new_array();
 	struct value *told = tool_details(result);
+	char room[PATH_MAX];
 
 	value_set_text(shell, "name", path_base_name(path));
 	value_set_text(shell, "path", path);
 	value_append(folders, uri_value(folder));
 	value_set(told, "shell", shell);
-	value_set(told, "cwd", uri_value(call->workspace));
+	value_set(told, "cwd",
+		  uri_value(program_folder(call->terms, call->workspace, room)));
 	value_set(told, "userHomeDir", uri_value(variable_of(call, "HOME", "/")));
 	value_set_text(told, "platformOs", "linux");
 	value_set(told, "temporaryDirectories", folders);

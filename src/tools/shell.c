@@ -478,6 +478,7 @@ static bool add_first_line(const struct bash_shell *shell, const struct bash_tex
 			   struct buf *line)
 {
 	auto_free const char **now = NULL;
+	char room[PATH_MAX];
 
 	if (shell->folder != NULL) {
 		now = shell_command_environment(text->environment, NULL);
@@ -486,7 +487,7 @@ static bool add_first_line(const struct bash_shell *shell, const struct bash_tex
 	}
 	if (!stands_in(shell, text->folder)) {
 		(void)buf_adds(line, "builtin cd -P -- ");
-		shell_token_add_word(text->folder, line);
+		shell_token_add_word(program_folder(text->terms, text->folder, room), line);
 		/* The same state as in a shell that began there. */
 		(void)buf_adds(line, " && unset -v OLDPWD && declare -x OLDPWD");
 	}

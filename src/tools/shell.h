@@ -42,6 +42,7 @@ struct bash_shell {
 struct bash_text {
 	struct str text;
 	const char *folder;
+	const struct program_terms *terms;
 	/* the call's, without the variables that our list adds */
 	const char *const *environment;
 	bool stays; /* the shell does not become the text's one program */

@@ -15,6 +15,7 @@
 #include "tool/denial.h"
 #include "view/shape.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -131,6 +132,50 @@ static bool has_folder(const struct shape_base *base, const char *name)
 			top < 0 ? -1
 				: (int)syscall(SYS_openat2, top, name, &how, sizeof(how));
 		if (found >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is the folder FD empty? One that cannot be listed is not. */
+static bool is_empty(int fd)
+{
+	auto_close int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = own < 0 ? NULL : fdopendir(own);
+	const struct dirent *entry = NULL;
+
+	if (names == NULL)
+		return false;
+	(void)fd_take(&own);
+	do
+		entry = readdir(names);
+	while (entry != NULL &&
+	       (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	(void)closedir(names);
+	return entry == NULL;
+}
+
+/*
+ * A name that a higher folder of the base has removed counts as there, too: nothing is lost by
+ * another place.
+ */
+bool shape_base_has(const struct shape_base *base, const char *path)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+
+	for (size_t i = 0; i < base->folder_count; i++) {
+		auto_close int top =
+			open(base->folders[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		auto_close int found = top < 0 ? -1
+					       : (int)syscall(SYS_openat2, top, path + 1,
+							      &how, sizeof(how));
+
+		if (found < 0 && errno == ENOENT)
+			continue;
+		if (found < 0 || !is_empty(found))
 			return true;
 	}
 	return false;

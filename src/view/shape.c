@@ -636,6 +636,109 @@ static void shape_add_workspace_name(const struct shape_options *options,
 	buf_fini(&path);
 }
 
+/* Shows the workspace at another place as well (`--at`). */
+
+/* Refuse PATH, which is WHAT. Returns false. */
+static bool at_refuse(const char *path, const char *what, struct err *err)
+{
+	return err_set(err, EINVAL,
+		       "--at %.200s: %s; name a place of its own, as /testbed", path, what);
+}
+
+/* Can PATH, as the person wrote it, be a place of the workspace? */
+static bool at_check(const struct cell_spec *spec, const char *path, struct err *err)
+{
+	struct buf normal;
+	bool fine;
+
+	if (path[0] != '/')
+		return at_refuse(path,
+				 "the place is a path in the cell, which begins with /",
+				 err);
+	buf_init(&normal, PATH_MAX);
+	fine = path_normal("/", path, &normal) && strcmp(normal.data, path) == 0;
+	const bool is_long = strlen(path) >= PATH_MAX || normal.overflowed;
+	buf_fini(&normal);
+	if (is_long)
+		return err_set(err, ENAMETOOLONG,
+			       "--at: the place has %zu bytes, and a path has at most %d; name a "
+			       "shorter one, as /testbed",
+			       strlen(path), PATH_MAX - 1);
+	if (!fine)
+		return at_refuse(path,
+				 "the place is written without \"..\", \".\" and slashes that "
+				 "stand twice or at the end",
+				 err);
+	if (path[1] == '\0')
+		return at_refuse(path, "the root holds everything else", err);
+	if (path_within(path, spec->workspace))
+		return at_refuse(path, "the place lies in the workspace itself", err);
+	if (path_within(spec->workspace, path))
+		return at_refuse(path, "the place holds the workspace", err);
+	return true;
+}
+
+/*
+ * What the cell of SPEC has of its own at PATH, which would be hidden there, or in which PATH would
+ * lie; NULL: nothing.
+ */
+static const char *at_meets(const struct cell_spec *spec, const char *path)
+{
+	const char *met =
+		denial_system_folder_around(path, FOLDER_SYSTEM | FOLDER_KERNEL |
+							  FOLDER_RUNNING | FOLDER_START);
+
+	if (met == NULL)
+		met = denial_system_folder_within(path, FOLDER_SYSTEM | FOLDER_NEEDED |
+								FOLDER_OWN);
+	for (size_t i = 0; met == NULL && i < spec->view.count; i++) {
+		const char *at = spec->view.entries[i].path;
+
+		if (path_within(at, path) ||
+		    (path_within(path, at) && at[1] != '\0' && strcmp(at, "/tmp") != 0))
+			met = at;
+	}
+	return met == NULL && spec_is_blocked(spec, path) ? path : met;
+}
+
+/*
+ * Add the place `at` of OPTIONS, and tell POLICY. To be called after all other entries but links
+ * to the workspace.
+ */
+static bool shape_add_at(const struct shape_options *options, struct policy *policy,
+			 struct cell_spec *spec, struct err *err)
+{
+	const char *path = options->at, *met;
+	char what[PATH_MAX + 64];
+
+	free(policy->at);
+	policy->at = NULL;
+	if (path == NULL || strcmp(path, spec->workspace) == 0)
+		return true;
+	if (!spec_is_sealed(spec))
+		return err_set(err, ECHILD,
+			       "--at %.200s: only a cell of level L3 has places of its own: see "
+			       "`glovebox doctor`, or leave --at out",
+			       path);
+	if (!at_check(spec, path, err))
+		return false;
+	met = at_meets(spec, path);
+	if (met != NULL) {
+		(void)snprintf(what, sizeof(what), "the cell has %s there", met);
+		return at_refuse(path, what, err);
+	}
+	if (options->base != NULL && shape_base_has(options->base, path))
+		return err_set(err, EEXIST,
+			       "--at %.200s: the base %s has files there, which the workspace "
+			       "would hide; name a place that is free, or leave the workspace "
+			       "out and work on those of the base",
+			       path, options->base->word);
+	spec->at = arena_copy(&spec->arena, str_of(path));
+	policy->at = memory_copy(path);
+	spec_add_entry(spec, VIEW_ALSO, path, spec->workspace)->why = "--at";
+	return true;
+}
+
 /*
  * Chooses how a cell is built on this machine. For a cell without a view of its own, it
  * makes a folder for temporary files and checks that rules can express the policy.
@@ -1260,7 +1363,8 @@ static bool judge_place(const struct cell_spec *cell, const struct shape_extra *
 				       "folder beside it",
 				       extra->path, entry->path);
 		if (is_below && (entry->kind == VIEW_MASK || entry->kind == VIEW_MEMORY ||
-				 entry->kind == VIEW_OVERLAY || entry->kind == VIEW_LINK ||
+				 entry->kind == VIEW_OVERLAY ||
+				 entry->kind == VIEW_LINK || entry->kind == VIEW_ALSO ||
 				 (entry->kind == VIEW_PIN && !entry->writable)))
 			return err_set(err, EPERM, "%s lies in %s, which stays as it is",
 				       extra->path, entry->path);
@@ -1730,7 +1834,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_program(options, spec);
 	if (options->base == NULL)
 		shape_add_caches(options, policy, spec);
-	if (!shape_add_shown(options, policy, spec, err))
+	if (!shape_add_shown(options, policy, spec, err) ||
+	    !shape_add_at(options, policy, spec, err))
 		return false;
 	shape_add_workspace_name(options, spec);
 	if (options->base == NULL)

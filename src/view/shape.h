@@ -150,6 +150,17 @@ struct shape_options {
 	const struct shape_home *home;   /* NULL: the project's private home */
 	const struct shape_base *base;   /* NULL: this machine; for L3 only */
 	/*
+	 * Where the cell shows the workspace besides its own path (docs/bases.md, "Another
+	 * place"), as the person wrote it; NULL: nowhere. For L3 only.
+	 *
+	 * The workspace keeps its own path for everything that the front, the anchor and the
+	 * workers do: roots, guard, steps, layers, rules. The place inside is a second mount of all
+	 * that stands there. So two doors are enough: a path that comes from inside becomes the
+	 * workspace's own in policy_normal (front) and files_normal (worker), and a folder in which
+	 * a program starts becomes the place inside in program_start (program_terms).
+	 */
+	const char *at;
+	/*
 	 * Keeps GUARD, of the cell for WORKSPACE, in FOLDER as long as the cell lives.
 	 * GUARD may be replaced by the guard of an earlier front's cell. NULL: the guard
 	 * is not kept.
@@ -304,6 +315,8 @@ void shape_add_names(const struct shape_options *options, struct cell_spec *spec
  */
 bool shape_judge_base(const struct shape_options *options, const struct cell_spec *spec,
 		      const char *folder, struct err *err);
+/* Has BASE something at PATH, absolute and normal, that is no empty folder? */
+bool shape_base_has(const struct shape_base *base, const char *path);
 /* Can the cell of SPEC, whose level is known, have the base of OPTIONS? */
 bool shape_check_base(const struct shape_options *options, const struct cell_spec *spec,
 		      struct err *err);

@@ -17,6 +17,7 @@
 #include "tool/call.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,6 +66,11 @@ void spec_fini(struct cell_spec *spec)
 	value_free(spec->parsed);
 	arena_fini(&spec->arena);
 	spec_init(spec);
+}
+
+const char *spec_shown(const struct cell_spec *spec)
+{
+	return spec->at != NULL ? spec->at : spec->workspace;
 }
 
 bool spec_is_sealed(const struct cell_spec *spec)
@@ -230,23 +236,34 @@ bool spec_is_memory(const struct cell_spec *spec, const char *path)
 	       find_entry(spec, VIEW_BASE, path) != NULL;
 }
 
+static void writable_add(struct buf *list, size_t begin, const char *path)
+{
+	if (strchr(path, ':') == NULL)
+		(void)buf_addf(list, "%s%s", list->size > begin ? ":" : "", path);
+}
+
 void spec_set_writable(struct cell_spec *spec)
 {
-	struct buf list;
+	struct buf list, path;
 
 	buf_init(&list, SPEC_BYTES_MAX);
+	buf_init(&path, PATH_MAX);
 	(void)buf_adds(&list, SPEC_WRITABLE "=");
 	const size_t begin = list.size;
 	for (size_t i = 0; i < spec->root_count; i++) {
 		const struct files_root *root = &spec->roots[i];
 
-		if ((root->writable || spec_is_layer(spec, root->path)) &&
-		    root->pattern == NULL && root->path != NULL &&
-		    strchr(root->path, ':') == NULL)
-			(void)buf_addf(&list, "%s%s", list.size > begin ? ":" : "",
-				       root->path);
+		if ((!root->writable && !spec_is_layer(spec, root->path)) ||
+		    root->pattern != NULL || root->path == NULL)
+			continue;
+		buf_clear(&path);
+		(void)buf_adds(&path, root->path);
+		if (spec->at != NULL && path_move(&path, spec->workspace, spec->at))
+			writable_add(&list, begin, path.data);
+		writable_add(&list, begin, root->path);
 	}
 	spec_set_environment(spec, list.data);
+	buf_fini(&path);
 	buf_fini(&list);
 }
 
@@ -368,7 +385,7 @@ struct value *spec_rights(const struct cell_spec *spec)
  * reader's memory for the object would be most of what an anchor has of its own.
  */
 static const struct field entry_fields[] = {
-	FIELD(struct view_entry, kind, .min = VIEW_TREE, .max = VIEW_BASE),
+	FIELD(struct view_entry, kind, .min = VIEW_TREE, .max = VIEW_ALSO),
 	FIELD(struct view_entry, path),
 	FIELD(struct view_entry, source, .optional = true),
 	FIELD(struct view_entry, before, .optional = true),
@@ -396,6 +413,7 @@ static const struct field root_fields[] = {
 
 static const struct field member_fields[] = {
 	FIELD(struct cell_spec, workspace),
+	FIELD(struct cell_spec, at, .optional = true),
 	FIELD(struct cell_spec, home, .optional = true),
 	FIELD(struct cell_spec, temp, .optional = true),
 	FIELD(struct cell_spec, agent, .optional = true),

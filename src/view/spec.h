@@ -106,7 +106,12 @@ struct cell_spec {
 	uint16_t listen[1 + NETWORK_CARRIED_MAX];
 	size_t listen_count;
 	const char *workspace; /* real */
-	const char *home;      /* in the view */
+	/*
+	 * The place at which programs and the model see the workspace, absolute and normal
+	 * (shape.h); NULL: its own. All other paths of this struct are those of the host
+	 */
+	const char *at;
+	const char *home; /* in the view */
 	/* the folder behind `home`, or NULL: private memory; for the front only */
 	const char *home_source;
 	/* write folders of a shipped role that were made; for the front only */
@@ -143,6 +148,8 @@ struct cell_spec {
 };
 
 void spec_init(struct cell_spec *spec);
+/* The workspace as programs and the model see it: `at`, else its own path. */
+const char *spec_shown(const struct cell_spec *spec);
 void spec_fini(struct cell_spec *spec); /* closes the descriptors of its entries */
 
 /* Is the cell built with a view of its own (L3), not with rules over the host's files? */

@@ -533,4 +533,249 @@ def package_managers_work_as_root_in_a_base():
             assert "greetings\n" in p.shell(base, USES_APT, program="bash")
 
 
+def repository(p):
+    """A repository as workspace, with a file, a test and a hidden file."""
+    if not rootfs.which("git"):
+        raise tap.Skip("git is not installed")
+    p.put("work/src/main.txt", "one\n")
+    p.put("work/secret.txt", "hidden\n")
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=p.work, check=True, env={"PATH": os.environ["PATH"], "HOME": p.home})
+
+
+def at(p, script, *words, code=0, program="bash"):
+    done = p.run("exec", "--at", "/testbed", *words, "--", program, "-c", script)
+    assert done.returncode == code, (script, done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def tool(p, name, arguments, *words, code=0):
+    done = p.run("tool", "call", "--at", "/testbed", *words, name, json.dumps(arguments))
+    assert (done.returncode == 0) == (code == 0), (name, arguments, done)
+    return done.stdout + done.stderr
+
+
+@tap.case
+def programs_see_the_workspace_at_the_other_place():
+    """Programs begin at the place of --at, git works there, and the workspace keeps its own path, too."""
+    with place() as p:
+        repository(p)
+        assert at(p, "pwd; cd src; pwd; cat main.txt; git rev-parse --show-toplevel; git status --short") == \
+            "/testbed\n/testbed/src\none\n/testbed\n"
+        at(p, "echo two > src/new.txt; git add -A; git -c user.name=n -c user.email=n@example.org commit -qm second")
+        assert subprocess.run(["git", "log", "--format=%s"], cwd=p.work, check=True, stdout=subprocess.PIPE, text=True,
+                              env={"PATH": os.environ["PATH"], "HOME": p.home}).stdout == "second\nfirst\n"
+        # Links that name the workspace's own path, and those that name the other one.
+        at(p, f"ln -s {p.work}/src/main.txt own; ln -s /testbed/src/main.txt other; cat own other; cat {p.work}/own")
+        for name in ("own", "other", "/testbed/own", p.work + "/other"):
+            assert "one" in tool(p, "read_file", {"path": name}), name
+        at(p, "rm own other; mv /testbed /gone 2>/dev/null || rmdir /testbed 2>/dev/null || ls -d /testbed")
+        assert at(p, "glovebox --version >/dev/null; printf '*** Begin Patch\n*** Update File: main.txt\n@@\n-one\n+three\n"
+                     "*** End Patch\n' | (cd src; /run/glovebox/bin/apply_patch); cat src/main.txt").endswith("three\n")
+
+
+@tap.case
+def on_a_base_the_other_place_is_as_without_one():
+    """On a base the place of --at is as without one, also where a folder of the base is empty."""
+    with place() as p:
+        base = p.small()
+        p.put("work/here", "mine\n")
+        for folder in ("", "small/testbed"):
+            if folder:
+                os.mkdir(os.path.join(p.root, folder))
+            assert at(p, f"pwd; cat here; echo new > there; cat {p.work}/there; mv /testbed /x 2>/dev/null || echo stays",
+                      "--base", base, program="sh") == "/testbed\nmine\nnew\nstays\n"
+        p.put("small/testbed/file", "x")
+        done = p.run("exec", "--base", base, "--at", "/testbed", "--", "true")
+        assert done.returncode == 125 and "has files there, which the workspace would hide; name a place that is free" in done.stderr, done
+
+
+PROTECTED = ("for at in /testbed .; do for name in hooks/pre-commit config; do"
+             " (echo x >> $at/.git/$name) 2>/dev/null && echo wrote $at/.git/$name; done;"
+             " mv $at/.git $at/moved 2>/dev/null && echo moved $at; rm -rf $at/.git/hooks 2>/dev/null;"
+             " mkdir -p $at/.git/hooks 2>/dev/null; done; cat secret.txt; true")
+
+
+@tap.case
+def protected_and_hidden_names_are_so_at_the_other_place():
+    """What git runs is protected, and what is blocked is hidden, at the place of --at as at the workspace's own."""
+    with place() as p:
+        repository(p)
+        config = os.path.join(p.work, ".git/config")
+        with open(config, encoding="utf-8") as file:
+            before = file.read()
+        bases = [[]]
+        with contextlib.suppress(tap.Skip):
+            bases.append(["--base", p.small()])
+            os.symlink("testbed/.git", os.path.join(p.root, "small/leak"))
+        for words in bases:
+            program = "sh" if words else "bash"
+            policy = p.put("policy.json", json.dumps({"write": ["."], "blocked": ["secret.txt"], "read": ["."]}))
+            said = at(p, PROTECTED, "--policy", policy, *words, program=program)
+            assert "wrote" not in said.replace("wrote ./.git/hooks", "").replace("wrote /testbed/.git/hooks", ""), said
+            assert "moved" not in said and "hidden" not in said, said
+            with open(config, encoding="utf-8") as file:
+                assert file.read() == before
+            assert not os.path.exists(os.path.join(p.work, ".git/hooks/pre-commit")), said
+            for path in ("/testbed/.git/hooks/post-commit", ".git/hooks/post-commit", "/leak/hooks/post-commit"):
+                tool(p, "write_file", {"path": path, "content": "x"}, *words, code=1)
+            rights = p.put("config.json", json.dumps({"agents": {"narrow": {
+                "tools": ["write_file", "read_file"], "write": ["docs/*.md"], "blocked": ["secret.txt"]}}}), 0o600)
+            os.makedirs(os.path.join(p.work, "docs"), exist_ok=True)
+            words = ["--config", rights, "--agent", "narrow", *words]
+            tool(p, "write_file", {"path": "/testbed/docs/a.txt", "content": "x"}, *words, code=1)
+            tool(p, "write_file", {"path": "/testbed/src/a.md", "content": "x"}, *words, code=1)
+            tool(p, "write_file", {"path": "/testbed/docs/a.md", "content": "x"}, *words)
+            os.remove(os.path.join(p.work, "docs/a.md"))
+            said = tool(p, "read_file", {"path": "/testbed/secret.txt"}, *words, code=1)
+            assert "hidden\n" not in said, said
+        assert sorted(os.listdir(p.work)) == [".git", "docs", "secret.txt", "src"], os.listdir(p.work)
+
+
+@tap.case
+def changes_at_the_other_place_are_undone_and_landed_at_the_own_one():
+    """A change that is made at the place of --at is undone, and a layer of one is landed, in the workspace."""
+    with place() as p:
+        repository(p)
+        tool(p, "write_file", {"path": "/testbed/src/tool.txt", "content": "tool\n"})
+        said = p.run("undo", "--list").stdout
+        assert "src/tool.txt" in said and "testbed" not in said, said
+        done = p.run("undo")
+        assert done.returncode == 0 and not os.path.exists(p.work + "/src/tool.txt"), done
+        tool(p, "bash", {"command": "echo changed > /testbed/src/main.txt; cd /testbed/src && pwd"})
+        with open(p.work + "/src/main.txt", encoding="utf-8") as file:
+            assert file.read() == "changed\n"
+        done = p.run("undo")
+        with open(p.work + "/src/main.txt", encoding="utf-8") as file:
+            assert done.returncode == 0 and file.read() == "one\n", done
+        done = p.run("exec", "--at", "/testbed", "--review", "--json", "--", "sh", "-c", "echo layer > /testbed/src/main.txt; pwd; cat src/main.txt")
+        assert done.returncode == 0 and done.stdout.startswith("/testbed\nlayer\n"), done
+        with open(p.work + "/src/main.txt", encoding="utf-8") as file:
+            assert file.read() == "one\n"
+        done = p.run("land")
+        with open(p.work + "/src/main.txt", encoding="utf-8") as file:
+            assert done.returncode == 0 and file.read() == "layer\n", done
+        assert "testbed" not in done.stdout + done.stderr, done
+
+
+@tap.case
+def tools_take_and_tell_paths_of_the_other_place():
+    """File tools, searches, commands and tests take a path of the place of --at; a refusal names the way on the host."""
+    with place() as p:
+        repository(p)
+        assert "one" in tool(p, "grep", {"pattern": "on[e]", "path": "/testbed/src"})
+        assert "/testbed/src" in tool(p, "bash", {"command": "pwd", "workdir": "/testbed/src"})
+        assert "/testbed/src" in tool(p, "bash", {"command": "pwd", "workdir": "src"})
+        p.put("work/tests/test_it.py", "import os, unittest\n\nclass It(unittest.TestCase):\n    def test_place(self):\n"
+              "        self.assertEqual(os.getcwd(), '/elsewhere')\n")
+        said = tool(p, "run_tests", {"file": "/testbed/tests/test_it.py"})
+        assert "/testbed" in said and "tests/test_it.py:5" in said and p.work not in said, said
+        done = p.run("exec", "--at", "/testbed", "--", "sh", "-c", "echo x > /testbed/.git/config")
+        assert done.returncode != 0, done
+        # A step of an agent, and of one that works for it, and the words of the prompt.
+        calls = [{"calls": [{"tool": "delegate_agent", "arguments": {"agent": "worker", "task": "Look."}}]}, {"text": "Seen."}]
+        looks = [{"calls": [{"tool": "bash", "arguments": {"command": "pwd"}}]},
+                 {"calls": [{"tool": "bash", "arguments": {"command": "cd src; pwd"}}]},
+                 {"calls": [{"tool": "bash", "arguments": {"command": "pwd; cat main.txt"}}]}, {"text": "Looked."}]
+        replays = {name: "replay:" + p.put(name + ".json", json.dumps({"name": name, "turns": turns}))
+                   for name, turns in (("calls", calls), ("looks", looks))}
+        agents = {"worker": {"model": replays["looks"], "tools": ["bash"]},
+                  "boss": {"model": replays["calls"], "tools": ["delegate_agent", "bash"], "may_delegate_to": ["worker"]}}
+        config = p.put("config.json", json.dumps({"agents": agents}), 0o600)
+        for name in ("boss", "worker"):
+            done = p.run("run", "--config", config, "--agent", name, "--json", "--at", "/testbed", "Have it looked at.")
+            events = [json.loads(line) for line in done.stdout.splitlines()]
+            events += [event["event_of"] for event in events if event["event"] == "child"]
+            texts = [event["text"] for event in events if event["event"] == "tool_ended" and event["tool"] == "bash"]
+            assert [text.splitlines()[0] for text in texts] == ["/testbed", "/testbed/src", "/testbed/src"], (texts, done.stderr)
+            assert "one" in texts[2], texts
+
+
+BAD_PLACES = (
+    ("testbed", "which begins with /"), ("/", "holds everything else"), ("/a/../b", "without"), ("/a/", "without"),
+    ("/a//b", "without"), ("/proc/x", "has /proc there"), ("/dev/x", "there"), ("/usr/x", "has /usr there"), ("/etc", "there"), ("/tmp", "holds the workspace"),
+    ("/run/glovebox/x", "there"), ("/home/glovebox", "there"), ("/home/glovebox/x", "there"), ("/home", "there"),
+    ("/" + "a" * 5000, "at most"))
+
+
+@tap.case
+def places_that_cannot_be_are_refused_with_a_sentence():
+    """A place that is relative, taken, too long, or in the workspace is refused, and the sentence says what to name."""
+    with place() as p:
+        for path, said in (*BAD_PLACES, (p.work + "/x", "lies in the workspace itself"), (p.root, "holds the workspace")):
+            done = p.run("exec", "--at", path, "--", "true")
+            assert done.returncode == 125 and "--at" in done.stderr and said in done.stderr and "as /testbed" in done.stderr, (path, done)
+        assert p.run("exec", "--at", p.work, "--", "true").returncode == 0
+        os.mkdir(os.path.join(p.root, "beside"))
+        done = p.run("exec", "--read", p.root + "/beside", "--at", p.root + "/beside/x", "--", "true")
+        assert done.returncode == 125 and "as /testbed" in done.stderr, done
+        done = p.run("exec", "--at", "/testbed", "--minimum-level", "L2", "--explain", "--json", "--", "true")
+        assert done.returncode == 0 and {"access": "write", "path": "/testbed", "why": "--at"} in json.loads(done.stdout)["view"], done
+        assert at(p, "pwd", "--at", "/tmp/in/it") == "/tmp/in/it\n"
+
+
+@tap.case
+def the_engine_shows_a_workspace_at_another_place():
+    """`at` of cell/open: programs, jobs, files and undo of an engine take the path inside."""
+    with place() as p:
+        p.put("work/src/a", "one\n")
+        cell = {"cell": "c1"}
+        requests = [("hello", {"version": 1}), ("cell/open", {"workspace": p.work, "at": "/testbed", "policy": {"write": ["."]}}),
+                    ("exec/run", {**cell, "argv": ["sh", "-c", "pwd; echo two > /testbed/src/a"]}),
+                    ("exec/run", {**cell, "command": "pwd", "cwd": "/testbed/src"}),
+                    ("exec/run", {**cell, "command": "pwd", "cwd": "src"}),
+                    ("file/read", {**cell, "path": "/testbed/src/a"}),
+                    ("tool/call", {**cell, "tool": "write_file", "arguments": {"path": "/testbed/b", "content": "x"}}),
+                    ("cell/changes", cell), ("cell/undo", cell), ("cell/open", {"at": "relative"})]
+        process = subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=dict(os.environ, HOME=p.home),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        answers = {}
+        try:
+            for number, (method, params) in enumerate(requests):
+                process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+                process.stdin.flush()
+                while number not in answers:
+                    answer = json.loads(process.stdout.readline())
+                    answers[answer.get("id")] = answer
+        finally:
+            process.stdin.close()
+            process.wait(timeout=60)
+            process.stdout.close()
+        outputs = [base64.b64decode(answers[number]["result"]["stdout"]).decode() for number in (2, 3, 4)]
+        assert outputs == ["/testbed\n", "/testbed/src\n", "/testbed/src\n"], answers
+        assert (answers[1]["result"]["workspace"], answers[1]["result"]["at"]) == (p.work, "/testbed"), answers
+        assert base64.b64decode(answers[5]["result"]["bytes"]) == b"two\n", answers
+        assert [row["path"] for row in answers[7]["result"]["files"]] == ["b"] or "result" in answers[7], answers
+        assert not os.path.exists(p.work + "/b"), answers
+        assert "--at relative" in answers[9]["error"]["message"], answers
+
+
+# Git writes the place into a worktree that is made inside, so git on the host does not find its repository.
+WORKTREES = {"a repository whose folders are links, or that has the rest elsewhere",
+             "in repositories that a command makes, clones, adds as worktree or submodule"}
+
+
+@tap.case
+def no_attack_gets_through_by_the_other_place():
+    """The shipped attacks get no further in a cell with --at than in one without."""
+    with place() as p:
+        done = p.run("doctor", "--attack", "--json", "--at", "/testbed", timeout=1500)
+        report = json.loads(done.stdout)
+        assert set(report["through"]) <= WORKTREES and report["held"] > 200, report
+
+
+@tap.case
+def no_attack_reaches_out_by_the_other_place_of_a_cell_on_a_base():
+    """The shipped attacks get no further in a cell on a base with --at than in one without."""
+    if not rootfs.which("git"):
+        raise tap.Skip("git is not installed")
+    with place() as p:
+        made = debian_place(p)
+        made.add_git()
+        done = p.run("doctor", "--attack", "--json", "--base", "rootfs:" + made.root, "--at", "/testbed", timeout=1500)
+        report = json.loads(done.stdout)
+        assert set(report["through"]) <= OF_THE_BASE | WORKTREES, set(report["through"]) - OF_THE_BASE
+        assert report["held"] > 200, report
+
+
 tap.play()

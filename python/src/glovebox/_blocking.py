@@ -184,6 +184,11 @@ class Cell(_Face):
         return str(self._core.workspace)
 
     @property
+    def at(self) -> str:
+        """The path at which its programs see the workspace."""
+        return str(self._core.at)
+
+    @property
     def level(self) -> int:
         """How strong it is: 3, 2 or 0 (docs/levels.md)."""
         return int(self._core.level)

@@ -151,6 +151,11 @@ class Cell:
         return str(self._about.get("workspace", ""))
 
     @property
+    def at(self) -> str:
+        """The path at which its programs see the workspace."""
+        return str(self._about.get("at") or self.workspace)
+
+    @property
     def level(self) -> int:
         """How strong it is: 3, 2 or 0 (docs/levels.md)."""
         return int(self._about.get("level", 0))

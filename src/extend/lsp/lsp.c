@@ -11,6 +11,8 @@
 #include "base/text/text.h"
 #include "extend/lsp/lsp_message.h"
 #include "extend/lsp/lsp_server.h"
+#include "policy/policy.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -97,6 +99,7 @@ struct lsp {
 	struct lsp_options options;
 	struct serving *first;
 	struct loop *loop;       /* of the agent; NULL: it has no session */
+	struct session *agent;   /* of the agent; NULL: there is none */
 	struct session *session; /* of the servers; NULL: not opened yet */
 	char *trouble;           /* why there is no such session; or NULL */
 	bool told_trouble;
@@ -354,6 +357,14 @@ static bool read_file(struct lsp *lsp, const char *path, struct buf *text, bool 
 	tool_result_fini(&result);
 	buf_fini(&uri);
 	return fine;
+}
+
+/* Servers know files by the workspace's own path. */
+static bool own_path(const struct lsp *lsp, const char *path, struct buf *out)
+{
+	return lsp->agent != NULL ? policy_normal(session_policy(lsp->agent),
+						  lsp->options.workspace, path, out)
+				  : path_normal(lsp->options.workspace, path, out);
 }
 
 /* The server for PATH; NULL: none. */
@@ -828,7 +839,7 @@ static void touch(void *context, const char *path)
 
 	buf_init(&absolute, PATH_MAX);
 	buf_init(&text, TEXT_MAX);
-	if (path && path_normal(lsp->options.workspace, path, &absolute))
+	if (path && own_path(lsp, path, &absolute))
 		serving = serving_of(lsp, absolute.data);
 	if (serving && start(serving)) {
 		fine = read_file(lsp, absolute.data, &text, &absent);
@@ -1016,7 +1027,7 @@ static void begin_tool(void *keeper, struct running *running)
 
 	tool_result_init(&result);
 	buf_init(&absolute, PATH_MAX);
-	(void)path_normal(lsp->options.workspace, path, &absolute);
+	(void)own_path(lsp, path, &absolute);
 	*query = (struct query){
 		.lsp = lsp,
 		.serving = serving_of(lsp, absolute.data),
@@ -1150,6 +1161,7 @@ void lsp_serve(struct lsp *lsp)
 void lsp_begin(struct lsp *lsp, struct session *session)
 {
 	lsp->loop = session_loop(session);
+	lsp->agent = session;
 	loop_add_timer(lsp->loop, &lsp->timer);
 }
 
@@ -1171,6 +1183,7 @@ void lsp_end(struct lsp *lsp)
 	}
 	session_close(lsp->session);
 	lsp->session = NULL;
+	lsp->agent = NULL;
 	loop_remove_timer(&lsp->timer);
 	lsp->loop = NULL;
 }

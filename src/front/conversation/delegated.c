@@ -201,6 +201,7 @@ static bool delegate_set_up(const struct value *request, struct options *options
 		return false;
 	if (value_text(value_member(request, "base")) != NULL)
 		setup_set_base(setup, value_text(value_member(request, "base")));
+	setup_set_at(setup, value_text(value_member(request, "at")));
 	/* Pages of the web that agents above it have read are not known here. */
 	if (setup->notes == NOTES_WRITTEN)
 		setup->notes = NOTES_READ;

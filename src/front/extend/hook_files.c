@@ -99,6 +99,7 @@ bool hook_files_open(const struct setup *setup, int cancel_fd,
 	files->options = (struct hook_options){
 		.hooks = files->hooks,
 		.workspace = setup->workspace,
+		.at = setup->at,
 		.mode = mode_of,
 		.context = files,
 		.cancel_fd = cancel_fd,

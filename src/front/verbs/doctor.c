@@ -48,7 +48,7 @@
 enum {
 	SCRIPT_MAX = 16 << 10,
 	VARIABLES_MAX = 24,
-	OPTIONS_OF_EXEC = 10, /* two of them for a base */
+	OPTIONS_OF_EXEC = 12, /* four of them for a base and a place */
 	NAMES_MAX = 1024,     /* of the groups */
 	/* An attack that hangs is ended, and proves nothing. */
 	SCRIPT_SECONDS = 30,
@@ -61,10 +61,16 @@ enum {
 
 enum outcome { HELD, THROUGH, UNSHOWN };
 
+/* The cells in which attacks are played. */
+struct ground {
+	const char *root; /* the word of the base on which they stand; or NULL */
+	const char *at;   /* where they show the workspace as well (--at); or NULL */
+};
+
 /* The place where one attack is played. */
 struct stage {
 	const struct attack *attack;
-	const char *root; /* the word of the base on which the cell stands; or NULL */
+	const struct ground *ground;
 	char program[PATH_MAX]; /* this program */
 	struct buf base, work, home, tmp;
 	struct buf variables[VARIABLES_MAX];
@@ -83,7 +89,8 @@ static void fill(const struct stage *stage, const char *text, bool in_cell, stru
 		const char *name, *value;
 	} names[] = {
 		{"%base%", stage->base.data},
-		{"%work%", stage->work.data},
+		{"%work%", in_cell && stage->ground->at != NULL ? stage->ground->at
+								: stage->work.data},
 		{"%home%", stage->home.data},
 		{"%call%", call},
 		{"%glovebox%", stage->program},
@@ -137,9 +144,13 @@ static int script_run(const struct stage *stage, const char *text, bool in_cell)
 
 	buf_init(&script, SCRIPT_MAX);
 	fill(stage, text, in_cell, &script);
-	if (in_cell && stage->root != NULL) {
+	if (in_cell && stage->ground->root != NULL) {
 		argv[count++] = "--base";
-		argv[count++] = stage->root;
+		argv[count++] = stage->ground->root;
+	}
+	if (in_cell && stage->ground->at != NULL) {
+		argv[count++] = "--at";
+		argv[count++] = stage->ground->at;
 	}
 	for (; option != NULL && *option != NULL && count < OPTIONS_OF_EXEC; option++)
 		argv[count++] = *option;
@@ -335,10 +346,11 @@ static void group_end(FILE *progress, struct value *groups, const char *name,
 	(void)fflush(progress);
 }
 
-static bool play_one(const struct attack *attack, const char *root, const char *folder,
-		     size_t number, enum outcome *verdict, struct err *err)
+static bool play_one(const struct attack *attack, const struct ground *ground,
+		     const char *folder, size_t number, enum outcome *verdict,
+		     struct err *err)
 {
-	struct stage stage = {.attack = attack, .root = root};
+	struct stage stage = {.attack = attack, .ground = ground};
 	ssize_t n = readlink("/proc/self/exe", stage.program, sizeof(stage.program) - 1);
 	bool ok;
 
@@ -379,16 +391,16 @@ static void count_missing(struct value *missing, const char *program)
 
 /* The results of all attacks, and those of the group that is being played. */
 struct tally {
-	const char *root; /* of struct stage */
+	const struct ground *ground;
 	struct value *through, *unshown, *groups, *missing;
 	struct score all, group;
 	int64_t root_only;
 };
 
-static void tally_init(struct tally *tally, const char *root, struct value *report)
+static void tally_init(struct tally *tally, const struct ground *ground, struct value *report)
 {
 	*tally = (struct tally){
-		.root = root,
+		.ground = ground,
 		.through = value_new_array(),
 		.unshown = value_new_array(),
 		.groups = value_new_array(),
@@ -415,7 +427,7 @@ static bool tally_one(struct tally *tally, const struct attack *attack,
 		count_missing(tally->missing, program);
 		return true;
 	}
-	if (!play_one(attack, tally->root, folder, number, &verdict, err))
+	if (!play_one(attack, tally->ground, folder, number, &verdict, err))
 		return false;
 	tally->group.held += verdict == HELD;
 	tally->group.shown += verdict != UNSHOWN;
@@ -484,7 +496,7 @@ static bool attack_check_group(const char *group, struct err *err)
  * left out. ROOT: play them in cells on this base; NULL: of this machine. False with ECHILD when no cell can be built, with ENOENT where there is no
  * bash, with ECANCELED when INTERRUPT came, else when the folders cannot be made.
  */
-static bool attack_play_all(const char *only, const char *root, FILE *progress,
+static bool attack_play_all(const char *only, const struct ground *ground, FILE *progress,
 			    const struct interrupt *interrupt, struct value *report,
 			    struct err *err)
 {
@@ -496,7 +508,7 @@ static bool attack_play_all(const char *only, const char *root, FILE *progress,
 		return err_set(err, ENOENT,
 			       "the attacks are scripts of bash, which is not installed: install "
 			       "it, for instance with: apt-get install bash");
-	tally_init(&tally, root, report);
+	tally_init(&tally, ground, report);
 	buf_init(&folder, PATH_MAX);
 	ok = verb_temp_folder("attack", &folder, err);
 	/* Root's cell runs as another user, who must be able to enter the folder. */
@@ -549,7 +561,7 @@ static void print_score(const struct value *report, FILE *out)
 		      (int)value_integer(value_member(report, "shown")));
 }
 
-static int play(const char *only, const char *root, bool json,
+static int play(const char *only, const struct ground *ground, bool json,
 		const struct interrupt *interrupt, FILE *out)
 {
 	auto_value struct value *report = value_new_object();
@@ -558,7 +570,7 @@ static int play(const char *only, const char *root, bool json,
 
 	if (!json)
 		(void)fprintf(out, "Attacks, each tried in a cell and without one\n");
-	if (!attack_play_all(only, root, json ? NULL : out, interrupt, report, &err))
+	if (!attack_play_all(only, ground, json ? NULL : out, interrupt, report, &err))
 		return verb_complain(err.code == ECHILD ? CODE_NO_CELL
 				     : err.code == ECANCELED
 					     ? CODE_SIGNAL + interrupt_signal(interrupt)
@@ -575,10 +587,10 @@ static int play(const char *only, const char *root, bool json,
 }
 
 /*
- * Play the attacks (ONLY: of this group; NULL: all) in cells on the base ROOT (NULL: of this machine), print the score (JSON: as one
+ * Play the attacks (ONLY: of this group; NULL: all) in cells on GROUND, print the score (JSON: as one
  * object), and return an exit code.
  */
-static int doctor_attack(const char *only, const char *root, bool json, FILE *out)
+static int doctor_attack(const char *only, const struct ground *ground, bool json, FILE *out)
 {
 	struct interrupt *interrupt = NULL;
 	struct err err = {0};
@@ -595,7 +607,7 @@ static int doctor_attack(const char *only, const char *root, bool json, FILE *ou
 	if (!interrupt_start(interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = play(only, root, json, interrupt, out);
+		code = play(only, ground, json, interrupt, out);
 	interrupt_close(interrupt);
 	return code;
 }
@@ -612,6 +624,8 @@ static const struct option_row doctor_options[] = {
 	{"attack", 0, OPTION_FLAG, NULL, "play the shipped attacks and print the score"},
 	{"group", 0, OPTION_TEXT, "NAME", "of the attacks only those of this group"},
 	{"base", 0, OPTION_TEXT, "WORD", "play them in a cell on this base, which has bash"},
+	{"at", 0, OPTION_TEXT, "PATH",
+	 "play them where a cell shows its workspace at PATH as well"},
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_HELP,
 	{0},
@@ -989,16 +1003,21 @@ static bool all_well(const struct value *rows)
 
 static int doctor_run(const struct options *options, FILE *out)
 {
+	static const char *const of_attacks[] = {"group", "base", "at"};
+	const struct ground ground = {options_text(options, "base"),
+				      options_text(options, "at")};
+
 	if (options_given(options, "attack") && options_given(options, "config"))
 		return verb_complain(CODE_USAGE, "doctor: --attack heeds no configuration: "
 						 "take --config out");
 	if (options_given(options, "attack"))
-		return doctor_attack(options_text(options, "group"),
-				     options_text(options, "base"),
+		return doctor_attack(options_text(options, "group"), &ground,
 				     options_given(options, "json"), out);
-	if (options_given(options, "group") || options_given(options, "base"))
-		return verb_complain(CODE_USAGE, "--%s is for --attack",
-				     options_given(options, "group") ? "group" : "base");
+	for (size_t i = 0; i < sizeof(of_attacks) / sizeof(of_attacks[0]); i++) {
+		if (options_given(options, of_attacks[i]))
+			return verb_complain(CODE_USAGE, "--%s is for --attack",
+					     of_attacks[i]);
+	}
 	auto_value struct value *report = value_new_object();
 	struct value *kernel = report_kernel(); /* also before the session */
 	const struct value *level;

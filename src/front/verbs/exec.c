@@ -370,12 +370,31 @@ static bool has_layer(const struct view *view, const char *path)
 	return false;
 }
 
+static const char *access_of(const struct view *view, const struct view_entry *entry);
+
+/* The access to the folder PATH, which is shown at another place as well. */
+static const char *access_at(const struct view *view, const char *path)
+{
+	const char *access = NULL;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_entry *entry = &view->entries[i];
+
+		if ((entry->kind == VIEW_TREE || entry->kind == VIEW_OVERLAY) &&
+		    strcmp(entry->path, path) == 0 && access_of(view, entry) != NULL)
+			access = access_of(view, entry);
+	}
+	return access != NULL ? access : "read";
+}
+
 /* The access that a program has there; NULL: the entry needs no line. */
 static const char *access_of(const struct view *view, const struct view_entry *entry)
 {
 	struct stat st;
 
 	switch (entry->kind) {
+	case VIEW_ALSO:
+		return access_at(view, entry->source);
 	case VIEW_TREE:
 		if (entry->optional && entry->fd < 0 && lstat(entry->source, &st) < 0)
 			return NULL;
@@ -687,6 +706,7 @@ static const struct option_row exec_options[] = {
 	 .alone = "explain " REVIEW_OPTION},
 	EXEC_POLICY_ROWS,
 	OPTION_ROW_BASE,
+	OPTION_ROW_AT,
 	{"entrypoint", 0, OPTION_FLAG, NULL,
 	 "run CMD by the entrypoint of the base's image; without CMD the image's own"},
 	OPTION_ROW_REVIEW,
@@ -1728,6 +1748,7 @@ const struct verb verb_exec = {
 		"  glovebox exec -e CI=1 -e NPM_TOKEN -- npm test\n"
 		"  glovebox exec --publish 3000 -- npm run dev\n"
 		"  glovebox exec --base rootfs:./debian -- apt-get install -y ./tool.deb\n"
+		"  glovebox exec -C repo --at /testbed -- git status\n"
 		"  glovebox exec --tty --ssh github.com -- git push\n"
 		"  echo '{\"write\": []}' > ci.json; glovebox exec --policy ci.json --explain\n"
 		"  echo 'print(6 * 7)' | glovebox exec -- python3 -",

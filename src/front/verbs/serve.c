@@ -324,7 +324,9 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 	if (opened && place->fresh != NULL && buf_addf(&state, "%s/state", place->fresh))
 		setup_keep_state(&kept->setup, state.data);
 	buf_fini(&state);
-	kept->setup.fresh_workspace = place->fresh != NULL;
+	kept->setup.fresh_workspace = place->fresh != NULL && wish->at == NULL;
+	if (opened)
+		setup_set_at(&kept->setup, wish->at);
 	wanted.caller_environment = kept->setup.environment;
 	if (opened && kept->copies) {
 		free(kept->setup.undo_folder);
@@ -345,7 +347,7 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 	tell_layer(&kept->setup, place);
 	if (wish->snapshot != NULL)
 		place->snapshot = kept->snapshot.digest;
-	if (place->fresh != NULL && kept->setup.based != NULL)
+	if (kept->setup.fresh_workspace && kept->setup.based != NULL)
 		place->folder = kept->setup.based->base.workdir;
 	place->tools = setup_tools(&kept->setup);
 	place->wall_s = kept->setup.wall_s;

@@ -15,6 +15,7 @@
 #include "base/text/text.h"
 #include "files/files.h"
 #include "process/follow.h"
+#include "process/program.h"
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/limits.h"
@@ -1108,12 +1109,15 @@ static void tell_several(const struct test_runner *const *found,
 static void set_folder(struct test_choice *choice, const char *folder)
 {
 	const char *below = path_relative(folder, choice->project.call->workspace);
+	char room[PATH_MAX];
 	struct buf prefix;
 
 	buf_init(&prefix, PATH_MAX);
 	if (strcmp(below, ".") != 0)
 		(void)buf_addf(&prefix, "%s/", below);
-	choice->project.folder = arena_copy(choice->project.arena, str_of(folder));
+	choice->project.folder =
+		arena_copy(choice->project.arena,
+			   str_of(program_folder(choice->project.call->terms, folder, room)));
 	choice->prefix = arena_copy(choice->project.arena, buf_str(&prefix));
 	buf_fini(&prefix);
 }
@@ -1198,10 +1202,13 @@ static bool check_file(struct test_choice *choice, const struct file *file,
 		       struct tool_result *result)
 {
 	const struct test_runner *runner = choice->runner;
+	char room[PATH_MAX];
+	/* The runner names files as it sees them. */
+	const char *path =
+		program_folder(choice->project.call->terms, file->path.data, room);
 
-	choice->file =
-		arena_copy(choice->project.arena,
-			   str_of(path_relative(file->path.data, choice->project.folder)));
+	choice->file = arena_copy(choice->project.arena,
+				  str_of(path_relative(path, choice->project.folder)));
 	choice->file_is_folder = S_ISDIR(file->st.st_mode);
 	if (runner->no_file != NULL)
 		(void)tool_fail(result, "`file` does not go with %s: %s.", runner->name,

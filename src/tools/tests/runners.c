@@ -12,6 +12,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "process/program.h"
+#include "tool/call.h"
 #include "tools/tests/report.h"
 #include "tools/tests/run_tests.h"
 
@@ -175,6 +177,8 @@ static const char *plan_names(const struct test_request *request, const char *be
 static void plan_files(const struct test_request *request, struct test_plan *plan)
 {
 	const struct test_report *again = request->again;
+	const struct call *call = request->project->call;
+	char room[PATH_MAX];
 
 	for (size_t i = 0; i < again->count; i++) {
 		const char *file = again->failures[i].file;
@@ -187,7 +191,7 @@ static void plan_files(const struct test_request *request, struct test_plan *pla
 			plan_add(request, plan, "%s", file);
 		else if (!known)
 			plan_add(request, plan, "%s/%s",
-				 request->project->call->workspace, file);
+				 program_folder(call->terms, call->workspace, room), file);
 	}
 }
 

@@ -4,6 +4,9 @@
 #include "base/memory.h"
 #include "base/path.h"
 
+#include <limits.h>
+#include <string.h>
+
 static void normal_forms(void **state)
 {
 	static const struct {
@@ -188,6 +191,41 @@ static void a_path_names_git_in_any_case(void **state)
 	assert_false(path_names_git(""));
 }
 
+static void a_path_moves_to_another_folder(void **state)
+{
+	static const struct {
+		const char *path, *from, *to, *moved;
+	} rows[] = {
+		{"/at", "/at", "/home/me/work", "/home/me/work"},
+		{"/at/a/b", "/at", "/home/me/work", "/home/me/work/a/b"},
+		{"/atom", "/at", "/home/me/work", NULL},
+		{"/", "/at", "/home/me/work", NULL},
+		{"/a/b", "/a", "/", "/b"},
+		{"/a", "/", "/b", "/b/a"},
+	};
+	char long_path[PATH_MAX];
+	struct buf path;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		buf_init(&path, PATH_MAX);
+		assert_true(buf_adds(&path, rows[i].path));
+		assert_int_equal(path_move(&path, rows[i].from, rows[i].to),
+				 rows[i].moved != NULL);
+		assert_string_equal(path.data,
+				    rows[i].moved != NULL ? rows[i].moved : rows[i].path);
+		buf_fini(&path);
+	}
+	memset(long_path, 'a', sizeof(long_path) - 1);
+	memcpy(long_path, "/at/", 4);
+	long_path[sizeof(long_path) - 1] = '\0';
+	buf_init(&path, PATH_MAX);
+	assert_true(buf_adds(&path, long_path));
+	assert_false(path_move(&path, "/at", "/longer"));
+	assert_string_equal(path.data, long_path);
+	buf_fini(&path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +234,7 @@ int main(void)
 		cmocka_unit_test(a_path_is_a_uri),
 		cmocka_unit_test(within_goes_by_components),
 		cmocka_unit_test(relative_to_a_root),
+		cmocka_unit_test(a_path_moves_to_another_folder),
 		cmocka_unit_test(base_names_and_depths),
 		cmocka_unit_test(xdg_folders_are_absolute_or_below_home),
 		cmocka_unit_test(folders_between_colons),

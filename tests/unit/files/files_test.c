@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 static void assert_reach(struct ground *here, const char *path, enum files_want want,
 			 int code, const char *content)
@@ -45,6 +46,25 @@ static void reaches_what_lies_in_the_roots(void **state)
 	assert_reach(here, ".", FILES_FOLDER, 0, NULL);
 	assert_reach(here, "src/", FILES_FOLDER, 0, NULL);
 	assert_reach(here, "src", FILES_ANY, 0, NULL);
+}
+
+/* Nothing stands at the other place here: each path has to become one of the workspace. */
+static void the_other_place_of_the_workspace_is_the_workspace(void **state)
+{
+	struct ground *here = *state;
+	char link[256];
+
+	files_stand_at(here->files, "/nowhere/testbed");
+	assert_reach(here, "/nowhere/testbed/src/a.c", FILES_READ, 0, "int a;\n");
+	assert_reach(here, "/nowhere/testbed", FILES_FOLDER, 0, NULL);
+	assert_reach(here, "/nowhere/testbed/blocked/key", FILES_ANY, ENOENT, NULL);
+	assert_reach(here, "/nowhere/testbed/../testbed/src/a.c", FILES_READ, 0, "int a;\n");
+	assert_reach(here, "/nowhere/testbeds/src/a.c", FILES_ANY, ENOENT, NULL);
+	ground_at(here, "ws/to_there", link);
+	assert_int_equal(symlink("/nowhere/testbed/src/a.c", link), 0);
+	assert_reach(here, "to_there", FILES_READ, 0, "int a;\n");
+	files_stand_at(here->files, NULL);
+	assert_reach(here, "to_there", FILES_READ, ENOENT, NULL);
 }
 
 static void missing_outside_and_blocked_are_one_answer(void **state)
@@ -212,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_set_up, ground_tear_down)
 		TEST(reaches_what_lies_in_the_roots),
+		TEST(the_other_place_of_the_workspace_is_the_workspace),
 		TEST(missing_outside_and_blocked_are_one_answer),
 		TEST(links_are_followed_inside_the_roots_only),
 		TEST(a_chain_of_absolute_links_ends),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BASES = ("host", "rootfs:", "image:", "oci:", "snapshot:", "devcontainer")
 ONE_USER = ("", "root", "0", "glovebox")  # names of the one user of a cell
 ROOT = {"HOME": "/root", "USER": "root", "LOGNAME": "root"}
+OWN = ("/", "//", "/root", "/tmp")  # folders that a cell has of its own: commands start there, and no workspace stands there
 PIECE = 1 << 20
 TREE_MAX = 8 << 30  # bytes of a folder that is copied as a whole
 SAID_MAX = 4096  # bytes that are kept of what tar complains about
@@ -49,7 +50,7 @@ def cell_arguments(*, image: str | None = None, base: str | None = None, workspa
                    cpus: float | None = None, network: Sequence[str] = (), policy: Mapping[str, Any] | None = None,
                    **more: Any) -> dict[str, Any]:
     """
-    The arguments of Cell. CWD is the folder in which commands start: in a base it is there already, without a base the
+    The arguments of Cell. CWD is the folder in which commands start: in a base alone it is there already, else the
     workspace is shown at that place.
     """
     arguments: dict[str, Any] = {"base": base_of(image, base), "workspace": workspace or None,
@@ -59,8 +60,9 @@ def cell_arguments(*, image: str | None = None, base: str | None = None, workspa
     if policy is not None:
         arguments["policy"] = policy
     arguments["env"] = variables(env)
-    if arguments["base"] is None and cwd and cwd != "/" and os.path.isabs(cwd) and not _within(cwd, workspace):
-        arguments["at"] = cwd
+    place = os.path.normpath(cwd) if cwd and os.path.isabs(cwd) else "/"
+    if (workspace or arguments["base"] is None) and place not in OWN and not _within(place, workspace):
+        arguments["at"] = place
     return {name: value for name, value in arguments.items() if value not in (None, {}, [])}
 
 

@@ -105,7 +105,7 @@ class GloveboxBackend(SandboxBackendProtocol):
 
     def _absolute(self, path: str) -> str:
         """Tools tell paths below the workspace without it."""
-        return os.path.join(self._cell.workspace, path)
+        return os.path.join(self._cell.at, path)
 
     def ls(self, path: str) -> LsResult:
         """The entries of a folder."""

@@ -34,7 +34,7 @@ class GloveboxEnvironmentConfig:
     """The keys below `environment:`. IMAGE, CWD, ENV, FORWARD_ENV, TIMEOUT and INTERPRETER are those of the docker class."""
 
     image: str = ""
-    cwd: str = ""  # without an image: a folder of this machine, which becomes the workspace, or the place of a fresh one
+    cwd: str = ""  # a folder of the image; with a workspace, or without an image, the place of the workspace
     env: dict[str, str] = dataclasses.field(default_factory=dict)
     forward_env: list[str] = dataclasses.field(default_factory=list)
     timeout: int = 30

@@ -402,6 +402,7 @@ static const struct option_row start_options[] = {
 	EXEC_ROW_JSON,
 	EXEC_POLICY_ROWS,
 	OPTION_ROW_BASE,
+	OPTION_ROW_AT,
 	OPTION_ROW_HELP,
 	{0},
 };
