@@ -18,6 +18,7 @@ import tap  # noqa: E402
 
 GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
 WAIT_S = 120
+LONG_CALLS = 280  # more than a batch of spans
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
 KEY = "a key of more than sixteen bytes"
@@ -165,8 +166,8 @@ class Collector(http.server.ThreadingHTTPServer):
     def endpoint(self):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def spans(self, count):
-        """Wait for COUNT spans: {name: span with its attributes as a dict}."""
+    def spans(self, count, names=True):
+        """Wait for COUNT spans: {name: span with its attributes as a dict}; without NAMES nothing."""
         until = time.monotonic() + WAIT_S
         with self.came:
             while True:
@@ -175,9 +176,11 @@ class Collector(http.server.ThreadingHTTPServer):
                 if len(found) >= count:
                     break
                 assert self.came.wait(until - time.monotonic()), found
+        assert len(found) == count, len(found)
+        if not names:
+            return {}
         for span in found:
             span["attributes"] = {pair["key"]: next(iter(pair["value"].values())) for pair in span["attributes"]}
-        assert len(found) == count, found
         return {span["name"]: span for span in found}
 
 
@@ -460,6 +463,23 @@ def a_span_that_is_too_long_and_a_sender_that_is_killed_are_counted():
         # One was too long, and one more went with the sender.
         assert "otlp: 2 spans were dropped so far" in said, said
         assert sorted(collector.spans(2)) == ["execute_tool bash", "tools/call bash"], collector.requests
+
+
+@tap.case
+def a_request_of_many_long_spans_has_four_mebibytes_at_most():
+    with place() as here, Collector() as collector:
+        here.configure(otlp={"endpoint": collector.endpoint, "content": True})
+        with open(os.path.join(here.work, "long.txt"), "w", encoding="ascii") as file:
+            file.write(('"' * 70 + "\n") * 230)
+        server = Server(here, "mcp").shake_hands()
+        for _ in range(LONG_CALLS):
+            assert not server.call("read_file", {"path": "long.txt"}).get("isError")
+        said = server.end()
+        # A busy machine may drop some, and counts them.
+        dropped = re.findall(r"otlp: (\d+) spans were dropped so far", said)
+        collector.spans(2 * LONG_CALLS - (int(dropped[-1]) if dropped else 0), names=False)
+        sizes = [int(headers["Content-Length"]) for _, headers, _ in collector.requests]
+        assert max(sizes) <= 4 << 20 and sum(sizes) > 4 << 20, sizes
 
 
 tap.play()
