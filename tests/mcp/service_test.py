@@ -560,7 +560,11 @@ def a_cell_that_could_not_be_made_leaves_no_folder():
             assert os.listdir(work) == ["a" * 20], os.listdir(work)
             own = os.path.join(service.workspace, ".glovebox")
             assert os.listdir(os.path.join(own, "work")) == ["a" * 20], os.listdir(os.path.join(own, "work"))
+            # Neither does one that nobody has used.
+            assert service.post("ping", token="a" * 20, cell="unused", legacy=True).status == 200
+            assert sorted(os.listdir(os.path.join(work, "a" * 20))) == ["main", "unused"]
             service.end()
+            assert os.listdir(os.path.join(work, "a" * 20)) == (["main"] if closing == "keep" else []), closing
             assert not [name for name in os.listdir(own) if name.startswith(".")], os.listdir(own)
 
 

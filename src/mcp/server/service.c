@@ -668,6 +668,25 @@ static void workspace_forget(struct mcp_cell *cell)
 	holder_remove(cell);
 }
 
+/*
+ * The processes of CELL were never there: remove the folders that were made for it, unless something
+ * is in its workspace. True: they are gone.
+ */
+static bool workspace_was_unused(struct mcp_cell *cell)
+{
+	struct mcp_service *service = cell->service;
+
+	if (cell->workspace == NULL || cell->workspace_from == SIZE_MAX ||
+	    workspace_is_shared(cell))
+		return false;
+	workspace_unmake(service, cell->workspace, cell->workspace_from, false);
+	if (access(cell->workspace, F_OK) == 0)
+		return false;
+	workspace_unmake(service, cell->state, cell->state_from, true);
+	holder_remove(cell);
+	return true;
+}
+
 /* CELL, whose processes are gone, has left its workspace: do with it as the settings say. */
 static void workspace_leave(struct mcp_cell *cell)
 {
@@ -1542,6 +1561,8 @@ static void mcp_cell_close(struct mcp_cell *cell)
 	struct mcp_service *service = cell->service;
 	struct mcp_cell **at = &service->cells;
 	const struct mcp_service_host *host = &service->options.host;
+	const bool built =
+		cell->mcp->session != NULL && session_is_built(cell->mcp->session);
 
 	while (*at != cell)
 		at = &(*at)->next;
@@ -1556,7 +1577,8 @@ static void mcp_cell_close(struct mcp_cell *cell)
 	sample(cell);
 	mcp_free(cell->mcp);
 	host->closed(host->context, cell->kept);
-	workspace_leave(cell);
+	if (built || !workspace_was_unused(cell))
+		workspace_leave(cell);
 	(void)tell(service,
 		   &(struct mcp_record){.what = MCP_TOLD_CLOSE,
 					.token = cell->token->row.name,
