@@ -346,6 +346,85 @@ int fd_lock_beside(const char *path, struct err *err)
 	return fd;
 }
 
+/* Folders that are held. */
+
+enum {
+	HOLD_TRIES = 64, /* other processes tidy up only now and then */
+	HOLD_RANDOM = 6, /* bytes of a name, as of mkdtemp(3) */
+};
+
+/* One try of fd_hold. -1 with errno, ESTALE: the name is that of another folder, or of none. */
+static int hold_once(int parent, const char *name, int how)
+{
+	auto_close int fd =
+		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat held, named;
+
+	if (fd < 0)
+		return -1;
+	while (flock(fd, how) < 0) {
+		if (errno != EINTR)
+			return -1;
+	}
+	if (fstat(fd, &held) < 0)
+		return -1;
+	if (fstatat(parent, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+		return fd_take(&fd);
+	errno = ESTALE;
+	return -1;
+}
+
+int fd_hold(int parent, const char *name, int how, mode_t makes)
+{
+	for (int i = 0; i < HOLD_TRIES; i++) {
+		int fd;
+
+		if (makes != 0 && mkdirat(parent, name, makes) < 0 && errno != EEXIST)
+			return -1;
+		fd = hold_once(parent, name, how);
+		if (fd >= 0 || (errno != ESTALE && (makes == 0 || errno != ENOENT)))
+			return fd;
+	}
+	errno = EBUSY;
+	return -1;
+}
+
+int fd_hold_new(int parent, char *name, int how, mode_t mode)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	char *end = name + strlen(name) - HOLD_RANDOM;
+	unsigned char random[HOLD_RANDOM];
+
+	for (int i = 0; i < HOLD_TRIES; i++) {
+		int fd;
+
+		if (getrandom(random, sizeof(random), 0) != sizeof(random))
+			return -1;
+		for (size_t j = 0; j < sizeof(random); j++)
+			end[j] = letters[random[j] % (sizeof(letters) - 1)];
+		if (mkdirat(parent, name, mode) < 0) {
+			if (errno == EEXIST)
+				continue;
+			return -1;
+		}
+		fd = hold_once(parent, name, how);
+		if (fd >= 0)
+			return fd;
+		/* A process that takes the new folder for one that was left removes it. */
+		if (errno != ENOENT && errno != ESTALE && errno != EWOULDBLOCK) {
+			const int code = errno;
+
+			(void)unlinkat(parent, name, AT_REMOVEDIR);
+			errno = code;
+			return -1;
+		}
+	}
+	errno = EBUSY;
+	return -1;
+}
+
 bool fd_read_at(int folder_fd, const char *name, struct buf *buf)
 {
 	auto_close int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);

@@ -137,6 +137,27 @@ bool fd_replace_file(const char *path, struct str text, struct err *err);
  */
 int fd_lock_beside(const char *path, struct err *err);
 
+/*
+ * Folders that are held. The user of a folder has a lock on it (flock(2)) as long as the descriptor
+ * is open, and whoever finds one that nobody holds removes it while holding it. So a folder may be
+ * removed between the moment when it is opened and the moment when it is locked, and another one
+ * may have its name by then. Both functions look again behind the lock, and try again.
+ */
+
+/*
+ * Open the folder NAME of PARENT (or AT_FDCWD) and lock it, HOW as flock(2) has it. A folder that is
+ * missing is made with the mode MAKES, unless that is 0. Follows no link. Returns the
+ * descriptor that holds the lock, of the folder that is called NAME until its holder removes
+ * it. -1 with errno: EWOULDBLOCK when another process holds it and HOW has LOCK_NB, EBUSY when
+ * others remove it again and again.
+ */
+int fd_hold(int parent, const char *name, int how, mode_t makes);
+/*
+ * The same for a new folder with MODE. The last six bytes of NAME become letters and digits that
+ * nobody has chosen before.
+ */
+int fd_hold_new(int parent, char *name, int how, mode_t mode);
+
 /* Read a whole regular file of at most MAX bytes by name (for the front's own files). */
 bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err);
 

@@ -43,7 +43,6 @@ enum {
 	WORD_MAX = 8192,   /* bytes of the word of a base */
 	DIGEST_MAX = 80,
 	FILE_MODE = 0600,
-	MAKING_TRIES = 64, /* others tidy only now and then */
 };
 
 /* meta.json */
@@ -142,7 +141,7 @@ static void tidy(int folder)
 
 		if (!str_starts(name, STR(MAKING)) && !str_starts(name, STR(REMOVING)))
 			continue;
-		at = open_folder(folder, name.data);
+		at = fd_hold(folder, name.data, LOCK_EX | LOCK_NB, 0);
 		lock = at >= 0 ? lock_at(at, LOCK_EX) : -1;
 		if (lock >= 0)
 			remove_folder(folder, name.data);
@@ -189,30 +188,15 @@ static bool say_taken(const char *name, struct err *err)
 }
 
 /*
- * Make the folder MAKING in AT and lock it: *MADE and *LOCK. Another process that tidies AT may
- * take a new folder, before it is locked, for one that a killed process has left: then there
- * is another one to be made.
+ * Make the folder MAKING in AT, and lock the snapshot in it: *LOCK. As long as *MADE is open, the
+ * folder has a lock of its own, without which nobody tidies it.
  */
 static bool make_locked(int at, char making[NAME_ROOM], int *made, int *lock)
 {
-	struct stat held, named;
-
-	for (int i = 0; i < MAKING_TRIES; i++) {
-		if (!make_name(MAKING, making) || mkdirat(at, making, FOLDER_MODE) < 0)
-			return false;
-		*made = open_folder(at, making);
-		*lock = *made >= 0 ? lock_at(*made, LOCK_EX) : -1;
-		if (*lock >= 0 && fstat(*made, &held) == 0 &&
-		    fstatat(at, making, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    held.st_dev == named.st_dev && held.st_ino == named.st_ino)
-			return true;
-		if (*lock < 0 && errno != ENOENT && errno != EWOULDBLOCK)
-			return false;
-		fd_close(lock);
-		fd_close(made);
-	}
-	errno = EBUSY;
-	return false;
+	(void)snprintf(making, NAME_ROOM, MAKING "XXXXXX");
+	*made = fd_hold_new(at, making, LOCK_EX, FOLDER_MODE);
+	*lock = *made >= 0 ? lock_at(*made, LOCK_EX) : -1;
+	return *lock >= 0;
 }
 
 bool snapshot_begin(const char *folder, const char *name, struct snapshot *snapshot,

@@ -184,23 +184,15 @@ struct caching {
 static void folder_take(struct caching *caching)
 {
 	struct buf *kept = &caching->kept;
-	struct stat st;
 
 	caching->asked = true;
-	if (!state_path(caching->options, "caches", caching->spec->workspace, kept) ||
-	    (caching->options->one_call && caching->policy->network.count == 0 &&
-	     access(kept->data, F_OK) < 0) ||
-	    !fd_make_folders(kept->data, NULL) ||
-	    (mkdir(kept->data, 0700) < 0 && errno != EEXIST)) {
-		buf_clear(kept);
-		return;
-	}
-	auto_close int fd =
-		open(kept->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
-	    st.st_nlink > 0)
-		caching->spec->cache_lock = fd_take(&fd);
-	else
+	if (state_path(caching->options, "caches", caching->spec->workspace, kept) &&
+	    (!caching->options->one_call || caching->policy->network.count > 0 ||
+	     access(kept->data, F_OK) == 0) &&
+	    fd_make_folders(kept->data, NULL))
+		caching->spec->cache_lock =
+			fd_hold(AT_FDCWD, kept->data, LOCK_EX | LOCK_NB, 0700);
+	if (caching->spec->cache_lock < 0)
 		buf_clear(kept);
 }
 
@@ -631,8 +623,6 @@ void shape_pin_above(struct cell_spec *spec, const char *path)
 
 enum {
 	HOME_MEMORY = 256 << 20,
-	/* other sessions may end at the same moment; each one needs only microseconds */
-	HOME_TRIES = 16,
 };
 
 /*
@@ -956,27 +946,10 @@ bool shape_hide_state(const struct shape_options *options, struct cell_spec *spe
 	       (options->unguarded || keep_stores(options, spec, err));
 }
 
-static bool home_make(const char *path)
+/* Make, open and lock the folder, so that an ending session of the same project does not remove it. */
+static int home_hold(const char *path)
 {
-	return fd_make_folders(path, NULL) && (mkdir(path, 0700) == 0 || errno == EEXIST);
-}
-
-/*
- * Make, open and lock the folder, so that an ending session of the same project does not
- * remove it. Try again when one has just done so.
- */
-static int home_hold(struct buf *path)
-{
-	for (int i = 0; i < HOME_TRIES && home_make(path->data); i++) {
-		auto_close int fd =
-			open(path->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		struct stat st;
-
-		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 &&
-		    st.st_nlink > 0)
-			return fd_take(&fd);
-	}
-	return -1;
+	return fd_make_folders(path, NULL) ? fd_hold(AT_FDCWD, path, LOCK_SH, 0700) : -1;
 }
 
 /* Open and lock the home folder for the cell's user; -1 when that is impossible. */
@@ -990,7 +963,7 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 		return -1;
 	auto_close int fd = options->home != NULL && options->home->held >= 0
 				    ? fcntl(options->home->held, F_DUPFD_CLOEXEC, 0)
-				    : home_hold(path);
+				    : home_hold(path->data);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
 	/*

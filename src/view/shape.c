@@ -882,11 +882,10 @@ static bool policy_fits(const struct policy *policy, enum sandbox_level built,
  * removes it. Version 0.1.0 had no locks, and another name.
  */
 #define TEMP_NAME "glovebox-temp-"
-#define TEMP_MORE "XXXXXX" /* as of mkdtemp */
+#define TEMP_MORE "XXXXXX" /* as of fd_hold_new */
 
 enum {
 	TEMP_NAMES_MAX = 4096, /* names of TMPDIR that are looked at: some milliseconds */
-	TEMP_TRIES = 16,       /* another cell may take a new folder for a left one */
 };
 
 static bool is_temp_name(struct str name)
@@ -943,30 +942,11 @@ static void temp_remove_left(const char *path)
 /* Make a folder in PARENT, whose path becomes PATH, and lock it. -1: see errno. */
 static int temp_hold(const char *parent, char path[PATH_MAX])
 {
-	for (int i = 0; i < TEMP_TRIES; i++) {
-		if (snprintf(path, PATH_MAX, "%s/" TEMP_NAME TEMP_MORE, parent) >= PATH_MAX) {
-			errno = ENAMETOOLONG;
-			return -1;
-		}
-		if (mkdtemp(path) == NULL)
-			return -1;
-		auto_close int fd =
-			open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		struct stat st;
-
-		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0) {
-			if (st.st_nlink > 0)
-				return fd_take(&fd);
-		} else if (errno != ENOENT) {
-			const int code = errno;
-
-			(void)rmdir(path);
-			errno = code;
-			return -1;
-		}
+	if (snprintf(path, PATH_MAX, "%s/" TEMP_NAME TEMP_MORE, parent) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
 	}
-	errno = EBUSY;
-	return -1;
+	return fd_hold_new(AT_FDCWD, path, LOCK_SH, 0700);
 }
 
 static bool temp_make(const struct shape_options *options, struct cell_spec *spec,

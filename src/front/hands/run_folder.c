@@ -9,12 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-
-enum { TRIES = 16 }; /* another start may remove it before it is locked */
 
 static void find_left(const char *above, const char *beginning, run_folder_left *left,
 		      void *context)
@@ -30,9 +27,8 @@ static void find_left(const char *above, const char *beginning, run_folder_left 
 			continue;
 		buf_init(&path, PATH_MAX);
 		(void)buf_addf(&path, "%s/%s", above, name->d_name);
-		auto_close int at =
-			open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (at >= 0 && flock(at, LOCK_EX | LOCK_NB) == 0)
+		auto_close int at = fd_hold(AT_FDCWD, path.data, LOCK_EX | LOCK_NB, 0);
+		if (at >= 0)
 			left(context, path.data, at);
 		buf_fini(&path);
 	}
@@ -43,21 +39,10 @@ static void find_left(const char *above, const char *beginning, run_folder_left 
 static bool make(const char *above, const char *beginning, struct buf *folder, int *held,
 		 struct err *err)
 {
-	struct stat st;
-
-	for (int i = 0; i < TRIES; i++) {
-		buf_clear(folder);
-		(void)buf_addf(folder, "%s/%s-XXXXXX", above, beginning);
-		if (mkdtemp(folder->data) == NULL)
-			break;
-		*held = open(folder->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (*held >= 0 && flock(*held, LOCK_EX) == 0 && fstat(*held, &st) == 0 &&
-		    st.st_nlink > 0)
-			return true;
-		fd_close(held);
-		errno = EBUSY;
-	}
-	return err_set(err, errno, "%s: %s", folder->data, strerror(errno));
+	buf_clear(folder);
+	(void)buf_addf(folder, "%s/%s-XXXXXX", above, beginning);
+	*held = fd_hold_new(AT_FDCWD, folder->data, LOCK_EX, 0700);
+	return *held >= 0 || err_set(err, errno, "%s: %s", folder->data, strerror(errno));
 }
 
 bool run_folder_open(const char *below, const char *beginning, run_folder_left *left,

@@ -233,24 +233,16 @@ static bool check_place(const struct wrapping *wrapping, int root, const char *s
 /* Make the home, and hold it, so that no other start removes it from now on. */
 static bool hold_home(struct wrapping *wrapping, struct err *err)
 {
-	struct stat st;
-
-	for (int i = 0; i < HOME_TRIES; i++) {
+	/* Another start may remove one that was just made, which lacks what `make_home` puts there. */
+	for (int i = 0; i < HOME_TRIES && wrapping->home.held < 0; i++) {
 		if (!make_home(wrapping, err))
 			return false;
-		auto_close int fd = open(wrapping->home.folder,
-					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 && errno != ENOENT)
+		wrapping->home.held = fd_hold(AT_FDCWD, wrapping->home.folder, LOCK_SH, 0);
+		if (wrapping->home.held < 0 && errno != ENOENT)
 			break;
-		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 &&
-		    st.st_nlink > 0) {
-			wrapping->home.held = fd_take(&fd);
-			return true;
-		}
-		errno = EBUSY;
 	}
-	return err_set(err, errno, "wrap: its home: %s: %s", wrapping->home.folder,
-		       strerror(errno));
+	return wrapping->home.held >= 0 || err_set(err, errno, "wrap: its home: %s: %s",
+						   wrapping->home.folder, strerror(errno));
 }
 
 /*

@@ -36,7 +36,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -45,11 +44,10 @@
 #define BESIDE ".glovebox-tree-"
 
 enum {
-	BESIDE_ROOM = sizeof(BESIDE) + 16,
+	BESIDE_ROOM = sizeof(BESIDE "XXXXXX"),
 	FOLDER_MODE = 0777,
 	FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 	FIND_TRIES = 8,      /* others make and remove the destination */
-	BESIDE_TRIES = 64,   /* a sweep takes one at most now and then */
 	NAMES_MAX = 2 << 20, /* of one folder; an archive has no more */
 	NAMES_SWEPT = 4096, /* names that are looked at for the folders of killed calls */
 	SHOWN_MAX = 20,     /* names in a sentence */
@@ -167,58 +165,20 @@ static void sweep(const struct put *put)
 	for (size_t i = 0; i < names.count; i++) {
 		if (!str_starts(str_of(names.items[i]), STR(BESIDE)))
 			continue;
-		auto_close int fd = openat(put->above, names.items[i],
-					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		auto_close int fd =
+			fd_hold(put->above, names.items[i], LOCK_EX | LOCK_NB, 0);
+		if (fd >= 0)
 			fd_folder_remove_at(put->above, names.items[i]);
 	}
 	fd_names_fini(&names);
 }
 
-/*
- * Open and lock the new folder beside. False with errno 0: another call has swept it before
- * it was locked.
- */
-static bool lock_beside(struct put *put)
-{
-	struct stat held, named;
-
-	put->made = openat(put->above, put->beside, FOLDER_FLAGS);
-	if (put->made >= 0 && flock(put->made, LOCK_EX | LOCK_NB) == 0 &&
-	    fstat(put->made, &held) == 0 &&
-	    fstatat(put->above, put->beside, &named, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (held.st_dev == named.st_dev && held.st_ino == named.st_ino)
-			return true;
-		errno = 0;
-	}
-	if (errno == ENOENT || errno == EWOULDBLOCK)
-		errno = 0;
-	const int code = errno;
-
-	fd_close(&put->made);
-	errno = code;
-	return false;
-}
-
 static bool make_beside(struct put *put, struct err *err)
 {
-	uint64_t number;
-
-	for (int i = 0; i < BESIDE_TRIES; i++) {
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-			return err_set(err, EIO, "no random number: %s", strerror(errno));
-		(void)snprintf(put->beside, sizeof(put->beside), BESIDE "%016" PRIx64,
-			       number);
-		if (mkdirat(put->above, put->beside, FOLDER_MODE) < 0)
-			return err_set(err, errno, "%s: nothing can be made there: %s",
-				       call_text(put->call, "path"), strerror(errno));
-		if (lock_beside(put))
-			return true;
-		if (errno != 0)
-			return err_set(err, errno, "%s: %s", put->beside, strerror(errno));
-	}
-	return err_set(err, EBUSY, "%s: other calls have swept each new folder",
-		       call_text(put->call, "path"));
+	(void)snprintf(put->beside, sizeof(put->beside), BESIDE "XXXXXX");
+	put->made = fd_hold_new(put->above, put->beside, LOCK_EX, FOLDER_MODE);
+	return put->made >= 0 || err_set(err, errno, "%s: nothing can be made there: %s",
+					 call_text(put->call, "path"), strerror(errno));
 }
 
 /* Moves. */

@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -319,6 +322,125 @@ static void beneath_a_folder_no_link_is_followed(void **state)
 	assert_int_equal(fd_open_beneath(folder, "exe", O_RDONLY), -1);
 }
 
+/* Folders that are held. */
+
+enum { HELD_ROUNDS = 400, HELD_PATIENCE_S = 60 };
+
+/* A folder of the test's. */
+static int test_folder(char path[])
+{
+	assert_non_null(mkdtemp(path));
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* In a process of its own: remove each folder in FOLDER that nobody holds, until it is killed. */
+static pid_t begin_sweeper(int folder)
+{
+	pid_t child = fork();
+
+	if (child != 0)
+		return child;
+	(void)alarm(HELD_PATIENCE_S);
+	for (;;) {
+		struct fd_names names;
+
+		fd_names_read(&names, folder, HELD_ROUNDS, true);
+		for (size_t i = 0; i < names.count; i++) {
+			auto_close int fd =
+				fd_hold(folder, names.items[i], LOCK_EX | LOCK_NB, 0);
+
+			if (fd >= 0)
+				fd_folder_remove_at(folder, names.items[i]);
+		}
+		fd_names_fini(&names);
+	}
+}
+
+static void end_sweeper(pid_t child)
+{
+	int status;
+
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+static void assert_is_named(int folder, const char *name, int fd)
+{
+	struct stat held, named;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &held), 0);
+	assert_int_equal(fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(held.st_ino, named.st_ino);
+	assert_int_equal(held.st_mode & ALLPERMS, 0700);
+}
+
+static void a_folder_that_is_held_is_not_swept(void **state)
+{
+	char path[] = "/tmp/fd-test-XXXXXX";
+	auto_close int folder = test_folder(path);
+	pid_t child = begin_sweeper(folder);
+
+	(void)state;
+	for (int i = 0; i < HELD_ROUNDS; i++) {
+		char name[] = "new-XXXXXX";
+		int fresh = fd_hold_new(folder, name, LOCK_EX, 0700);
+		int known = fd_hold(folder, "known", LOCK_SH, 0700);
+
+		assert_is_named(folder, name, fresh);
+		assert_is_named(folder, "known", known);
+		fd_close(&fresh);
+		fd_close(&known);
+	}
+	end_sweeper(child);
+	fd_folder_remove(path);
+}
+
+static void a_folder_is_held_by_its_name_and_not_by_what_it_was(void **state)
+{
+	char path[] = "/tmp/fd-test-XXXXXX", name[] = "aXXXXXX";
+	auto_close int folder = test_folder(path);
+	int held = fd_hold_new(folder, name, LOCK_EX, 0700), status, ends[2];
+	char word;
+	pid_t child;
+
+	(void)state;
+	assert_true(held >= 0);
+	assert_int_equal(fd_hold(folder, name, LOCK_SH | LOCK_NB, 0), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	assert_int_equal(fd_hold(folder, "missing", LOCK_SH, 0), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(symlinkat(name, folder, "link"), 0);
+	assert_int_equal(fd_hold(folder, "link", LOCK_SH, 0700), -1);
+	assert_int_equal(errno, ENOTDIR);
+	assert_true(fd_pipe(ends, NULL));
+	child = fork();
+	if (child == 0) {
+		struct stat st;
+
+		(void)alarm(HELD_PATIENCE_S);
+		(void)close(held);
+		(void)!write(ends[1], "x", 1);
+		/* This waits for the lock of a folder that has another name when it comes. */
+		const int fd = fd_hold(folder, name, LOCK_EX, 0);
+		_exit(fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & ALLPERMS) == 0711
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(read(ends[0], &word, 1), 1);
+	assert_int_equal(renameat(folder, name, folder, "old"), 0);
+	assert_int_equal(mkdirat(folder, name, 0711), 0);
+	fd_close(&held);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	fd_folder_remove(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +456,8 @@ int main(void)
 		cmocka_unit_test(a_text_that_is_written_in_part_has_a_reason),
 		cmocka_unit_test(beneath_a_folder_no_link_is_followed),
 		cmocka_unit_test(a_descriptor_tells_where_it_lies),
+		cmocka_unit_test(a_folder_that_is_held_is_not_swept),
+		cmocka_unit_test(a_folder_is_held_by_its_name_and_not_by_what_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
