@@ -221,13 +221,31 @@ static bool is_broken_answer(struct mcp_message *message)
 	return true;
 }
 
+/* MESSAGE could not be read. Is it an error about no request of ours in particular? */
+static bool is_refusal(struct mcp_message *message)
+{
+	const struct value *error = value_member(message->whole, "error");
+
+	if (value_kind(error) != VALUE_OBJECT ||
+	    value_kind(value_member(message->whole, "id")) != VALUE_NULL ||
+	    value_member(message->whole, "method") != NULL)
+		return false;
+	message->kind = MCP_RESPONSE;
+	message->id = NULL;
+	message->method = NULL;
+	message->params = message->result = NULL;
+	message->error = error;
+	return true;
+}
+
 static bool read_message(const struct caller *caller, struct str line,
 			 struct mcp_message *message, struct err *err)
 {
 	auto_value struct value *whole = NULL;
 
 	if (!caller->bare)
-		return mcp_message_read(line, message, err) || is_broken_answer(message);
+		return mcp_message_read(line, message, err) ||
+		       is_broken_answer(message) || is_refusal(message);
 	memset(message, 0, sizeof(*message));
 	if (!value_parse(line, VALUE_HALVES | VALUE_WIDE, &whole, err)) {
 		err->code = MCP_CODE_PARSE;
@@ -273,7 +291,7 @@ bool caller_next(struct caller *caller, struct mcp_message *message)
 	struct str rest = str_part(buf_str(&caller->in), caller->in_from, SIZE_MAX);
 	bool found = false;
 
-	while (!found && rest.size > 0 && caller_reads(caller) && caller->out.gone == 0) {
+	while (!found && rest.size > 0 && caller_reads(caller)) {
 		/* A line that was too long has left its mark until the buffer is cleared. */
 		const bool whole = buf_take_line(&caller->line, &rest);
 
@@ -299,6 +317,9 @@ bool caller_next(struct caller *caller, struct mcp_message *message)
 void caller_settle(struct caller *caller)
 {
 	outbox_write(&caller->out);
+	/* What it has said before it went may be why. */
+	if (caller->out.gone != 0 && caller->life == CALLER_TALKS && caller->in.size == 0)
+		reading_ready(&caller->reading, POLLIN);
 	if (caller->out.gone != 0)
 		caller->life = CALLER_LOST;
 	if (caller->life == CALLER_TALKS && caller->in.size == 0 && caller_reads(caller))

@@ -95,7 +95,9 @@ void caller_close(struct caller *caller);
 /*
  * Take the next message of the caller; the owner calls mcp_message_fini. Lines that are no
  * message are answered here. An answer to a request of ours with neither result nor error, or
- * with both, is a response without either. False: there is none now.
+ * with both, is a response without either. An error whose id is null is a response without
+ * id. A caller that reads nothing any more may have sent messages before. False: there is none
+ * now.
  */
 bool caller_next(struct caller *caller, struct mcp_message *message);
 

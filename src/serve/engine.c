@@ -25,6 +25,7 @@
 #include "tool/tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -45,6 +46,7 @@ enum {
 	REMOVERS = 16, /* threads that remove fresh workspaces at the end */
 	IDLE_SECONDS_MAX = 365 * 24 * 3600,
 	VARIABLES_MAX = 1024,
+	LISTEN_AGAIN_MS = 200, /* before the next look for callers that cannot be taken now */
 };
 
 struct engine_caller {
@@ -52,6 +54,7 @@ struct engine_caller {
 	struct engine_caller *next;
 	int owned;     /* its socket, which we have accepted; -1: none */
 	bool did_read; /* before the tasks had their turn */
+	bool looks;    /* it came when all other places were taken */
 };
 
 /* The parameters of a request. */
@@ -965,6 +968,18 @@ static void refuse_method(struct caller *caller, const struct mcp_message *messa
 		      message->method);
 }
 
+static void refuse_callers(struct caller *caller, const struct value *id)
+{
+	caller_refuse(caller, id,
+		      &(struct caller_fault){.kind = CALLER_BUSY,
+					     .remedy = "end one of them, or try again"},
+		      "%d callers use this cell, which is the most", ENGINE_CALLERS);
+}
+
+/* Methods of callers for which there is a place in any case: who is there, and the end. */
+static const char of_lookers[] = "hello cell/list cell/info cell/accounts cell/close "
+				 "exec/list exec/signal $/cancel";
+
 /* A request or a notice. Nobody is told of a notice that is wrong. */
 static void take_request(struct engine *engine, struct caller *caller,
 			 const struct mcp_message *message)
@@ -988,6 +1003,11 @@ static void take_request(struct engine *engine, struct caller *caller,
 			      &(struct caller_fault){.kind = CALLER_USAGE,
 						     .code = MCP_CODE_INVALID},
 			      "%s: hello comes first", method->name);
+		return;
+	}
+	if (((const struct engine_caller *)caller)->looks &&
+	    !str_among(of_lookers, str_of(method->name))) {
+		refuse_callers(caller, message->id);
 		return;
 	}
 	buf_init(&sentence, SENTENCE_MAX);
@@ -1014,7 +1034,7 @@ static void take_messages(struct engine *engine, struct caller *caller)
 {
 	struct mcp_message message = {0};
 
-	while (!engine->stopped && caller_next(caller, &message)) {
+	while (!engine->stopped && caller->out.gone == 0 && caller_next(caller, &message)) {
 		if (message.kind == MCP_RESPONSE)
 			engine_tools_answer(engine, caller_answered(&message), &message);
 		else
@@ -1026,7 +1046,7 @@ static void take_messages(struct engine *engine, struct caller *caller)
 static void turn_tasks(struct engine *engine)
 {
 	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next) {
-		if (!at->left)
+		if (!at->left || at->tidies)
 			at->turn(at);
 		else
 			at->over = at->running == NULL || running_is_done(at->running);
@@ -1160,6 +1180,91 @@ static bool is_of_user(int fd)
 	return peer.uid == geteuid() ? is_outside_cells(fd, &peer) : peer.uid == 0;
 }
 
+static void listen_again(struct timer *timer)
+{
+	struct engine *engine = timer->context;
+
+	loop_add(engine->loop, &engine->listening);
+}
+
+/* Callers wait that cannot be accepted: look for them again after a moment. */
+static void listen_later(struct engine *engine)
+{
+	loop_remove(&engine->listening);
+	engine->listens_again.due_ms = clock_now_ms() + LISTEN_AGAIN_MS;
+}
+
+static void spares_open(struct engine *engine)
+{
+	for (size_t i = 0; i < ENGINE_SPARE; i++) {
+		if (engine->spare[i] < 0)
+			engine->spare[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	}
+}
+
+static void spares_close(struct engine *engine)
+{
+	for (size_t i = 0; i < ENGINE_SPARE; i++)
+		fd_close(&engine->spare[i]);
+}
+
+/* How many callers have the place of one that only looks, or with LOOKS false another one? */
+static size_t count_callers(const struct engine *engine, bool looks)
+{
+	size_t count = 0;
+
+	for (const struct engine_caller *at = engine->callers; at != NULL; at = at->next)
+		count += at->looks == looks;
+	return count;
+}
+
+/*
+ * The socket FD is that of a new caller, of this user; NULL: it was closed. A look at its process
+ * needs a descriptor, which may be the last spare one.
+ */
+static struct engine_caller *caller_of(struct engine *engine, int fd)
+{
+	struct engine_caller *added = NULL;
+
+	fd_close(&engine->spare[ENGINE_SPARE - 1]);
+	if (is_of_user(fd)) {
+		added = caller_add(engine, fd, fd);
+		added->owned = fd;
+	} else {
+		(void)close(fd);
+	}
+	spares_open(engine);
+	return added;
+}
+
+/*
+ * No descriptor is left for the next caller. It gets one that was kept for it, so that it is told;
+ * otherwise it would wait, and the socket would wake this process in each turn of the loop.
+ */
+static void refuse_next(struct engine *engine)
+{
+	struct engine_caller *added = NULL;
+	int fd;
+
+	spares_close(engine);
+	fd = accept4(engine->listening.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		added = caller_of(engine, fd);
+	if (added != NULL) {
+		caller_refuse(&added->caller, NULL,
+			      &(struct caller_fault){.kind = CALLER_BUSY,
+						     .remedy = "end programs in it, or try "
+							       "again",
+						     .error = EMFILE},
+			      "the front behind this cell has as many files open as it may");
+		caller_settle(&added->caller);
+		caller_drop(engine, &engine->callers);
+	}
+	spares_open(engine);
+	if (fd < 0 || engine->spare[0] < 0)
+		listen_later(engine);
+}
+
 static void listening_ready(struct watch *watch, short events)
 {
 	struct engine *engine = watch->context;
@@ -1167,20 +1272,17 @@ static void listening_ready(struct watch *watch, short events)
 	struct engine_caller *added;
 
 	(void)events;
-	if (fd < 0)
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		refuse_next(engine);
+	else if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		listen_later(engine);
+	added = fd >= 0 ? caller_of(engine, fd) : NULL;
+	if (added == NULL || count_callers(engine, false) <= ENGINE_CALLERS)
 		return;
-	if (!is_of_user(fd)) {
-		(void)close(fd);
+	added->looks = true;
+	if (count_callers(engine, true) <= ENGINE_LOOKERS)
 		return;
-	}
-	added = caller_add(engine, fd, fd);
-	added->owned = fd;
-	if (engine->caller_count <= ENGINE_CALLERS)
-		return;
-	caller_refuse(&added->caller, NULL,
-		      &(struct caller_fault){.kind = CALLER_BUSY,
-					     .remedy = "end one of them, or try again"},
-		      "%d callers use this cell, which is the most", ENGINE_CALLERS);
+	refuse_callers(&added->caller, NULL);
 	caller_settle(&added->caller);
 	caller_drop(engine, &engine->callers);
 }
@@ -1190,7 +1292,7 @@ static bool stand(struct engine *engine, struct err *err)
 {
 	const struct engine_standing *standing = engine->options.standing;
 	const struct engine_wish wish = {0};
-	struct engine_cell *cell = cell_begin(engine, &wish, standing->cell, 0, err);
+	struct engine_cell *cell = cell_begin(engine, &wish, NULL, 0, err);
 	const char *broken;
 
 	if (cell == NULL)
@@ -1208,7 +1310,12 @@ static bool stand(struct engine *engine, struct err *err)
 					   .ready = listening_ready,
 					   .context = engine};
 	loop_add(engine->loop, &engine->listening);
-	return standing->ready(standing->context, &cell->place, err);
+	engine->listens_again = (struct timer){.due_ms = CLOCK_NEVER,
+					       .due = listen_again,
+					       .context = engine};
+	loop_add_timer(engine->loop, &engine->listens_again);
+	spares_open(engine);
+	return standing->ready(standing->context, &cell->place, &cell->name, err);
 }
 
 /* An engine that outlives its callers ends with its cell. */
@@ -1247,6 +1354,8 @@ static void begin(struct engine *engine)
 	const struct engine_options *options = &engine->options;
 
 	engine->loop = loop_new();
+	for (size_t i = 0; i < ENGINE_SPARE; i++)
+		engine->spare[i] = -1;
 	if (options->standing == NULL)
 		(void)caller_add(engine, options->input, options->output);
 	engine->stopping = (struct watch){.fd = options->stop_fd,
@@ -1343,6 +1452,8 @@ static void end(struct engine *engine)
 	loop_remove(&engine->stopping);
 	loop_remove(&engine->parent);
 	loop_remove(&engine->listening);
+	loop_remove_timer(&engine->listens_again);
+	spares_close(engine);
 	fd_close(&engine->parent.fd);
 	while (engine->callers != NULL) {
 		caller_settle(&engine->callers->caller);

@@ -42,6 +42,8 @@ enum {
 	ENGINE_TASKS = 1024,     /* calls under way */
 	ENGINE_CELL_TASKS = 64,  /* of them in one cell */
 	ENGINE_CALLERS = 64,     /* of a cell that outlives them */
+	ENGINE_LOOKERS = 4,      /* callers above that, which ask what runs, and end it */
+	ENGINE_SPARE = 2, /* a caller that is refused is one, and its process another */
 	/*
 	 * MiB that are kept for them together: as many calls as may be under way with what an
 	 * output is given when the caller says nothing, and 1 GiB for those that ask for more
@@ -155,13 +157,17 @@ struct engine_host {
 /*
  * An engine whose cell outlives its callers. It opens this one cell itself, and ends when the
  * cell is closed or broken. At most ENGINE_CALLERS of this user, or root, are served at the
- * same time. When a caller goes, its requests and programs end, but for those that stay.
+ * same time, and ENGINE_LOOKERS more that only ask what runs and end it. When a caller goes, its
+ * requests and programs end, but for those that stay.
  */
 struct engine_standing {
-	const char *cell; /* its name */
-	int listener;     /* a listening socket, which stays the owner's */
-	/* The cell is open. False: ERR says why the engine is to end. */
-	bool (*ready)(void *context, const struct engine_place *place, struct err *err);
+	int listener; /* a listening socket, which stays the owner's */
+	/*
+	 * The cell is open. *CELL becomes its name; the engine frees it. False: ERR says why the
+	 * engine is to end.
+	 */
+	bool (*ready)(void *context, const struct engine_place *place, char **cell,
+		      struct err *err);
 	void *context;
 };
 
@@ -218,7 +224,8 @@ struct engine_task {
 	bool rests;     /* nothing of it is under way, but it can still be asked for */
 	bool over;      /* its end was told, and it may be freed */
 	bool left;      /* its caller has gone; its call was cancelled */
-	uint64_t kept;  /* bytes of ENGINE_KEPT_MIB that are charged to it */
+	bool tidies; /* it has its turns also when its caller has gone, and ends itself */
+	uint64_t kept; /* bytes of ENGINE_KEPT_MIB that are charged to it */
 	/* In each turn of the loop, before the next: RUNNING may be done. */
 	void (*turn)(struct engine_task *task);
 	/* Frees the task with everything; its call is cancelled when it runs. */
@@ -231,8 +238,10 @@ struct engine {
 	struct engine_caller *callers;
 	size_t caller_count;
 	struct watch stopping, parent, listening;
-	bool stopped; /* by a signal, or because the parent has died */
-	bool failed;  /* the output of the caller, whose error `gone` is */
+	struct timer listens_again;
+	int spare[ENGINE_SPARE]; /* descriptors for a caller when there are no others */
+	bool stopped;            /* by a signal, or because the parent has died */
+	bool failed;             /* the output of the caller, whose error `gone` is */
 	int gone;
 	struct engine_cell *cells; /* the one that was used last comes first */
 	size_t cell_count;

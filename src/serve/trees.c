@@ -240,6 +240,7 @@ static void begin_call(const struct engine_request *request, struct engine_tree 
 	call->wanted = wanted;
 	call->task.turn = turn;
 	call->task.free = tree_task_free;
+	call->task.tidies = tool == &tree_put_tool;
 	engine_add_task(&call->task, request, request->id);
 	tree_call(call, tool);
 }
@@ -342,10 +343,11 @@ static void answer_put(struct engine_task *task, const struct tool_result *resul
 static void put_turn(struct engine_task *task)
 {
 	struct tree_task *call = (struct tree_task *)task;
-
-	const bool made = has_result(call);
+	const bool made = task->caller != NULL && has_result(call);
 	const struct tool_result *result = running_result(task->running);
 
+	if (task->caller == NULL)
+		task->over = running_is_done(task->running);
 	if (made && audit_quarantined(result))
 		refuse_quarantined(task, call->name, result);
 	else if (made)
@@ -354,7 +356,7 @@ static void put_turn(struct engine_task *task)
 		return;
 	/* A tool that tells why has left nothing. */
 	if (!task->over || call->sweeps || value_member(result->details, "code") != NULL ||
-	    result->status == RESULT_DENIED ||
+	    result->status == RESULT_DONE || result->status == RESULT_DENIED ||
 	    session_broken(task->cell->place.session) != NULL)
 		return;
 	/* The call was ended, and may have left a folder beside the tree. */

@@ -45,8 +45,11 @@ enum {
 	CANCEL_MS = 10000,     /* for the end of a program, after a signal */
 	STUCK_MS = 2000,       /* for a reader that takes nothing, after a signal */
 	REDRAW_MS = 60,        /* how long a terminal is one row smaller */
+	AGAIN_MS = 20,         /* before input that the front has refused is sent again */
 	LET_GO = 0x1d,         /* Ctrl+] */
 	SEQUENCE_MAX = 32,     /* bytes of a key's sequence that matters here */
+	UNFINISHED_MAX =
+		256, /* bytes of a sequence that is not whole; one of colours has fewer */
 	TITLE_SHOWN = 60,
 };
 
@@ -58,6 +61,7 @@ enum carry_state {
 	CARRY_REFUSED, /* it could not be started */
 	CARRY_LET_GO,  /* the person looks no more */
 	CARRY_LOST,    /* the front behind the cell has gone */
+	CARRY_SILENT,  /* it does not answer */
 };
 
 /* One of the program's outputs, on its way to the relay. */
@@ -91,9 +95,13 @@ struct carry {
 	uint64_t process;
 	int64_t asked; /* the request that begins it */
 	struct watch input;
-	struct buf typed; /* keys that are not sent yet */
+	struct buf typed; /* keys that the front has not taken yet */
 	bool input_ends;  /* behind them */
 	int64_t writing;  /* the exec/write that was not answered; 0: none */
+	size_t sent;      /* so many of the first bytes in TYPED are in it */
+	bool sent_end;    /* and so is the end of the input */
+	bool untaken;     /* it is answered before the program has taken them */
+	struct timer again;
 	struct sink sinks[2];
 	uint64_t dealt_with; /* bytes of output that the engine was not told of */
 	struct value *outcome;
@@ -116,7 +124,10 @@ static bool is_final(char c)
 	return c >= 0x40 && c <= 0x7e;
 }
 
-/* The end of the sequence that begins at AT with ESC; *IS_COLOUR: it is one of colours. */
+/*
+ * The end of the sequence that begins at AT with ESC, behind TEXT when it is not whole;
+ * *IS_COLOUR: it is one of colours.
+ */
 static size_t sequence_end(struct str text, size_t at, bool *is_colour)
 {
 	const char kind = at + 1 < text.size ? text.data[at + 1] : '\0';
@@ -133,7 +144,10 @@ static size_t sequence_end(struct str text, size_t at, bool *is_colour)
 	if (kind != '\0' && strchr("]P_^X", kind) != NULL) {
 		while (end < text.size && text.data[end] != '\a' && text.data[end] != 033)
 			end++;
-		return end < text.size && text.data[end] == 033 ? end + 2 : end + 1;
+		if (end + 1 >= text.size || text.data[end] == '\a')
+			return end + 1 + (end < text.size && text.data[end] == 033);
+		/* An ESC that does not end the string begins another sequence. */
+		return text.data[end + 1] == '\\' ? end + 2 : end;
 	}
 	while (end <= text.size && kind >= 0x20 && kind < 0x30 &&
 	       !is_final(text.data[end - 1]))
@@ -141,9 +155,50 @@ static size_t sequence_end(struct str text, size_t at, bool *is_colour)
 	return end;
 }
 
-void cells_carry_plain(struct str text, struct buf *out)
+/* The end of the character that begins at AT, behind TEXT when it is not whole. */
+static size_t character_end(struct str text, size_t at, bool *passes)
 {
-	for (size_t at = 0; at < text.size;) {
+	const unsigned char c = (unsigned char)text.data[at];
+	const size_t length = text_utf8_length(str_part(text, at, text.size));
+	const size_t wanted = c < 0xc2 || c > 0xf4 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	size_t end = at + 1;
+
+	/* C1 controls pass neither as characters nor as bytes. */
+	*passes = length > 0 && (c != 0xc2 || (unsigned char)text.data[at + 1] >= 0xa0);
+	if (length > 0)
+		return at + length;
+	while (end < text.size && end < at + wanted && (text.data[end] & 0xc0) == 0x80)
+		end++;
+	return end == text.size && end < at + wanted ? text.size + 1 : at + 1;
+}
+
+/*
+ * The sequence or character REST goes on in the next piece of the output. Nothing of a long one
+ * passes, so that its kind, and an ESC that may end it, are all that is kept.
+ */
+static void shorten(struct buf *rest)
+{
+	const bool may_end = rest->size > 2 && rest->data[rest->size - 1] == 033;
+	const bool is_control = rest->size > 1 && rest->data[1] == '[';
+
+	if (rest->size <= UNFINISHED_MAX)
+		return;
+	buf_truncate(rest, 2);
+	if (is_control)
+		(void)buf_addc(rest, '?');
+	else if (may_end)
+		(void)buf_addc(rest, 033);
+}
+
+void cells_carry_plain(struct buf *rest, struct str text, struct buf *out)
+{
+	size_t at = 0;
+
+	if (rest != NULL) {
+		(void)buf_addstr(rest, text);
+		text = buf_str(rest);
+	}
+	while (at < text.size) {
 		const unsigned char c = (unsigned char)text.data[at];
 		size_t end = at + 1;
 		bool passes = c == '\n' || c == '\r' || c == '\t' || c == '\b' ||
@@ -151,19 +206,18 @@ void cells_carry_plain(struct str text, struct buf *out)
 
 		if (c == 033)
 			end = sequence_end(text, at, &passes);
-		/* C1 controls pass neither as characters nor as bytes, nor in two pieces. */
-		else if (c >= 0x80) {
-			const size_t length =
-				text_utf8_length(str_part(text, at, text.size));
-
-			end = at + (length > 0 ? length : 1);
-			passes = length > 0 &&
-				 (c != 0xc2 || (unsigned char)text.data[at + 1] >= 0xa0);
-		}
-		if (passes && end <= text.size)
+		else if (c >= 0x80)
+			end = character_end(text, at, &passes);
+		if (end > text.size)
+			break;
+		if (passes)
 			(void)buf_add(out, text.data + at, end - at);
 		at = end;
 	}
+	if (rest == NULL)
+		return;
+	buf_remove(rest, 0, at);
+	shorten(rest);
 }
 
 /* Requests. */
@@ -193,6 +247,7 @@ static void send_typed(struct carry *carry)
 	struct str piece;
 
 	if (carry->state != CARRY_RUNS || carry->writing != 0 ||
+	    carry->again.due_ms != CLOCK_NEVER ||
 	    (carry->typed.size == 0 && !carry->input_ends))
 		return;
 	piece = str_part(buf_str(&carry->typed), 0, PIECE);
@@ -200,14 +255,22 @@ static void send_typed(struct carry *carry)
 	buf_init(&text, 2 * PIECE);
 	(void)buf_base64_add(piece, &text);
 	value_set_str(params, "bytes", buf_str(&text));
-	value_set_boolean(params, "taken", true);
-	if (carry->input_ends && piece.size == carry->typed.size) {
+	value_set_boolean(params, "taken", !carry->untaken);
+	carry->sent_end = carry->input_ends && piece.size == carry->typed.size;
+	if (carry->sent_end)
 		value_set_boolean(params, "end", true);
-		carry->input_ends = false;
-	}
 	buf_fini(&text);
-	buf_remove(&carry->typed, 0, piece.size);
+	carry->sent = piece.size;
 	carry->writing = cells_peer_send(&carry->peer, "exec/write", params);
+}
+
+/* Forget the bytes that are on their way: the front has taken them, or nobody will. */
+static void drop_sent(struct carry *carry)
+{
+	buf_remove(&carry->typed, 0, carry->sent);
+	carry->sent = 0;
+	carry->input_ends = carry->input_ends && !carry->sent_end;
+	carry->writing = 0;
 }
 
 /* The program has ended, or nobody is there any more: no more input. */
@@ -216,7 +279,42 @@ static void input_close(struct carry *carry)
 	loop_remove(&carry->input);
 	carry->input.fd = -1;
 	buf_clear(&carry->typed);
+	carry->sent = 0;
 	carry->input_ends = false;
+}
+
+static bool is_busy(const struct value *error)
+{
+	const char *kind = value_text(value_member(value_member(error, "data"), "kind"));
+
+	return kind != NULL && strcmp(kind, "busy") == 0;
+}
+
+static void again_due(struct timer *timer)
+{
+	send_typed(timer->context);
+}
+
+/*
+ * The last exec/write was answered, by ERROR when it was refused. A front that has no room now gets
+ * the same bytes again. The answer to a write that waits for the program needs a place
+ * among its calls, and one that does not wait needs bytes of its memory: where one of both is full,
+ * the other one may not be.
+ */
+static void take_written(struct carry *carry, const struct value *error)
+{
+	carry->writing = 0;
+	if (error == NULL) {
+		drop_sent(carry);
+	} else if (is_busy(error) && (!carry->attached || carry->types)) {
+		carry->untaken = !carry->untaken;
+		carry->again.due_ms = clock_now_ms() + AGAIN_MS;
+	} else if (carry->attached) {
+		drop_sent(carry);
+	} else {
+		input_close(carry);
+	}
+	send_typed(carry);
 }
 
 /* Keys of the terminal. */
@@ -272,9 +370,12 @@ static size_t find_let_go(struct keys_seen *keys, struct str text)
 static void let_go(struct carry *carry)
 {
 	/* The keys before are the program's, which may not have read earlier ones. */
+	if (carry->writing != 0)
+		drop_sent(carry);
+	carry->again.due_ms = CLOCK_NEVER;
 	while (carry->state == CARRY_RUNS && carry->types && carry->typed.size > 0) {
-		carry->writing = 0;
 		send_typed(carry);
+		drop_sent(carry);
 	}
 	if (carry->state == CARRY_RUNS || carry->state == CARRY_STARTS)
 		carry->state = CARRY_LET_GO;
@@ -287,7 +388,8 @@ static void take_typed(struct carry *carry, struct str keys)
 	if (carry->attached)
 		size = find_let_go(&carry->keys, keys);
 	/* Keys that a program does not read are lost, as those of a terminal are. */
-	if ((!carry->attached || carry->types) && carry->typed.size + size <= TYPED_MAX)
+	if ((!carry->attached || carry->types || carry->state == CARRY_STARTS) &&
+	    carry->typed.size + size <= TYPED_MAX)
 		(void)buf_add(&carry->typed, keys.data, size);
 	send_typed(carry);
 	if (size < keys.size)
@@ -349,7 +451,8 @@ static void input_ready(struct watch *watch, short events)
 static void input_settle(struct carry *carry)
 {
 	const bool reads = carry->input.fd >= 0 && !carry->input_ends &&
-			   carry->state == CARRY_RUNS &&
+			   (carry->state == CARRY_RUNS ||
+			    (carry->attached && carry->state == CARRY_STARTS)) &&
 			   (carry->attached || carry->typed.size < PIECE) &&
 			   (carry->tty || carry->writing == 0);
 
@@ -522,7 +625,7 @@ static void show_replay(struct carry *carry)
 		if (tail > 0)
 			tail += str_find(str_part(rest, tail, rest.size), STR("\n"), 0) + 1;
 		if (tail <= rest.size)
-			cells_carry_plain(str_part(rest, tail, rest.size), &shown);
+			cells_carry_plain(NULL, str_part(rest, tail, rest.size), &shown);
 	}
 	(void)buf_addstr(&shown, buf_str(&modes));
 	sink_add(&carry->sinks[0], buf_str(&shown));
@@ -594,6 +697,9 @@ static void take_start(struct carry *carry, const struct mcp_message *message)
 		return;
 	}
 	carry->types = value_is_true(value_member(result, "types"));
+	if (!carry->types)
+		buf_clear(&carry->typed);
+	send_typed(carry);
 	carry->replay_left = (uint64_t)(value_integer(value_member(result, "to")) -
 					value_integer(value_member(result, "from")));
 	if (carry->replay_left == 0)
@@ -611,10 +717,7 @@ static void take(void *context, const struct mcp_message *message)
 		return;
 	}
 	if (answered != 0 && answered == carry->writing) {
-		carry->writing = 0;
-		if (message->error != NULL && !carry->attached)
-			input_close(carry);
-		send_typed(carry);
+		take_written(carry, message->error);
 		return;
 	}
 	if (message->method == NULL ||
@@ -649,6 +752,25 @@ static void stop_came(struct watch *watch, short events)
 		carry->state = CARRY_LET_GO;
 }
 
+/*
+ * Look whether the front has begun the program in time. An attached terminal is let go then: its job
+ * runs already. Nobody but the person knows how long a new program is to be waited for. Returns
+ * the time of the next look.
+ */
+static int64_t look_at_start(struct carry *carry, int64_t due_ms)
+{
+	if (carry->state != CARRY_STARTS || clock_now_ms() < due_ms)
+		return carry->state == CARRY_STARTS ? due_ms : CLOCK_NEVER;
+	if (carry->attached)
+		carry->state = CARRY_SILENT;
+	else
+		(void)verb_complain(CODE_DONE,
+				    "cell %s does not answer; glovebox stop %s ends it in any "
+				    "case",
+				    carry->peer.name, carry->peer.name);
+	return CLOCK_NEVER;
+}
+
 /* Turn the loop until the program has ended and its output is with the relay. */
 static void carry_on(struct carry *carry)
 {
@@ -656,7 +778,7 @@ static void carry_on(struct carry *carry)
 			     .events = POLLIN,
 			     .ready = stop_came,
 			     .context = carry};
-	int64_t until = CLOCK_NEVER;
+	int64_t until = CLOCK_NEVER, starts = clock_now_ms() + CELLS_ANSWER_MS;
 	bool counts_output = false;
 	uint64_t last = 0;
 
@@ -685,8 +807,11 @@ static void carry_on(struct carry *carry)
 			if (clock_now_ms() >= until)
 				break;
 		}
+		starts = look_at_start(carry, starts);
+		if (carry->state == CARRY_SILENT)
+			break;
 		input_settle(carry);
-		loop_turn(carry->loop, until);
+		loop_turn(carry->loop, starts < until ? starts : until);
 		cells_peer_settle(&carry->peer);
 		if (carry->state <= CARRY_RUNS && cells_peer_is_lost(&carry->peer))
 			carry->state = CARRY_LOST;
@@ -708,6 +833,9 @@ static bool carry_open(struct carry *carry, bool clipboard, struct err *err)
 	carry->redraw =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = redraw_due, .context = carry};
 	loop_add_timer(carry->loop, &carry->redraw);
+	carry->again =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = again_due, .context = carry};
+	loop_add_timer(carry->loop, &carry->again);
 	if (!relay_open(carry->loop, carry->tty ? RELAY_TERMINAL : RELAY_PLAIN, clipboard,
 			&carry->relay, err) ||
 	    (carry->tty && !terminal_open(carry->loop, relay_packets(carry->relay),
@@ -734,6 +862,7 @@ static void carry_close(struct carry *carry)
 			sink_end(&carry->sinks[i]);
 	}
 	loop_remove_timer(&carry->redraw);
+	loop_remove_timer(&carry->again);
 	if (carry->relay != NULL) {
 		relay_drain(carry->relay, interrupt_fd(carry->interrupt),
 			    carry->cancelled || carry->state == CARRY_LET_GO);
@@ -958,8 +1087,10 @@ static int run(struct carry *carry, struct value *take_wish, const struct option
 	case CARRY_ENDED:
 		break;
 	default:
-		return carry->cancelled
-			       ? CODE_SIGNAL + interrupt_signal(carry->interrupt)
+		return carry->cancelled ? CODE_SIGNAL + interrupt_signal(carry->interrupt)
+		       : carry->peer.turned_away
+			       ? verb_complain(CODE_EXEC_NO_CELL, "cell %s: %s",
+					       carry->peer.name, carry->peer.turned.text)
 			       : verb_complain(CODE_EXEC_NO_CELL,
 					       "cell %s has ended, and the program with it",
 					       carry->peer.name);
@@ -1102,6 +1233,11 @@ static int tell_attached(const struct carry *carry, const struct cells_attach *a
 				     "glovebox attach %s %" PRIu64,
 				     carry->process, attach->name, title, attach->name,
 				     carry->process);
+	case CARRY_SILENT:
+		return verb_complain(CODE_FAILED,
+				     "cell %s does not answer; glovebox stop %s ends it in any "
+				     "case",
+				     attach->name, attach->name);
 	case CARRY_ENDED:
 		print_denials(carry->outcome);
 		code = code_of(carry->outcome, NULL, 0);

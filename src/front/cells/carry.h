@@ -41,6 +41,9 @@ enum { CELLS_REPLAY = 1 << 20 }; /* bytes of a job's output that are looked at *
 
 /*
  * Append TEXT to OUT as a terminal may show it again: colours stay, and everything else that a
- * terminal obeys or answers is left out.
+ * terminal obeys or answers is left out. REST keeps a sequence or a character that is not whole yet,
+ * for the next piece; it has room for TEXT and CELLS_REST bytes, and begins empty. NULL: no piece
+ * follows.
  */
-void cells_carry_plain(struct str text, struct buf *out);
+enum { CELLS_REST = 1 << 10 };
+void cells_carry_plain(struct buf *rest, struct str text, struct buf *out);

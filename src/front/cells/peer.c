@@ -72,6 +72,7 @@ void cells_peer_settle(struct cells_peer *peer)
 			peer->awaited = 0;
 		} else if (message.kind == MCP_RESPONSE && message.id == NULL) {
 			peer->turned_away = true;
+			(void)cells_peer_refused(message.error, &peer->turned);
 		} else if (peer->take != NULL) {
 			peer->take(peer->context, &message);
 		}
@@ -132,9 +133,7 @@ bool cells_peer_ask(struct cells_peer *peer, const char *method, struct value *t
 	answer = peer->answer;
 	peer->answer = NULL;
 	if (answer == NULL && peer->turned_away)
-		return err_set(err, EAGAIN,
-			       "cell %s has as many callers as it takes; end one of them",
-			       peer->name);
+		return err_set(err, EAGAIN, "cell %s: %s", peer->name, peer->turned.text);
 	if (answer == NULL)
 		return cells_peer_is_lost(peer)
 			       ? err_set(err, ECONNRESET, "cell %s has ended", peer->name)

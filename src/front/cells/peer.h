@@ -29,7 +29,9 @@ struct cells_peer {
 	/* an answer that cells_peer_ask waits for, and the answer */
 	int64_t awaited;
 	struct value *answer;
-	bool turned_away; /* too many callers */
+	/* The front has closed the connection, e.g. because it has too many callers; and why. */
+	bool turned_away;
+	struct err turned;
 };
 
 /*

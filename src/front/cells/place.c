@@ -3,6 +3,7 @@
 #include "front/cells/place.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -11,17 +12,16 @@
 #include "base/text/text.h"
 #include "base/value.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -34,9 +34,11 @@ enum {
 	FOLDER_MODE = 0700,
 	BACKLOG = 64,
 	ABOUT_MAX = 64 << 10,
-	TRIES = 16,     /* another process may remove a folder before it is locked */
-	CHOICES = 1000, /* numbers behind the name of a folder */
-	SHORT_MAX = 48, /* bytes of a folder's name in that of a cell */
+	TRIES = 16, /* other processes may take a name, and leave it, again and again */
+	SHORT_MAX = 48,    /* bytes of a folder's name in that of a cell */
+	REMOVER_MS = 2000, /* for another process that removes the folders of dead cells */
+	REMOVER_LOOK_MS = 5,
+	OTHERS = S_IRWXG | S_IRWXO,
 };
 
 static bool is_letter(char c)
@@ -99,15 +101,64 @@ static bool failed(const char *path, struct err *err)
 }
 
 /*
- * Open the folder of all cells; with NONE NULL it is made when it is missing. -1: ERR says why not;
- * *NONE: it is missing, so there is no cell.
+ * Is the folder FD, which was opened as PATH, one that only this user can open? In any other one
+ * somebody else could put the socket of a cell that is none.
  */
-static int open_all(struct buf *path, bool *none, struct err *err)
+static bool is_private(int fd, const char *path, struct err *err)
 {
-	static const char *const below[] = {"/glovebox", "/cells"};
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	struct stat st;
-	int fd;
+
+	if (fstat(fd, &st) < 0)
+		return failed(path, err);
+	if (st.st_uid != geteuid())
+		return err_set(err, EPERM,
+			       "%s belongs to another user (number %u): cells are found only in a "
+			       "folder of your own; remove it, or set XDG_RUNTIME_DIR to a folder "
+			       "of yours",
+			       path, (unsigned)st.st_uid);
+	return (st.st_mode & OTHERS) == 0 ||
+	       err_set(err, EPERM,
+		       "%s has mode %04o, so others may open it: cells are found only in a folder "
+		       "that nobody else can open; look what is in it, then: chmod 700 %s",
+		       path, (unsigned)st.st_mode & ALLPERMS, path);
+}
+
+/*
+ * Open the folder NAME of ABOVE, whose path becomes PATH; with MAKES it is made when it is missing.
+ * It is a folder of this user, and no link to one. -1: ERR says why not.
+ */
+static int open_private(int above, const char *name, bool makes, struct buf *path,
+			struct err *err)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (!buf_addf(path, "/%s", name))
+		return (void)err_set(err, ENAMETOOLONG,
+				     "XDG_RUNTIME_DIR: the path is too long"),
+		       -1;
+	if (makes && mkdirat(above, name, FOLDER_MODE) < 0 && errno != EEXIST)
+		return (void)failed(path->data, err), -1;
+	fd = openat(above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOTDIR &&
+	    fstatat(above, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return (void)err_set(err, ENOTDIR,
+				     "%s is %s: cells are found only in a folder; remove it: rm %s",
+				     path->data,
+				     S_ISLNK(st.st_mode) ? "a symbolic link" : "no folder",
+				     path->data),
+		       -1;
+	if (fd < 0)
+		return (void)failed(path->data, err), -1;
+	return is_private(fd, path->data, err) ? fd_take(&fd) : -1;
+}
+
+/* Open the runtime directory, whose path becomes PATH. -1: ERR says why not. */
+static int open_runtime(struct buf *path, struct err *err)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	auto_close int fd = -1;
+	struct stat st;
 
 	if (runtime == NULL || runtime[0] != '/')
 		return (void)err_set(err, ENOENT,
@@ -121,7 +172,8 @@ static int open_all(struct buf *path, bool *none, struct err *err)
 		return (void)err_set(err, ENAMETOOLONG,
 				     "XDG_RUNTIME_DIR: the path is too long"),
 		       -1;
-	if (stat(path->data, &st) < 0)
+	fd = open(path->data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return (void)(errno == ENOENT
 				      ? err_set(err, errno,
 						"XDG_RUNTIME_DIR names %s, which does not exist; make "
@@ -137,32 +189,45 @@ static int open_all(struct buf *path, bool *none, struct err *err)
 				     st.st_uid != geteuid() ? "is not yours"
 							    : "others may write"),
 		       -1;
-	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
-		if (!buf_adds(path, below[i]))
-			return (void)err_set(err, ENAMETOOLONG,
-					     "XDG_RUNTIME_DIR: the path is too long"),
-			       -1;
-		if (none == NULL && mkdir(path->data, FOLDER_MODE) < 0 && errno != EEXIST)
-			return (void)failed(path->data, err), -1;
-	}
-	fd = open(path->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && none != NULL)
-		*none = errno == ENOENT;
-	if (fd < 0)
+	return fd_take(&fd);
+}
+
+/*
+ * Open the folder of all cells; with NONE NULL it is made when it is missing. -1: ERR says why not;
+ * *NONE: it is missing, so there is no cell. PATH is for sentences only: each part was looked
+ * at when it was opened.
+ */
+static int open_all(struct buf *path, bool *none, struct err *err)
+{
+	struct err own = {0};
+	if (err == NULL)
+		err = &own;
+	auto_close int runtime = open_runtime(path, err);
+	auto_close int ours =
+		runtime < 0 ? -1
+			    : open_private(runtime, "glovebox", none == NULL, path, err);
+	auto_close int all =
+		ours < 0 ? -1 : open_private(ours, "cells", none == NULL, path, err);
+	int fd = all < 0 ? -1 : openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (all >= 0 && fd < 0)
 		(void)failed(path->data, err);
+	if (fd < 0 && none != NULL)
+		*none = err->code == ENOENT && runtime >= 0;
 	return fd;
 }
 
 /*
- * Is the folder FD that of a dead cell? Then this process holds the lock as long as FD is open.
- * A process that has just made a folder locks it before it goes on.
+ * Is the folder FD that of a dead cell? Then nobody gets a lock of its own on it as long as FD is
+ * open. Several may look at the same time: each of them shares the lock, so that none takes the
+ * other one for the front of the cell.
  */
 static bool take_dead(int fd)
 {
-	return flock(fd, LOCK_EX | LOCK_NB) == 0;
+	return flock(fd, LOCK_SH | LOCK_NB) == 0;
 }
 
-/* Remove the folders of starts that were killed before they gave them a name. */
+/* Remove the folders in ALL of starts that were killed before they gave them a name. */
 static void sweep(int all)
 {
 	struct fd_names names;
@@ -173,22 +238,32 @@ static void sweep(int all)
 
 		if (strncmp(names.items[i], UNNAMED, strlen(UNNAMED)) != 0)
 			continue;
-		fd = openat(all, names.items[i],
-			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && take_dead(fd))
+		fd = fd_hold(all, names.items[i], LOCK_EX | LOCK_NB, 0);
+		if (fd >= 0)
 			fd_folder_remove_at(all, names.items[i]);
 	}
 	fd_names_fini(&names);
 }
 
-bool cells_place_choose(const char *workspace, struct buf *name, struct err *err)
+void cells_place_sweep(void)
 {
-	const char *base = path_base_name(workspace);
-	struct buf path, shortened;
 	auto_close int all = -1;
-	bool found = false;
+	struct buf path;
+	struct err err;
+	bool none;
 
 	buf_init(&path, PATH_MAX);
+	all = open_all(&path, &none, &err);
+	if (all >= 0)
+		sweep(all);
+	buf_fini(&path);
+}
+
+void cells_place_suggest(const char *workspace, int number, struct buf *name)
+{
+	const char *base = path_base_name(workspace);
+	struct buf shortened;
+
 	buf_init(&shortened, SHORT_MAX);
 	while (*base != '\0' && !is_letter(*base))
 		base++;
@@ -198,24 +273,11 @@ bool cells_place_choose(const char *workspace, struct buf *name, struct err *err
 		buf_clear(&shortened);
 		(void)buf_adds(&shortened, "cell");
 	}
-	all = open_all(&path, NULL, err);
-	for (int i = 1; all >= 0 && !found && i <= CHOICES; i++) {
-		struct cells_found other;
-
-		buf_clear(name);
-		(void)buf_adds(name, shortened.data);
-		if (i > 1)
-			(void)buf_addf(name, "-%d", i);
-		found = cells_place_find(name->data, &other, err) &&
-			other.life != CELLS_LIVES;
-		cells_place_found_fini(&other);
-	}
+	buf_clear(name);
+	(void)buf_adds(name, shortened.data);
+	if (number > 1)
+		(void)buf_addf(name, "-%d", number);
 	buf_fini(&shortened);
-	buf_fini(&path);
-	return found ||
-	       (all >= 0 && err_set(err, EEXIST,
-				    "every name for a cell of this folder is taken; choose "
-				    "one with --name"));
 }
 
 /* The folder of a new cell. */
@@ -247,91 +309,84 @@ static bool listen_in(struct cells_place *place, struct err *err)
 
 bool cells_place_make(struct cells_place *place, struct err *err)
 {
-	auto_close int all = -1;
-	struct stat st;
 	struct buf path;
-	size_t above;
 
-	*place = (struct cells_place){.folder = -1, .listener = -1};
+	*place = CELLS_PLACE_NONE;
 	buf_init(&path, PATH_MAX);
-	all = open_all(&path, NULL, err);
-	above = path.size;
-	if (all >= 0)
-		sweep(all);
-	for (int i = 0; all >= 0 && place->path == NULL && i < TRIES; i++) {
-		buf_truncate(&path, above);
-		if (!buf_adds(&path, "/" UNNAMED "XXXXXX") || mkdtemp(path.data) == NULL) {
-			(void)failed(path.data, err);
-			break;
-		}
-		place->folder =
-			open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (place->folder >= 0 && flock(place->folder, LOCK_EX) == 0 &&
-		    fstat(place->folder, &st) == 0 && st.st_nlink > 0)
-			place->path = memory_copy(path.data);
-		else
-			fd_close(&place->folder);
-		(void)err_set(err, EBUSY, "%s: another process removes it", path.data);
-	}
+	place->all = open_all(&path, NULL, err);
+	place->path = memory_copy(path.data);
 	buf_fini(&path);
-	return place->path != NULL && listen_in(place, err);
+	if (place->all < 0)
+		return false;
+	sweep(place->all);
+	(void)snprintf(place->name, sizeof(place->name), UNNAMED "XXXXXX");
+	place->folder = fd_hold_new(place->all, place->name, LOCK_EX, FOLDER_MODE);
+	return place->folder >= 0 ? listen_in(place, err) : failed(place->path, err);
 }
 
-/* Give the folder of PLACE the name PATH, where nothing stands. */
-static bool take_name(struct cells_place *place, const char *path)
+static bool write_about(const struct cells_place *place, const struct value *about,
+			struct err *err)
 {
-	if (syscall(SYS_renameat2, AT_FDCWD, place->path, AT_FDCWD, path,
-		    RENAME_NOREPLACE) != 0)
-		return false;
-	free(place->path);
-	place->path = memory_copy(path);
-	return true;
+	char own[FD_NAME_ROOM], path[FD_NAME_ROOM + sizeof("/" ABOUT)];
+	struct err why = {0};
+	struct buf text;
+	bool ok;
+
+	buf_init(&text, ABOUT_MAX);
+	(void)snprintf(path, sizeof(path), "%s/" ABOUT, fd_name(place->folder, own));
+	ok = (value_print(about, VALUE_PRETTY, &text) && buf_addc(&text, '\n')) ||
+	     err_set(err, EFBIG, "what there is to say about the cell is too long");
+	if (ok && !fd_replace_file(path, buf_str(&text), &why))
+		ok = err_set(err, why.code, "%s/%s/" ABOUT ": %s%s", place->path,
+			     place->name, strerror(why.code), remedy_of(why.code));
+	buf_fini(&text);
+	return ok;
+}
+
+/* Does a cell that lives have NAME? The folder of a dead one is removed. */
+static bool is_taken(const char *name, struct err *err)
+{
+	struct cells_found other;
+	const bool found = cells_place_find(name, &other, err);
+	const bool lives = other.life == CELLS_LIVES;
+
+	cells_place_found_fini(&other);
+	if (lives)
+		(void)err_set(err, EEXIST,
+			      "a cell %s runs already; take another name, or: glovebox stop %s",
+			      name, name);
+	return lives || !found;
 }
 
 bool cells_place_name(struct cells_place *place, const char *name,
 		      const struct value *about, struct err *err)
 {
-	auto_close int all = -1;
-	struct buf path, text;
-	bool ok;
-
-	buf_init(&path, PATH_MAX);
-	buf_init(&text, ABOUT_MAX);
-	(void)buf_addf(&path, "%s/" ABOUT, place->path);
-	ok = (value_print(about, VALUE_PRETTY, &text) && buf_addc(&text, '\n')) ||
-	     err_set(err, EFBIG, "what there is to say about the cell is too long");
-	if (ok && !fd_replace_file(path.data, buf_str(&text), err))
-		ok = err_set(err, err->code, "%s%s", err->text, remedy_of(err->code));
-	buf_clear(&path);
-	all = ok ? open_all(&path, NULL, err) : -1;
-	ok = all >= 0 && (buf_addf(&path, "/%s", name) ||
-			  err_set(err, ENAMETOOLONG, "%s: the path is too long", name));
-	for (int i = 0; ok && !take_name(place, path.data); i++) {
-		struct cells_found other = {.folder = -1};
-
-		/* A dead cell has left it: finding it removes it. */
-		if (errno != EEXIST || i >= TRIES)
-			ok = failed(path.data, err);
-		else if (cells_place_find(name, &other, err) && other.life == CELLS_LIVES)
-			ok = err_set(err, EEXIST,
-				     "a cell %s runs already; take another name, or: glovebox stop "
-				     "%s",
-				     name, name);
-		cells_place_found_fini(&other);
+	if (is_taken(name, err) || !write_about(place, about, err))
+		return false;
+	for (int i = 0; i < TRIES; i++) {
+		if (renameat2(place->all, place->name, place->all, name,
+			      RENAME_NOREPLACE) == 0) {
+			(void)snprintf(place->name, sizeof(place->name), "%s", name);
+			return true;
+		}
+		if (errno != EEXIST)
+			return failed(place->path, err);
+		/* Another start was faster, or a cell has died meanwhile. */
+		if (is_taken(name, err))
+			return false;
 	}
-	buf_fini(&text);
-	buf_fini(&path);
-	return ok;
+	return err_set(err, EEXIST, "other cells take the name %s again and again", name);
 }
 
 void cells_place_remove(struct cells_place *place)
 {
-	if (place->path != NULL)
-		fd_folder_remove(place->path);
+	if (place->folder >= 0)
+		fd_folder_remove_at(place->all, place->name);
 	free(place->path);
 	fd_close(&place->listener);
 	fd_close(&place->folder);
-	*place = (struct cells_place){.folder = -1, .listener = -1};
+	fd_close(&place->all);
+	*place = CELLS_PLACE_NONE;
 }
 
 /* Cells that are there. */
@@ -353,14 +408,27 @@ static struct value *read_about(int folder)
 	return value_new_object();
 }
 
-/* Does the folder FD, which is locked, still stand as NAME in ALL? Then it does so until it is removed. */
-static bool is_at(int all, const char *name, int fd)
+/*
+ * Remove the folder NAME in ALL when it is that of a dead cell. False: it is none, or another
+ * process has removed it. Only one removes at a time: a name that is free may be
+ * that of a new cell in the next moment.
+ */
+static bool remove_dead(int all, const char *name)
 {
-	struct stat named, held;
+	const int64_t until = clock_now_ms() + REMOVER_MS;
+	auto_close int dead = -1;
 
-	return fstatat(all, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       fstat(fd, &held) == 0 && named.st_dev == held.st_dev &&
-	       named.st_ino == held.st_ino;
+	/* A remover that was stopped holds nobody up for longer; the next one removes. */
+	while (flock(all, LOCK_EX | LOCK_NB) < 0) {
+		if (clock_now_ms() >= until)
+			return true;
+		(void)poll(NULL, 0, REMOVER_LOOK_MS);
+	}
+	dead = fd_hold(all, name, LOCK_SH | LOCK_NB, 0);
+	if (dead >= 0)
+		fd_folder_remove_at(all, name);
+	(void)flock(all, LOCK_UN);
+	return dead >= 0;
 }
 
 bool cells_place_find(const char *name, struct cells_found *found, struct err *err)
@@ -387,9 +455,10 @@ bool cells_place_find(const char *name, struct cells_found *found, struct err *e
 			return true;
 		}
 		/* Another finder may have removed it, and another cell may have the name now. */
-	} while (!is_at(all, name, found->folder));
+	} while (!remove_dead(all, name));
 	found->life = CELLS_GONE;
-	fd_folder_remove_at(all, name);
+	/* A list of dead cells has as many as there are, and needs none of the folders. */
+	fd_close(&found->folder);
 	return true;
 }
 

@@ -7,8 +7,11 @@
  *	socket		the wire (serve/engine.h)
  *
  * The front behind a cell holds a lock on its folder as long as it lives. A folder on which
- * nobody holds a lock is that of a dead cell: its finder removes it. A folder gets its name when
+ * nobody holds a lock is that of a dead cell: one finder removes it. A folder gets its name when
  * the cell serves callers, and a name is given once.
+ *
+ * The folders glovebox and cells are refused when they are links, belong to another user, or can
+ * be opened by others.
  */
 #pragma once
 
@@ -27,36 +30,41 @@ enum {
 /* Can NAME be that of a cell? */
 bool cells_place_fits(const char *name, struct err *err);
 /*
- * Append a name for a cell of the folder WORKSPACE that no cell has now: that of the folder, with a
- * number behind it when it is taken.
+ * Make NAME the name for a cell of the folder WORKSPACE: that of the folder, with NUMBER behind it
+ * from 2 on.
  */
-bool cells_place_choose(const char *workspace, struct buf *name, struct err *err);
+void cells_place_suggest(const char *workspace, int number, struct buf *name);
 
 /* The folder of a cell, before and while it serves. */
 struct cells_place {
-	char *path; /* NULL: there is none */
-	int folder; /* open and locked; -1: none */
+	int all;    /* the folder of all cells, open; -1: none */
+	char *path; /* its path, for sentences */
+	int folder; /* that of this cell, open and locked; -1: none */
 	int listener;
+	char name[CELLS_NAME_MAX + 1];
 };
+#define CELLS_PLACE_NONE ((struct cells_place){.all = -1, .folder = -1, .listener = -1})
 
 /* Make a folder without a name, and listen in it. Call cells_place_remove in either case. */
 bool cells_place_make(struct cells_place *place, struct err *err);
-/* Write ABOUT into PLACE, which gets NAME. EEXIST: a cell that lives has it. */
+/* Write ABOUT into PLACE, which gets NAME. EEXIST in ERR: a cell that lives has it. */
 bool cells_place_name(struct cells_place *place, const char *name,
 		      const struct value *about, struct err *err);
 /* Remove the folder, with what is in it. */
 void cells_place_remove(struct cells_place *place);
+/* Remove what starts have left that were killed before the cell had its name. */
+void cells_place_sweep(void);
 
 enum cells_life {
 	CELLS_NONE,
-	CELLS_GONE, /* its front is dead; the folder is removed */
+	CELLS_GONE, /* its front is dead; this process has removed the folder */
 	CELLS_LIVES,
 };
 
 struct cells_found {
 	enum cells_life life;
 	struct value *about; /* an object; empty when it cannot be read */
-	int folder;          /* open; -1: none */
+	int folder;          /* of one that lives, open; -1: none */
 };
 
 /* Look for the cell NAME. False: it cannot be looked for. Call cells_place_found_fini. */

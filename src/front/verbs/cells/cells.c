@@ -20,6 +20,7 @@
 #include "mcp/message.h"
 #include "process/loop.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -72,6 +74,7 @@ struct listed {
 	struct cells_peer peer;
 	const char *name;
 	const char *state; /* gone, or unreachable; NULL: it answers */
+	bool left;         /* it was closed a moment ago, and is not listed */
 	int64_t numbers[ASKED];
 	struct value *answers[ASKED];
 };
@@ -93,6 +96,7 @@ static void ask(struct listed *listed, struct loop *loop)
 	struct err err = {0};
 
 	if (!cells_peer_open(&listed->peer, listed->name, loop, &err)) {
+		listed->left = listed->peer.found.life == CELLS_NONE;
 		listed->state =
 			listed->peer.found.life == CELLS_GONE ? "gone" : "unreachable";
 		return;
@@ -239,15 +243,20 @@ static void print_row(const struct listed *listed, FILE *out)
 static int print_list(struct listed *list, size_t count, bool as_json, FILE *out)
 {
 	int code = CODE_DONE;
+	size_t left = 0;
 
-	if (!as_json && count == 0)
+	for (size_t i = 0; i < count; i++)
+		left += list[i].left;
+	if (!as_json && count == left)
 		(void)fprintf(out, "No cells. glovebox start makes one.\n");
 	else if (!as_json)
 		(void)fprintf(out, "%-*s  %-11s  %-7s  %-7s  %-5s  %-8s  %-9s  %-4s  %s\n",
 			      NAME_COLUMN, "NAME", "STATE", "AGE", "IDLE", "LEVEL", "CPU",
 			      "MEMORY", "JOBS", "WORKSPACE");
 	for (size_t i = 0; i < count && code == CODE_DONE; i++) {
-		if (as_json) {
+		if (list[i].left) {
+			continue;
+		} else if (as_json) {
 			auto_value struct value *row = row_of(&list[i]);
 
 			code = verb_print_json(row, 0, out);
@@ -370,7 +379,9 @@ struct logging {
 	FILE *out;
 	uint64_t job;
 	uint64_t before, got; /* bytes that were printed before; that have come */
+	uint64_t lost;        /* those of them that are not printed here */
 	bool plain;           /* for a terminal */
+	struct buf rest;      /* as of cells_carry_plain */
 	bool follows, ended;
 };
 
@@ -381,9 +392,12 @@ static void print_output(struct logging *logging, const struct value *params)
 	struct buf bytes, plain;
 
 	buf_init(&bytes, 2 * CELLS_REPLAY);
-	buf_init(&plain, 2 * CELLS_REPLAY);
+	buf_init(&plain, 2 * CELLS_REPLAY + CELLS_REST);
 	(void)buf_base64_read(value_str(value_member(params, "bytes")), &bytes);
 	if (dropped > 0) {
+		logging->lost += (uint64_t)dropped;
+		/* The rest of a sequence is among them. */
+		buf_clear(&logging->rest);
 		(void)fflush(logging->out);
 		(void)verb_complain(CODE_DONE,
 				    "%" PRId64
@@ -393,7 +407,7 @@ static void print_output(struct logging *logging, const struct value *params)
 	}
 	const size_t size = bytes.size;
 	if (logging->plain)
-		cells_carry_plain(buf_str(&bytes), &plain);
+		cells_carry_plain(&logging->rest, buf_str(&bytes), &plain);
 	else
 		buf_swap(&bytes, &plain);
 	(void)fwrite(plain.data, 1, plain.size, logging->out);
@@ -486,7 +500,19 @@ static int print_log(struct logging *logging)
 		loop_turn(logging->loop, CLOCK_NEVER);
 		cells_peer_settle(&logging->peer);
 	}
-	return CODE_DONE;
+	if (ferror(logging->out))
+		return CODE_DONE; /* `main` says why */
+	if (logging->got < logging->before || (logging->follows && !logging->ended))
+		return verb_complain(CODE_FAILED,
+				     "logs: cell %s has ended, and job %" PRIu64 " with it",
+				     logging->peer.name, logging->job);
+	return logging->lost == 0
+		       ? CODE_DONE
+		       : verb_complain(CODE_FAILED,
+				       "logs: %" PRIu64 " bytes of job %" PRIu64
+				       " are missing above; a job whose every byte counts writes "
+				       "into a file of the workspace",
+				       logging->lost, logging->job);
 }
 
 static int logs_run(const struct options *options, FILE *out)
@@ -502,12 +528,14 @@ static int logs_run(const struct options *options, FILE *out)
 	if (!take_job("logs", options, &logging.job))
 		return CODE_USAGE;
 	logging.loop = loop_new();
+	buf_init(&logging.rest, 2 * CELLS_REPLAY + CELLS_REST);
 	if (!cells_peer_open(&logging.peer, options->words[0], logging.loop, &err) ||
 	    !find_log(&logging, &err))
 		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
 				     "logs: %s", err.text);
 	else
 		code = print_log(&logging);
+	buf_fini(&logging.rest);
 	cells_peer_close(&logging.peer);
 	loop_free(logging.loop);
 	return code;
@@ -523,7 +551,8 @@ static const char logs_help[] =
 	"Print what a job in the cell NAME has printed: the job with the number JOB, else\n"
 	"the newest. The newest MiB of each job is kept, and what has gone is told. Output\n"
 	"and error output are one stream, in their order. On a terminal only text and\n"
-	"colours are shown; elsewhere the bytes are as they were.";
+	"colours are shown; elsewhere the bytes are as they were. The exit code is 1 when\n"
+	"bytes are missing in what was printed, or the cell ends before the job does.";
 
 const struct verb verb_logs = {
 	.name = "logs",
@@ -541,55 +570,104 @@ const struct verb verb_logs = {
 
 /* stop. */
 
-/* A cell that is being stopped. */
+/* How far a cell is that is being stopped, in the order of life. */
+enum stopping_state {
+	STOPPING_AWAY,  /* there is none: that was told */
+	STOPPING_SHUT,  /* its front takes no caller now */
+	STOPPING_ASKED, /* its programs are to end */
+	STOPPING_EMPTY, /* no program runs in it, or none is waited for */
+};
+
 struct stopping {
 	struct cells_peer peer;
 	const char *name;
-	bool reached;
-	struct value *waited; /* the numbers of the requests that wait for programs, as keys */
+	enum stopping_state state;
+	int64_t asked;      /* the exec/list that was not answered; 0: none */
+	struct value *told; /* the numbers of the programs that got SIGTERM, as keys */
+	struct err why;     /* it takes no caller */
 };
 
-static void take_end(void *context, const struct mcp_message *message)
+/* Send TERM to the program with NUMBER, once. */
+static void tell_to_end(struct stopping *stopping, int64_t number)
 {
-	struct stopping *stopping = context;
 	char key[TIME_TEXT];
+	struct value *params;
 
-	(void)snprintf(key, sizeof(key), "%" PRId64, caller_answered(message));
-	value_remove(stopping->waited, key);
+	(void)snprintf(key, sizeof(key), "%" PRId64, number);
+	if (value_member(stopping->told, key) != NULL)
+		return;
+	value_set_boolean(stopping->told, key, true);
+	params = value_new_object();
+	value_set_integer(params, "process", number);
+	value_set_integer(params, "signal", SIGTERM);
+	(void)cells_peer_send(&stopping->peer, "exec/signal", params);
 }
 
-/* Send TERM to all that runs in the cell, and ask to be told of the ends. */
-static void ask_to_end(struct stopping *stopping)
+static void take_programs(void *context, const struct mcp_message *message)
 {
-	auto_value struct value *told = NULL;
-	const struct value *list;
-	struct err err = {0};
+	struct stopping *stopping = context;
+	const struct value *list = value_member(message->result, "processes");
+	const int64_t answered = caller_answered(message);
+	size_t running = 0;
 
-	stopping->waited = value_new_object();
-	if (!cells_peer_ask(&stopping->peer, "exec/list", value_new_object(), ASK_MS,
-			    &told, &err)) {
-		stopping->reached = false;
+	if (answered == 0 || answered != stopping->asked)
 		return;
-	}
-	stopping->peer.take = take_end;
-	stopping->peer.context = stopping;
-	list = value_member(told, "processes");
+	stopping->asked = 0;
+	if (list == NULL)
+		return;
 	for (size_t i = 0; i < value_count(list); i++) {
 		const struct value *at = value_item(list, i);
-		struct value *params;
-		char key[TIME_TEXT];
 
 		if (!value_is_true(value_member(at, "running")))
 			continue;
-		params = value_new_object();
-		value_set(params, "process", value_copy(value_member(at, "process")));
-		(void)snprintf(key, sizeof(key), "%" PRId64,
-			       cells_peer_send(&stopping->peer, "exec/wait",
-					       value_copy(params)));
-		value_set_boolean(stopping->waited, key, true);
-		value_set_integer(params, "signal", SIGTERM);
-		(void)cells_peer_send(&stopping->peer, "exec/signal", params);
+		running++;
+		tell_to_end(stopping, value_integer(value_member(at, "process")));
 	}
+	if (running == 0)
+		stopping->state = STOPPING_EMPTY;
+}
+
+/* Connect to the front of STOPPING. WAITS: its programs get time. */
+static void reach(struct stopping *stopping, struct loop *loop, bool waits)
+{
+	stopping->asked = 0;
+	if (cells_peer_open(&stopping->peer, stopping->name, loop, &stopping->why)) {
+		stopping->peer.take = take_programs;
+		stopping->peer.context = stopping;
+		stopping->state = waits ? STOPPING_ASKED : STOPPING_EMPTY;
+	} else {
+		stopping->state = stopping->peer.found.life == CELLS_LIVES ? STOPPING_SHUT
+									   : STOPPING_AWAY;
+	}
+}
+
+/*
+ * One look at STOPPING: ask what runs in it, or try again to be one of its callers. An answer that
+ * waits for the end of a program would need a place among the calls of the cell, which may be
+ * full. True: there is more to be waited for.
+ */
+static bool look_on(struct stopping *stopping, struct loop *loop)
+{
+	if (stopping->state == STOPPING_SHUT ||
+	    (stopping->state == STOPPING_ASKED && cells_peer_is_lost(&stopping->peer))) {
+		const bool is_full = stopping->peer.fd < 0 || stopping->peer.turned_away;
+
+		if (!is_full) { /* it has ended */
+			stopping->state = STOPPING_EMPTY;
+			return false;
+		}
+		cells_peer_close(&stopping->peer);
+		reach(stopping, loop, true);
+		/* A cell that has ended meanwhile is stopped. */
+		if (stopping->state == STOPPING_AWAY)
+			stopping->state = STOPPING_EMPTY;
+	}
+	if (stopping->state == STOPPING_ASKED && stopping->asked == 0)
+		stopping->asked =
+			cells_peer_send(&stopping->peer, "exec/list", value_new_object());
+	if (stopping->state == STOPPING_ASKED)
+		cells_peer_settle(&stopping->peer);
+	return stopping->state == STOPPING_SHUT || stopping->state == STOPPING_ASKED;
 }
 
 /* Turn LOOP until all programs have ended, or UNTIL. */
@@ -598,18 +676,15 @@ static void wait_for_ends(struct stopping *list, size_t count, struct loop *loop
 {
 	bool more = true;
 
-	while (more) {
+	while (more && clock_now_ms() < until) {
+		const int64_t look = clock_now_ms() + LOOK_MS;
+		const int64_t next = look < until ? look : until;
+
 		more = false;
-		for (size_t i = 0; i < count; i++) {
-			if (!list[i].reached)
-				continue;
-			cells_peer_settle(&list[i].peer);
-			more = more || (value_count(list[i].waited) > 0 &&
-					!cells_peer_is_lost(&list[i].peer));
-		}
-		more = more && clock_now_ms() < until;
-		if (more)
-			loop_turn(loop, until);
+		for (size_t i = 0; i < count; i++)
+			more = look_on(&list[i], loop) || more;
+		while (more && clock_now_ms() < next)
+			loop_turn(loop, next);
 	}
 }
 
@@ -618,7 +693,8 @@ static bool has_ended(const struct stopping *stopping, int limit_ms)
 {
 	const int64_t until = clock_now_ms() + limit_ms;
 
-	while (cells_place_is_held(&stopping->peer.found)) {
+	while (stopping->peer.found.folder >= 0 &&
+	       cells_place_is_held(&stopping->peer.found)) {
 		if (clock_now_ms() >= until)
 			return false;
 		(void)poll(NULL, 0, LOOK_MS);
@@ -626,38 +702,87 @@ static bool has_ended(const struct stopping *stopping, int limit_ms)
 	return true;
 }
 
-/* Kill the front of STOPPING, which does not answer; its cell dies with it. */
-static bool kill_front(const struct stopping *stopping)
+/* Has the process PID the folder of FOUND open? Nobody but its front keeps it so. */
+static bool holds_folder(int64_t pid, const struct cells_found *found)
 {
+	struct stat ours, theirs;
+	char path[TIME_TEXT];
+	DIR *names;
+	bool holds = false;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/fd", pid);
+	names = opendir(path);
+	if (names == NULL)
+		return false;
+	for (const struct dirent *at = readdir(names);
+	     at != NULL && !holds && fstat(found->folder, &ours) == 0; at = readdir(names))
+		holds = at->d_name[0] != '.' &&
+			fstatat(dirfd(names), at->d_name, &theirs, 0) == 0 &&
+			ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+	(void)closedir(names);
+	return holds;
+}
+
+/* The front of STOPPING as a descriptor; -1: it is not known. */
+static int open_front(const struct stopping *stopping)
+{
+	const struct cells_found *found = &stopping->peer.found;
+	const int64_t told = value_integer(value_member(found->about, "pid"));
 	struct ucred peer = {0};
 	socklen_t size = sizeof(peer);
-	auto_close int process = -1;
+	int process = -1;
 
 	/* The process that listens, whatever about.json says. */
 	if (stopping->peer.fd >= 0 &&
 	    getsockopt(stopping->peer.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
 	    peer.pid > 0)
-		process = kernel_pidfd_open(peer.pid);
-	if (process < 0 || !cells_place_is_held(&stopping->peer.found))
-		return false;
-	return syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0) == 0;
+		return kernel_pidfd_open(peer.pid);
+	if (told > 0 && told <= INT_MAX)
+		process = kernel_pidfd_open((pid_t)told);
+	/* The number is that of this front as long as it is open here. */
+	if (process >= 0 && !holds_folder(told, found))
+		fd_close(&process);
+	return process;
+}
+
+/*
+ * Let the front of STOPPING end without being asked by the wire: by SIGTERM, which ends it in order,
+ * and by SIGKILL, with which its cell dies as well. HANGS: it does not answer, so that no order
+ * is to be hoped for.
+ */
+static bool end_front(const struct stopping *stopping, bool hangs)
+{
+	auto_close int process = open_front(stopping);
+
+	for (int i = hangs; i < 2 && process >= 0; i++) {
+		if (cells_place_is_held(&stopping->peer.found) &&
+		    syscall(SYS_pidfd_send_signal, process, i == 0 ? SIGTERM : SIGKILL,
+			    NULL, 0) == 0 &&
+		    has_ended(stopping, END_MS))
+			return true;
+	}
+	return has_ended(stopping, 0);
 }
 
 static int finish_stop(struct stopping *stopping, FILE *out)
 {
+	const bool shut = stopping->state == STOPPING_SHUT || stopping->peer.turned_away;
 	struct cells_found left;
 	struct err err = {0};
+	bool ended = stopping->peer.found.folder < 0;
 
-	if (stopping->reached)
-		(void)cells_peer_ask(&stopping->peer, "cell/close", value_new_object(),
-				     END_MS, NULL, &err);
-	if (!has_ended(stopping, stopping->reached ? END_MS : 0) &&
-	    (!kill_front(stopping) || !has_ended(stopping, END_MS)))
+	if (!ended && !shut)
+		ended = (cells_peer_ask(&stopping->peer, "cell/close", value_new_object(),
+					END_MS, NULL, &err) ||
+			 err.code == ECONNRESET) &&
+			has_ended(stopping, END_MS);
+	/* It may have been a caller too many for this request. */
+	if (!ended && !end_front(stopping, !shut && !stopping->peer.turned_away))
 		return verb_complain(
 			CODE_FAILED,
-			"stop: cell %s does not end; kill -9 %lld ends its front, and "
+			"stop: cell %s does not end%s%s; kill -9 %lld ends its front, and "
 			"the cell with it",
-			stopping->name,
+			stopping->name, shut ? ": " : "", shut ? stopping->why.text : "",
 			(long long)value_integer(
 				value_member(stopping->peer.found.about, "pid")));
 	/* The folder of a front that was killed: finding it removes it. */
@@ -680,26 +805,25 @@ static int stop_run(const struct options *options, FILE *out)
 	list = memory_array(options->word_count, sizeof(*list));
 	loop = loop_new();
 	for (size_t i = 0; i < options->word_count; i++) {
-		struct err err = {0};
-
 		list[i].name = options->words[i];
-		list[i].reached = cells_peer_open(&list[i].peer, list[i].name, loop, &err);
-		if (!list[i].reached)
-			code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
-					     "stop: %s", err.text);
-		else if (seconds > 0)
-			ask_to_end(&list[i]);
+		list[i].told = value_new_object();
+		reach(&list[i], loop, seconds > 0);
+		if (list[i].state == STOPPING_AWAY)
+			code = verb_complain(list[i].why.code == EINVAL ? CODE_USAGE
+									: CODE_FAILED,
+					     "stop: %s", list[i].why.text);
 	}
-	wait_for_ends(list, options->word_count, loop,
-		      clock_now_ms() + (int64_t)(seconds * 1000));
+	if (seconds > 0)
+		wait_for_ends(list, options->word_count, loop,
+			      clock_now_ms() + (int64_t)(seconds * 1000));
 	for (size_t i = 0; i < options->word_count; i++) {
-		if (list[i].peer.found.life == CELLS_LIVES) {
+		if (list[i].state != STOPPING_AWAY) {
 			const int ended = finish_stop(&list[i], out);
 
 			code = code == CODE_DONE ? ended : code;
 		}
 		cells_peer_close(&list[i].peer);
-		value_free(list[i].waited);
+		value_free(list[i].told);
 	}
 	loop_free(loop);
 	free(list);

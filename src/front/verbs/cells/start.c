@@ -36,10 +36,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum {
+	CHOICES = 1000,                 /* numbers behind the name of a folder */
+	NAME_ROOM = CELLS_NAME_MAX + 2, /* with the end of a line */
+};
+
 /* The front behind the cell. */
 
 struct behind {
-	const char *name;
+	const char *name;      /* NULL: that of the workspace, which no other cell has */
+	const char *workspace; /* its real path */
 	int told; /* the pipe to the process that has started it; -1: it was told */
 	struct setup *setup;
 	const struct exec_time *time;
@@ -64,6 +70,9 @@ static bool open_place(void *context, const struct engine_wish *wish, struct loo
 		return err_set(err, EAGAIN,
 			       "there is one cell only; glovebox start makes more");
 	behind->code = setup_session(behind->setup, &wanted, &place->session);
+	/* As exec has it: no cell, and nothing has run. */
+	if (behind->code == CODE_FAILED || behind->code == CODE_NO_CELL)
+		behind->code = CODE_EXEC_NO_CELL;
 	if (behind->code != CODE_DONE)
 		return err_set(err, ECHILD, "the cell could not be built");
 	place->tools = setup_tools(behind->setup);
@@ -118,11 +127,11 @@ static void no_run_end(struct engine_run *run)
 	(void)run;
 }
 
-static struct value *about_of(const struct behind *behind, const struct engine_place *place)
+static struct value *about_of(const char *name, const struct engine_place *place)
 {
 	struct value *about = value_new_object();
 
-	value_set_text(about, "name", behind->name);
+	value_set_text(about, "name", name);
 	value_set_integer(about, "pid", getpid());
 	value_set_text(about, "workspace", session_workspace(place->session));
 	tool_set_strength(about, session_strength(place->session));
@@ -131,17 +140,57 @@ static struct value *about_of(const struct behind *behind, const struct engine_p
 	return about;
 }
 
-/* The cell is open: give it its name, tell the process that waits, and leave its terminal. */
-static bool ready(void *context, const struct engine_place *place, struct err *err)
+/* Give the cell of PLACE the name NAME. False, with EEXIST in ERR: another cell has it. */
+static bool take_name(struct behind *behind, const struct engine_place *place,
+		      const char *name, struct err *err)
+{
+	auto_value struct value *about = about_of(name, place);
+
+	return cells_place_name(&behind->place, name, about, err);
+}
+
+/* Give the cell its own name, or the first one for its folder that is free: NAME. */
+static bool choose_name(struct behind *behind, const struct engine_place *place,
+			struct buf *name, struct err *err)
+{
+	bool named = false;
+
+	if (behind->name != NULL)
+		return buf_adds(name, behind->name) &&
+		       take_name(behind, place, behind->name, err);
+	for (int i = 1; !named && i <= CHOICES; i++) {
+		cells_place_suggest(behind->workspace, i, name);
+		*err = (struct err){0};
+		named = take_name(behind, place, name->data, err);
+		if (!named && err->code != EEXIST)
+			return false;
+	}
+	return named || err_set(err, EEXIST,
+				"every name for a cell of this folder is taken; choose "
+				"one with --name");
+}
+
+/* The cell is open: name it, tell the process that waits, and leave its terminal. */
+static bool ready(void *context, const struct engine_place *place, char **cell,
+		  struct err *err)
 {
 	struct behind *behind = context;
-	auto_value struct value *about = about_of(behind, place);
 	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct buf name;
+	bool ok;
 
-	if (!cells_place_name(&behind->place, behind->name, about, err))
+	buf_init(&name, NAME_ROOM);
+	ok = choose_name(behind, place, &name, err);
+	if (ok) {
+		free(*cell);
+		*cell = memory_copy(name.data);
+		(void)buf_addc(&name, '\n');
+		ok = write(behind->told, name.data, name.size) == (ssize_t)name.size ||
+		     err_set(err, EPIPE, "the process that has started it has gone");
+	}
+	buf_fini(&name);
+	if (!ok)
 		return false;
-	if (write(behind->told, "+", 1) != 1)
-		return err_set(err, EPIPE, "the process that has started it has gone");
 	fd_close(&behind->told);
 	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 		(void)dup2(null, fd);
@@ -155,9 +204,7 @@ static int serve(const void *context, struct setup *setup, const struct options 
 		 const struct exec_time *time)
 {
 	struct behind *behind = (struct behind *)(uintptr_t)context;
-	struct engine_standing standing = {.cell = behind->name,
-					   .ready = ready,
-					   .context = behind};
+	struct engine_standing standing = {.ready = ready, .context = behind};
 	struct engine_options engine = {
 		.host = {open_place, closed, no_snapshot, not_frozen, no_run, no_run_end,
 			 no_run_end, behind},
@@ -184,7 +231,7 @@ static int serve(const void *context, struct setup *setup, const struct options 
 	if (!engine_run(&engine, &err))
 		code = behind->code != CODE_DONE
 			       ? behind->code
-			       : verb_complain(err.code == ECHILD ? CODE_NO_CELL
+			       : verb_complain(err.code == ECHILD ? CODE_EXEC_NO_CELL
 								  : CODE_FAILED,
 					       "start: %s", err.text);
 	cells_place_remove(&behind->place);
@@ -208,11 +255,12 @@ static void leave_caller(int kept)
 }
 
 static int go_behind(const struct options *options, const struct setup_flags *flags,
-		     const char *name, int told, FILE *out)
+		     const char *workspace, int told, FILE *out)
 {
-	struct behind behind = {.name = name,
+	struct behind behind = {.name = options_text(options, "name"),
+				.workspace = workspace,
 				.told = told,
-				.place = {.folder = -1, .listener = -1}};
+				.place = CELLS_PLACE_NONE};
 	const struct exec_use use = {serve, &behind};
 	struct setup setup = {0};
 	int code;
@@ -225,23 +273,28 @@ static int go_behind(const struct options *options, const struct setup_flags *fl
 
 /* The process that a person starts. */
 
-/* Wait until the front CHILD has told TOLD that the cell serves. Returns its code otherwise. */
-static int wait_for(pid_t child, int told)
+/*
+ * Wait until the front CHILD has told TOLD that the cell serves, and how it is called: NAME.
+ * Returns its code otherwise; what it has made is removed.
+ */
+static int wait_for(pid_t child, int told, char name[NAME_ROOM])
 {
-	char word;
 	ssize_t n;
 	int status = 0;
 
+	/* It writes all of it at once. */
 	do
-		n = read(told, &word, 1);
+		n = read(told, name, NAME_ROOM - 1);
 	while (n < 0 && errno == EINTR);
-	if (n == 1)
+	name[n > 0 ? n - 1 : 0] = '\0';
+	if (n > 0)
 		return CODE_DONE;
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : CODE_FAILED;
-	return verb_complain(CODE_FAILED,
+	cells_place_sweep();
+	return verb_complain(CODE_EXEC_NO_CELL,
 			     "start: the front behind the cell was killed by "
 			     "signal %d before the cell was there",
 			     WTERMSIG(status));
@@ -282,9 +335,10 @@ static int begin_job(const struct options *options, const char *name, uint64_t *
 }
 
 static int start(const struct options *options, const struct setup_flags *flags,
-		 const char *name, FILE *out)
+		 const char *workspace, FILE *out)
 {
 	struct err err = {0};
+	char name[NAME_ROOM];
 	uint64_t job = 0;
 	int ends[2], code;
 	pid_t child;
@@ -295,13 +349,13 @@ static int start(const struct options *options, const struct setup_flags *flags,
 	child = fork();
 	if (child == 0) {
 		(void)close(ends[0]);
-		exit(go_behind(options, flags, name, ends[1], out));
+		exit(go_behind(options, flags, workspace, ends[1], out));
 	}
 	(void)close(ends[1]);
 	if (child < 0)
 		code = verb_complain(CODE_FAILED, "start: no process: %s", strerror(errno));
 	else
-		code = wait_for(child, ends[0]);
+		code = wait_for(child, ends[0], name);
 	(void)close(ends[0]);
 	if (code == CODE_DONE && options->word_count > 0)
 		code = begin_job(options, name, &job);
@@ -352,11 +406,11 @@ static int start_run(const struct options *options, FILE *out)
 {
 	auto_value struct value *entry = value_new_object();
 	const char *name = options_text(options, "name");
+	const char *folder = options_text(options, "workspace");
 	struct setup_flags flags;
 	struct setup setup = {0};
 	bool begins_again;
 	struct err err = {0};
-	struct buf made;
 	int code = refuse_options(options);
 
 	if (code != CODE_DONE)
@@ -376,23 +430,11 @@ static int start_run(const struct options *options, FILE *out)
 		setup_fini(&setup);
 		return code;
 	}
-	buf_init(&made, CELLS_NAME_MAX + 8);
-	if (name == NULL) {
-		const char *folder = options_text(options, "workspace");
-		auto_free char *real = realpath(folder != NULL ? folder : ".", NULL);
-
-		if (real == NULL)
-			code = verb_complain(CODE_USAGE, "start: %s: %s",
-					     folder != NULL ? folder : ".",
-					     strerror(errno));
-		else if (!cells_place_choose(real, &made, &err))
-			code = verb_complain(CODE_FAILED, "start: %s", err.text);
-		name = made.data;
-	}
-	if (code == CODE_DONE)
-		code = start(options, &flags, name, out);
-	buf_fini(&made);
-	return code;
+	auto_free char *real = realpath(folder != NULL ? folder : ".", NULL);
+	if (real == NULL)
+		return verb_complain(CODE_USAGE, "start: %s: %s",
+				     folder != NULL ? folder : ".", strerror(errno));
+	return start(options, &flags, real, out);
 }
 
 static const struct option_row start_options[] = {
