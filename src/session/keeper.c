@@ -21,11 +21,13 @@
 #include "undo/store.h"
 #include "view/spec.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -663,6 +665,89 @@ static bool others_wrote(const struct keeper *keeper)
 	       job_writer(keeper->session, NULL) == NULL && !keeper_is_quiet(keeper);
 }
 
+/*
+ * A workspace without anything in it needs no worker that looks at it. Before a command there is
+ * nothing to list, and when there is nothing afterwards either, the command has changed nothing
+ * that stays. So it is in a cell that only computes. The front looks at the names of that one
+ * folder and opens none of them. When something lies there, the first look is taken.
+ */
+
+enum { NAMES_BYTES = 512 };
+
+/* Does the cell show the workspace itself, and no layer or memory in its place? */
+static bool shows_itself(const struct cell_spec *spec)
+{
+	bool itself = false;
+
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (strcmp(entry->path, spec->workspace) != 0 || entry->kind == VIEW_PIN)
+			continue;
+		itself = entry->kind == VIEW_TREE &&
+			 strcmp(entry->source, spec->workspace) == 0;
+		if (!itself)
+			return false;
+	}
+	return itself;
+}
+
+/* Is the folder FD empty? One that cannot be read is not. */
+static bool is_empty(int fd)
+{
+	alignas(struct dirent64) char names[NAMES_BYTES];
+	ssize_t size;
+
+	while ((size = getdents64(fd, names, sizeof(names))) > 0) {
+		for (ssize_t at = 0; at < size;) {
+			const struct dirent64 *name =
+				(const struct dirent64 *)(const void *)(names + at);
+
+			if (strcmp(name->d_name, ".") != 0 && strcmp(name->d_name, "..") != 0)
+				return false;
+			at += name->d_reclen;
+		}
+	}
+	return size == 0;
+}
+
+/* No look was taken yet, and the workspace is empty: the same folder as before, if there was one. */
+static bool has_nothing(struct keeper *keeper)
+{
+	struct keeper_list *list = &keeper->list;
+	const struct session *session = keeper->session;
+	struct stat st;
+
+	if (list->own >= 0 || list->rows > 0 || session->one_call || session->review != NULL ||
+	    !shows_itself(cell_spec(session->cell)))
+		return false;
+	auto_close int fd = open(session_workspace(session),
+				 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || !is_empty(fd))
+		return false;
+	if (list->inode == 0) {
+		list->device = st.st_dev;
+		list->inode = st.st_ino;
+	}
+	return list->device == st.st_dev && list->inode == st.st_ino;
+}
+
+/* A command waits, and no look was taken yet: see whether there is nothing to look at. */
+static void nothing_begin(struct keeper *keeper)
+{
+	if (is_broken(keeper) || keeper->owes.owed || keeper->list.own >= 0 ||
+	    keeper_waiting_command(keeper) == NULL)
+		return;
+	if (!has_nothing(keeper)) {
+		list_ages(keeper);
+		return;
+	}
+	keeper->list.state = LIST_FRESH;
+	keeper->list.looked_ms = clock_wall_ms();
+	keeper->steps.looked = keeper->steps.count;
+	(void)nested_take(keeper, NULL);
+}
+
 void keeper_begin(struct keeper *keeper)
 {
 	if (keeper != NULL && !is_under_way(&keeper->look.call) &&
@@ -688,6 +773,7 @@ void keeper_begin(struct keeper *keeper)
 	keeper->patch.looked = wanted;
 	if (keeper->list.owes_whole && !keeper->owes.owed && tool_waits(keeper))
 		(void)keeper_tend(keeper);
+	nothing_begin(keeper);
 	if (others_wrote(keeper)) {
 		keeper->list.caught_up = true;
 		list_ages(keeper);
@@ -874,6 +960,11 @@ bool keeper_after(struct keeper *keeper, struct running *running)
 	if (is_under_way(&keeper->look.call)) {
 		owner_take(&keeper->owes_next, running);
 		keeper->owes.with_others = true;
+		return false;
+	}
+	if (keeper->list.state == LIST_FRESH && has_nothing(keeper)) {
+		if (running->changes == CHANGES_POSSIBLE)
+			running->changes = CHANGES_SEEN;
 		return false;
 	}
 	list_ages(keeper);
@@ -1182,14 +1273,19 @@ static bool keeper_sync_files(struct keeper *keeper, struct err *err)
 
 /*
  * Open the list with which the next look compares: that of the session's own last look.
- * Before its first look a session takes the list that any session has left.
+ * Before its first look a session takes the list that any session has left, unless it has
+ * seen that the workspace was empty.
  */
 static int list_open(const struct keeper *keeper, struct err *err)
 {
-	int fd;
+	int fd = -1;
 
-	if (keeper->list.own < 0)
+	if (keeper->list.own < 0 && keeper->list.state == LIST_UNKNOWN)
 		return undo_store_open_list(keeper->store, err);
+	if (keeper->list.own < 0) {
+		(void)fd_memory_file("glovebox-list", STR(""), &fd, err);
+		return fd;
+	}
 	/* The worker of the last look has left the common position at the end. */
 	fd = lseek(keeper->list.own, 0, SEEK_SET) == 0
 		     ? fcntl(keeper->list.own, F_DUPFD_CLOEXEC, 3)

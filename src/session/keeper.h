@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct keeper;
 struct running;
@@ -141,6 +142,9 @@ struct keeper_list {
 	bool young;     /* the last look found changes that it did not know */
 	uint64_t looks; /* that were taken */
 	int64_t rows;   /* that the worker's list has */
+	/* the workspace, where it was empty before any look; inode 0: it was not */
+	dev_t device;
+	ino_t inode;
 	/*
 	 * The list that shows the workspace as this session saw it last; -1: no look was
 	 * taken yet. Another session may have put its own list in the place of this one.

@@ -38,6 +38,7 @@ END_SECONDS = 2
 UNREAD = 1 << 20
 PIPE = 64 << 10
 CELLS = 6
+LOOKS_S = 15  # half of the time for which a worker that looks stays
 OPENINGS = 8  # cells that are built at the same time
 # A starter that was stopped: 5 s for the anchor of a cell that closes, then 1 s for its own end.
 STARTER_SECONDS = 14
@@ -778,6 +779,39 @@ def changes_are_told_while_programs_run():
                     assert len(left) < len(rows), (left, rows)
                     rows = left
             engine.result("cell/close", cell=cell)
+
+
+@tap.case
+def an_empty_workspace_is_looked_at_when_something_lies_there():
+    def workers(engine):
+        return [pid for pid in engine.children() if name_of(pid) == "glovebox-worker"]
+
+    with served() as engine:
+        engine.result("cell/close", cell=engine.open())  # workers can be made here
+        opened = engine.result("cell/open", policy={"write": ["."]})
+        cell, work = opened["cell"], opened["workspace"]
+        before = workers(engine)
+        assert engine.run(cell, "echo gone >gone; rm gone")["exit"] == 0
+        left = [pid for pid in workers(engine) if pid not in before]
+        assert not wire.gone(left, LOOKS_S), "a worker has looked at nothing"
+        assert engine.result("cell/changes", cell=cell)["files"] == []
+        # The caller's own file is not the next command's.
+        with open(os.path.join(work, "theirs"), "w", encoding="ascii") as file:
+            file.write("theirs\n")
+        assert engine.run(cell, "echo mine >mine")["exit"] == 0
+        assert [row["path"] for row in engine.result("cell/changes", cell=cell)["files"]] == ["mine"]
+        assert engine.run(cell, "rm theirs; mkdir below; echo more >below/more")["exit"] == 0
+        rows = [row["path"] for row in engine.result("cell/changes", cell=cell)["files"]]
+        assert rows == ["below/more", "mine", "theirs"], rows
+        for _ in range(2):
+            engine.result("cell/undo", cell=cell)
+        assert os.listdir(work) == ["theirs"], os.listdir(work)
+        # The first command that leaves something there is a step as well.
+        cell = engine.open()
+        assert engine.run(cell, "echo first >first")["exit"] == 0
+        assert [row["path"] for row in engine.result("cell/changes", cell=cell)["files"]] == ["first"]
+        engine.result("cell/undo", cell=cell)
+        assert engine.run(cell, "ls")["stdout"] == b""
 
 
 @tap.case
