@@ -14,6 +14,7 @@
 #include "cell/pending.h"
 #include "cell/starter.h"
 #include "cell/vault.h"
+#include "guard/guard.h"
 #include "process/frame.h"
 #include "process/loop.h"
 #include "process/role.h"
@@ -725,6 +726,8 @@ void cell_hold_guard(void *record, const char *folder, const char *workspace,
 
 	made->wanted = true;
 	made->pending = pending_open(folder, workspace, guard, &made->audit_due);
+	made->audit_due = made->audit_due && guard->root_count > 0;
+	pending_set_audit_due(made->pending, made->audit_due);
 }
 
 bool cell_has_granted(void *record)

@@ -60,8 +60,9 @@ struct pending {
 	int folder, fd;
 	char name[PENDING_NAME];
 	bool due, has_rights;
-	unsigned last;             /* number of the last log */
-	unsigned held;             /* how many logs have a name */
+	bool in_layer; /* the disk need not confirm it: a crash harms the layer as well */
+	unsigned last; /* number of the last log */
+	unsigned held; /* how many logs have a name */
 	struct pending_left *left; /* the files of dead fronts */
 	size_t left_count;
 	struct pending_left_log *logs; /* their unfinished logs */
@@ -617,6 +618,7 @@ struct pending *pending_open(const char *folder, const char *workspace,
 		pending->folder =
 			open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (pending->folder >= 0) {
+		pending->in_layer = guard->root_count == 0;
 		pending_take_over(pending, project, guard);
 		*due = pending->left_count > 0;
 		/*
@@ -655,6 +657,20 @@ bool pending_is_held(const char *folder, const char *hash)
 	return held;
 }
 
+bool pending_waits(int folder)
+{
+	struct pending_name *names;
+	bool whole;
+	const size_t count = names_read(folder, "", &names, &whole);
+	bool waits = !whole;
+
+	for (size_t i = 0; !waits && i < count; i++)
+		waits = strchr(names[i].text, '.') == NULL &&
+			find_unfinished(folder, names[i].text, NULL);
+	free(names);
+	return waits;
+}
+
 void pending_set_audit_due(struct pending *pending, bool due)
 {
 	if (pending != NULL)
@@ -691,8 +707,8 @@ static bool rights_write(struct pending *pending, const struct cell_spec *spec)
 {
 	if (!pending->has_rights) {
 		auto_value struct value *rights = spec_rights(spec);
-		pending->has_rights =
-			add_line(pending->fd, rights) && fdatasync(pending->fd) == 0;
+		pending->has_rights = add_line(pending->fd, rights) &&
+				      (pending->in_layer || fdatasync(pending->fd) == 0);
 	}
 	return pending->has_rights;
 }

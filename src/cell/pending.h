@@ -35,7 +35,8 @@ struct guard;
 struct pending;
 
 /*
- * Keep GUARD in FOLDER, in a file of WORKSPACE, until pending_close. When an earlier
+ * Keep GUARD in FOLDER, in a file of WORKSPACE, until pending_close. One without roots is that of
+ * a session whose writes all go into a layer, and FOLDER lies in that layer (review.h). When an earlier
  * front of this workspace died and left a file, GUARD becomes the guard with which that
  * front began, and *DUE becomes true: the first call audits before it runs. NULL when no
  * file can be kept there, and no earlier front has left a log.
@@ -51,6 +52,9 @@ void pending_close(struct pending *pending); /* NULL is fine */
  * digits, as in the names of the files)?
  */
 bool pending_is_held(const char *folder, const char *hash);
+
+/* Is there in the open FOLDER a log in which a write has no end? */
+bool pending_waits(int folder);
 
 /* The log of a call. */
 struct pending_log {

@@ -634,7 +634,8 @@ enum left_move {
 struct left_row {
 	char *path; /* absolute */
 	char temp[TEMP_NAME], keep[TEMP_NAME];
-	bool known; /* the states are */
+	bool known;      /* the states are */
+	bool renumbered; /* its files may have other inodes by now */
 	struct undo_state before, after;
 	enum left_move move;
 	int folder_fd;
@@ -661,6 +662,7 @@ struct left_write {
 	size_t known; /* rows whose states are known */
 	struct left_folders made, opened;
 	enum { WRITE_ALONE, WRITE_SET, WRITE_STANDS } state;
+	bool in_layer;
 	struct buf *told;
 };
 
@@ -770,6 +772,18 @@ static bool left_note(void *context, const struct undo_note *note)
 	return true;
 }
 
+/*
+ * A file that was copied into a layer has another inode when the layer is mounted again. It is
+ * known by its size and time, unless the old and the new file have the same.
+ */
+static bool may_be_renumbered(const struct left_write *left, const struct left_row *row)
+{
+	return left->in_layer && row->known &&
+	       (row->before.kind != UNDO_FILE || row->after.kind != UNDO_FILE ||
+		row->before.size != row->after.size ||
+		row->before.mtime_ns != row->after.mtime_ns);
+}
+
 /* The changes of files stand in the order of the rows. */
 static bool left_change(void *context, const struct undo_change *change)
 {
@@ -787,6 +801,7 @@ static bool left_change(void *context, const struct undo_change *change)
 	row->known = str_is(buf_str(&path), row->path);
 	row->before = change->before;
 	row->after = change->after;
+	row->renumbered = may_be_renumbered(left, row);
 	buf_fini(&path);
 	return true;
 }
@@ -813,12 +828,13 @@ static enum left_look row_look(const struct left_row *row, const char *name,
 			return LOOK_FAILED;
 		return state->kind == UNDO_ABSENT ? LOOK_IS : LOOK_IS_NOT;
 	}
-	if (state->kind != UNDO_FILE || !S_ISREG(st.st_mode) || st.st_ino != state->inode)
+	if (state->kind != UNDO_FILE || !S_ISREG(st.st_mode))
 		return LOOK_IS_NOT;
-	return !untouched || ((uint64_t)st.st_size == state->size &&
-			      clock_ns(&st.st_mtim) == state->mtime_ns)
-		       ? LOOK_IS
-		       : LOOK_IS_NOT;
+	const bool same = (uint64_t)st.st_size == state->size &&
+			  clock_ns(&st.st_mtim) == state->mtime_ns;
+	if (st.st_ino != state->inode && !row->renumbered)
+		return LOOK_IS_NOT;
+	return same || (!untouched && st.st_ino == state->inode) ? LOOK_IS : LOOK_IS_NOT;
 }
 
 /*
@@ -1263,7 +1279,12 @@ static bool log_work_off(int fd, const struct undo_reader *reader, bool as_befor
 
 bool place_put_back(struct files *files, int fd, const struct value *rights, struct buf *told)
 {
-	struct left_write left = {.files = files, .rights = rights_read(rights), .told = told};
+	struct left_write left = {
+		.files = files,
+		.rights = rights_read(rights),
+		.in_layer = value_is_true(value_member(rights, RIGHTS_LAYER)),
+		.told = told,
+	};
 	struct undo_reader reader = {.change = left_change,
 				     .note = left_note,
 				     .context = &left};

@@ -15,6 +15,8 @@ struct rights;
  * paths (scan.h). spec_rights has none; the record of a session adds them (pending.h).
  */
 #define RIGHTS_GRANTED "granted"
+/* The member of VALUE that is true when the cell that puts a write back works in a layer. */
+#define RIGHTS_LAYER "layer"
 
 /*
  * Read the rights that spec_rights has printed as VALUE. Any other VALUE gives no rights

@@ -629,6 +629,7 @@ static enum mend_end mend(struct session *session, const struct pending_left_log
 	struct value *rights =
 		log->rights != NULL ? value_copy(log->rights) : value_new_object();
 
+	value_set_boolean(rights, RIGHTS_LAYER, session->review != NULL);
 	value_set(rights, RIGHTS_GRANTED,
 		  extras_take(cell_spec(session->cell), log->granted,
 			      &running->asking.extras));

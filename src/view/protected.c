@@ -14,6 +14,7 @@
 #include "policy/autoexec.h"
 #include "undo/plan.h"
 #include "view/below.h"
+#include "view/review.h"
 #include "view/shape.h"
 
 #include <errno.h>
@@ -302,18 +303,28 @@ static void files_protect(const struct shape_options *options, struct guard *gua
 }
 
 /*
- * Keep the guard in the user's state folder, for the work that this session leaves when
- * its front dies.
+ * The folder for what a session leaves when its front dies. What is written into a layer is
+ * found by a session in that layer only: it is kept there, and goes with the layer.
  */
+static bool pending_place(const struct shape_options *options, struct buf *folder)
+{
+	char own[FD_NAME_ROOM];
+
+	if (options->review != NULL)
+		return buf_addf(folder, "%s/" REVIEW_PENDING,
+				fd_name(options->review->folder, own));
+	return path_xdg(shape_environment(options, "XDG_STATE_HOME"),
+			shape_environment(options, "HOME"), ".local/state",
+			"glovebox/pending", folder);
+}
+
+/* Keep the guard on the disk, for the work that this session leaves when its front dies. */
 static void guard_hold(const struct shape_options *options, const struct cell_spec *spec)
 {
 	struct buf folder;
 
 	buf_init(&folder, PATH_MAX);
-	if (options->hold_guard != NULL &&
-	    path_xdg(shape_environment(options, "XDG_STATE_HOME"),
-		     shape_environment(options, "HOME"), ".local/state",
-		     "glovebox/pending", &folder))
+	if (options->hold_guard != NULL && pending_place(options, &folder))
 		options->hold_guard(options->context, folder.data, spec->workspace,
 				    spec->guard);
 	buf_fini(&folder);
@@ -412,9 +423,10 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 							      : GIT_SCAN_FOLDERS,
 			 err))
 		return err_while(err, "looking at the repositories of the workspace");
+	/* In a layer nothing has to be looked at, but its writes have to be put back. */
+	if (options != NULL && (guard->root_count > 0 || options->review != NULL))
+		guard_hold(options, spec);
 	if (guard->root_count > 0) {
-		if (options != NULL)
-			guard_hold(options, spec);
 		hold_all(&protecting);
 	} else {
 		guard_free(spec->guard);

@@ -1444,6 +1444,9 @@ static int contents_remove(int folder, const char *id)
 	const int codes[] = {memory_remove(id), remove_name(folder, TREES_NAME),
 			     remove_name(folder, UNDO_NAME)};
 
+	/* Only killed sessions leave something in it. */
+	if (unlinkat(folder, REVIEW_PENDING, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		(void)remove_name(folder, REVIEW_PENDING);
 	(void)unlinkat(folder, LOG_NAME, 0);
 	(void)unlinkat(folder, SAVED_NAME, 0);
 	(void)unlinkat(folder, SAVED_TEMP, 0);
@@ -1614,7 +1617,8 @@ static bool spare_leave(const struct review *review, const char *name)
 	auto_close int trees = open_folder(review->folder, TREES_NAME);
 
 	if (trees < 0 || review->meta.tree_count != 1 ||
-	    faccessat(review->folder, UNDO_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	    faccessat(review->folder, UNDO_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+	    (unlinkat(review->folder, REVIEW_PENDING, AT_REMOVEDIR) < 0 && errno != ENOENT))
 		return false;
 	(void)snprintf(path, sizeof(path), "%s/" FIRST_TREE, fd_name(trees, own));
 	if (!shape_empty_layer(path))

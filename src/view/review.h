@@ -14,6 +14,8 @@
  *                                 while the layer stayed open. Paths are absolute
  *   FOLDER/PROJECT/ID/unsynced.X  while the disk has not confirmed what a session X wrote
  *   FOLDER/PROJECT/ID/undo/       the undo store of the sessions in the layer
+ *   FOLDER/PROJECT/ID/pending/    what a killed session in the layer was writing (pending.h): only
+ *                                 a session in the layer finds those files
  *
  * Where the file system of the state folder keeps no layer (an overlay, as in a container, one
  * without extended attributes, or one of a network), `trees` lies in memory that outlives the
@@ -151,6 +153,9 @@ bool review_place(const char *state_home, const char *home, struct buf *folder);
 
 /* The flag, as sentences name it. */
 #define REVIEW_KEY "--review"
+
+/* The folder in a layer for what its killed sessions leave. */
+#define REVIEW_PENDING "pending"
 
 /* A new name for a layer, which the caller gives to review_make. False with errno. */
 bool review_new_id(char id[REVIEW_ID]);

@@ -162,7 +162,8 @@ struct shape_options {
 	const char *at;
 	/*
 	 * Keeps GUARD, of the cell for WORKSPACE, in FOLDER as long as the cell lives.
-	 * GUARD may be replaced by the guard of an earlier front's cell. NULL: the guard
+	 * GUARD may be replaced by the guard of an earlier front's cell. One without roots
+	 * is freed afterwards: what is kept then are the logs of the calls. NULL: the guard
 	 * is not kept.
 	 */
 	void (*hold_guard)(void *context, const char *folder, const char *workspace,

@@ -4,10 +4,12 @@
  */
 
 #include "session/review.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
+#include "cell/pending.h"
 #include "front/review/print.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -19,6 +21,7 @@
 #include "view/review.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -85,6 +88,7 @@ struct reviewing {
 	struct review *review;
 	struct review_shown shown;
 	bool used;   /* another process works in the layer */
+	bool mended; /* a session has put back what a killed one had begun */
 	bool colour; /* asked for while all variables are there: a session wipes them */
 	struct session *session;
 	const char **only, **mine, **theirs; /* owned, with their texts */
@@ -199,6 +203,70 @@ static int open_layer(struct reviewing *work, const char *workspace, const char 
 	return CODE_DONE;
 }
 
+/* Has a session that was killed in REVIEW, which is locked, begun a write without an end? */
+static bool has_pending(const struct review *review)
+{
+	auto_close int folder = fd_open_beneath(review->folder, REVIEW_PENDING, O_PATH);
+
+	return folder >= 0 && pending_waits(folder);
+}
+
+/* Let a session of POLICY write the trees of META, and nothing else. */
+static void write_trees(struct policy *policy, const struct review_meta *meta)
+{
+	struct policy_paths *write = &policy->write;
+
+	for (size_t i = 0; i < write->count; i++) {
+		free(write->items[i].text);
+		free(write->items[i].path);
+		free(write->items[i].pattern);
+	}
+	write->items =
+		memory_grow(write->items, meta->tree_count + 1, sizeof(*write->items));
+	for (write->count = 0; write->count < meta->tree_count; write->count++) {
+		const char *path = meta->trees[write->count].path;
+
+		write->items[write->count] =
+			(struct policy_path){.text = memory_copy(path),
+					     .path = memory_copy(path)};
+	}
+}
+
+/*
+ * Put back what a session that was killed in the layer had begun to write: a session in the
+ * layer does it when it begins, and this one does nothing else. It has the layer's own trees,
+ * and no more is put back than the killed one could write.
+ */
+static int put_back(struct reviewing *work)
+{
+	const struct review_meta *meta = &work->review->meta;
+	struct session_options options = {.rests = true, .cancel_fd = -1};
+	struct session *session = NULL;
+	struct setup setup = {0};
+	struct err err = {0};
+	int code = setup_open(&setup, work->options, NULL);
+
+	if (code == CODE_DONE) {
+		write_trees(setup.policy, meta);
+		setup.review = work->review;
+		if (!below_open(work->folder.data, setup.workspace, meta->over,
+				meta->over_count, "glovebox land", &setup.below, &err) ||
+		    !setup_session_err(&setup, &options, &session, &err))
+			code = verb_complain(
+				CODE_FAILED,
+				"A process was killed while it wrote in review %s. What it had "
+				"begun could not be put back, so nothing is done here: %s. To "
+				"take the review as it is, remove the folder %s/" REVIEW_PENDING
+				".",
+				meta->id, err.text, work->review->path);
+		session_close(session);
+		setup.review = NULL;
+	}
+	setup_fini(&setup);
+	work->mended = true;
+	return code;
+}
+
 static int open_work(struct reviewing *work, const char *id, const char *by, bool locks)
 {
 	struct err err = {0};
@@ -214,6 +282,9 @@ static int open_work(struct reviewing *work, const char *id, const char *by, boo
 	code = open_layer(work, work->setup.workspace, id, by, locks);
 	if (code == CODE_DONE)
 		code = restore(work);
+	if (code == CODE_DONE && !work->used && work->review->meta.state == REVIEW_OPEN &&
+	    has_pending(work->review))
+		code = put_back(work);
 	if (code != CODE_DONE)
 		return code;
 	/* A layer over an open one is compared with that one. */
@@ -242,6 +313,16 @@ static void work_init(struct reviewing *work, const struct options *options, FIL
 {
 	*work = (struct reviewing){.options = options, .out = out};
 	buf_init(&work->folder, PATH_MAX);
+}
+
+/*
+ * The session that asks the worker. A process that has had a session before makes no copy of
+ * itself for the cell of another. KEPT: it goes on after the first call.
+ */
+static int begin_session(struct reviewing *work, bool kept)
+{
+	return kept || work->mended ? setup_session_kept(&work->setup, &work->session)
+				    : setup_session_once(&work->setup, &work->session);
 }
 
 /* One call of the worker. Its complaint has been printed when it returns another code. */
@@ -415,8 +496,7 @@ static int review_run(const struct options *options, FILE *out)
 					 options->words + (has_id ? 1 : 0));
 	wish.only = work.only;
 	if (code == CODE_DONE)
-		code = pages ? setup_session_kept(&work.setup, &work.session)
-			     : setup_session_once(&work.setup, &work.session);
+		code = begin_session(&work, pages);
 	if (code == CODE_DONE)
 		code = ask_worker(&work, &wish, &report);
 	if (code == CODE_DONE) {
@@ -771,7 +851,7 @@ static int land_run(const struct options *options, FILE *out)
 	if (code == CODE_DONE)
 		code = refuse_above(&work);
 	if (code == CODE_DONE)
-		code = setup_session_once(&work.setup, &work.session);
+		code = begin_session(&work, false);
 	if (code == CODE_DONE) {
 		const char *workspace = work.setup.workspace;
 
