@@ -285,6 +285,17 @@ def the_tool_asks_for_places_and_symbols(here):
 
 
 @place
+def a_server_that_gets_ready_while_another_file_is_read_is_asked(here):
+    here.put("a.txt", "def foo\n")
+    # Nearly all the time until it is ready such a file is read, in vain.
+    here.put("b.txt", "\0" * (1 << 20))
+    here.run("good", [ask("symbols"), *[ask("symbols", name="b.txt")] * 8])
+    answers = here.answers()
+    assert sum(text.startswith("The file is no UTF-8 text of up to 1 MiB.") for text in answers) == 8, answers
+    assert answers.count("1: class outer\n2:   function in\n3: symbol flat\n") == 1, answers
+
+
+@place
 def the_tool_passes_on_what_a_server_refuses(here):
     here.put("a.txt", "x\n")
     here.run("refuses", [ask("symbols")])
@@ -326,7 +337,9 @@ def secrets_in_what_a_server_says_are_masked(here):
 
 @place
 def a_server_has_the_rights_of_the_agent_and_a_gibibyte(here):
-    here.put("hog.py", "import os\nos.mkdir('made')\nx = bytearray(b'x') * (3 << 29)\nos.mkdir('full')\n")
+    # Large pages, so that a busy machine fills them before the server is late.
+    here.put("hog.py", "import mmap, os\nos.mkdir('made')\nx = mmap.mmap(-1, 3 << 29, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+             "x.madvise(mmap.MADV_HUGEPAGE)\nfor at in range(0, len(x), 4096):\n    x[at] = 1\nos.mkdir('full')\n")
     here.put("a.txt", "fine\n")
     here.run(["python3", "hog.py"], [ask("diagnostics")])
     assert here.has("made") and not here.has("full")

@@ -151,8 +151,10 @@ def main():
         message = receive()
         handle(message)
         if MODE in ("lies", "huge", "flood") and message.get("method") == "textDocument/didOpen":
-            while MODE == "flood":
-                send({"method": "x", "params": {"text": "x" * 1000000}})
+            if MODE == "flood":
+                body = json.dumps({"jsonrpc": "2.0", "method": "x", "params": {"text": "x" * 1000000}}).encode()
+                while True:
+                    sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
             os.write(1, b"Content-Length: 99999999999\r\n\r\n" if MODE == "huge"
                      else b"Content-Length: twelve\r\n\r\n")
 

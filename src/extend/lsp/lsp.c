@@ -1049,16 +1049,15 @@ static void begin_tool(void *keeper, struct running *running)
 	lsp->stepping = true;
 	const bool shown = show_file(query, &result);
 	lsp->stepping = false;
-	if (lsp->queries != query) {
+	if (shown || lsp->queries != query)
 		tool_result_fini(&result);
-		return;
-	}
-	if (shown) {
-		tool_result_fini(&result);
-		step(lsp);
-	} else {
+	else
 		end_query(query, &result);
-	}
+	/* Others wait for what has come while the file was read. */
+	if (shown)
+		step(lsp);
+	else
+		wake(lsp);
 }
 
 /* Life. */
