@@ -824,10 +824,10 @@ static void edit_meanwhile(struct console *console)
 	int wake_fd;
 
 	(void)pthread_mutex_lock(&console->lock);
-	line = console->wants_editor && console->mode == MODE_WATCHING && !console->decides
-		       ? console->line
-		       : NULL;
-	console->wants_editor = false;
+	const bool wanted = console->wants_editor && !console->decides;
+	line = wanted && console->mode == MODE_WATCHING ? console->line : NULL;
+	/* Where the work has just ended, read_edited opens it. */
+	console->wants_editor = wanted && line == NULL;
 	wake_fd = console->wake_fd;
 	if (line != NULL) {
 		lend(console);
@@ -1363,7 +1363,7 @@ static bool obey(struct console *console, enum line_result result,
 }
 
 /* Let the person edit LINE in their own editor. */
-static void edit_outside(struct console *console, struct line *line, int wake_fd)
+static void edit_outside(struct console *console, struct line *line, int stop_fd)
 {
 	struct err err = {0};
 	struct buf text;
@@ -1371,7 +1371,7 @@ static void edit_outside(struct console *console, struct line *line, int wake_fd
 	buf_init(&text, LINE_BYTES_MAX);
 	line_add_whole(line, &text);
 	live_stop(console->live);
-	const bool edited = visual_edit(console, &text, wake_fd, &err);
+	const bool edited = visual_edit(console, &text, stop_fd, &err);
 	console_set_mode(console, MODE_TYPING);
 	if (edited)
 		line_replace(line, buf_str(&text));
@@ -1418,8 +1418,18 @@ static bool edit(struct console *console, int wake_fd, enum console_answer *answ
 	return false;
 }
 
+/* Did the key for the editor come when the work was ending? */
+static bool take_wanted_editor(struct console *console)
+{
+	(void)pthread_mutex_lock(&console->lock);
+	const bool wanted = console->wants_editor;
+	console->wants_editor = false;
+	(void)pthread_mutex_unlock(&console->lock);
+	return wanted;
+}
+
 static enum console_answer read_edited(struct console *console, struct line *line,
-				       int wake_fd)
+				       int wake_fd, int stop_fd)
 {
 	struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
 	enum console_answer answer = CONSOLE_QUIT;
@@ -1427,6 +1437,8 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 
 	console_set_mode(console, MODE_TYPING);
 	show_line(console, line);
+	if (take_wanted_editor(console))
+		edit_outside(console, line, stop_fd);
 	do {
 		enum line_result result = take_keys(console, line);
 
@@ -1435,7 +1447,7 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 		if (result == LINE_SUSPENDED)
 			continue;
 		if (result == LINE_EDITOR)
-			edit_outside(console, line, wake_fd);
+			edit_outside(console, line, stop_fd);
 		else if (result > LINE_EDITOR)
 			act(console, line, result);
 		/*
@@ -1485,11 +1497,12 @@ bool console_echoed(const struct console *console)
 	return console->echoed;
 }
 
-enum console_answer console_read(struct console *console, struct line *line, int wake_fd)
+enum console_answer console_read(struct console *console, struct line *line, int wake_fd,
+				 int stop_fd)
 {
 	if (console->quitting)
 		return CONSOLE_QUIT;
-	return console->look.terminal ? read_edited(console, line, wake_fd)
+	return console->look.terminal ? read_edited(console, line, wake_fd, stop_fd)
 				      : read_plain(console, line, wake_fd);
 }
 

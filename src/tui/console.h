@@ -86,9 +86,11 @@ void console_set_actor(struct console *console, const struct console_actor *acto
 
 /*
  * Let the person edit LINE, from its present text, until Enter. Return early when WAKE_FD
- * (-1: none) becomes readable; LINE keeps its text, and may be read again.
+ * (-1: none) becomes readable; LINE keeps its text, and may be read again. The person's editor
+ * (LINE_EDITOR) does not see WAKE_FD: it is ended when STOP_FD (-1: none) becomes readable.
  */
-enum console_answer console_read(struct console *console, struct line *line, int wake_fd);
+enum console_answer console_read(struct console *console, struct line *line, int wake_fd,
+				 int stop_fd);
 
 /*
  * Does the line that console_read has given stand on the terminal behind its mark,

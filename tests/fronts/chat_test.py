@@ -528,6 +528,7 @@ case $(cat how) in
 change) printf 'changed: %s\\nsecond\\n' "$(cat "$1")" > "$1.new"; mv "$1.new" "$1";;
 fail) echo lost > "$1"; exit 3;;
 sleep) echo $$ > pid; exec sleep 600;;
+wait) touch began; until test -e go; do sleep 0.05; done; printf kept > "$1";;
 esac
 """
 
@@ -568,6 +569,15 @@ def a_text_is_edited_in_the_persons_own_editor():
         tty.wait_until(lambda: tty.row() == "> text", "as it was")
         tty.type(b"!\r")
         tty.says("text!")
+        # Names for an @ that come meanwhile are no reason to end the editor.
+        how("wait")
+        tty.type(b"@\x07")
+        tty.wait_until(lambda: made(tty, "began"), "in the editor")
+        tty.pause(0.3)
+        with open(os.path.join(tty.work, "go"), "w", encoding="ascii"):
+            pass
+        tty.wait_until(lambda: tty.row() == "> kept", "edited")
+        tty.typed(b"\x15", ">", 2)
         # A signal for us ends the editor as well; nothing stays.
         how("sleep")
         tty.wait_until(lambda: not termios.tcgetattr(tty.slave)[3] & termios.ISIG, "at the prompt")

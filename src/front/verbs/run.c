@@ -585,7 +585,8 @@ static enum console_answer read_line(struct chat *chat)
 	if (atomic_exchange(&chat->hinted, false))
 		line_set_hint(&chat->line, "");
 	chat->may_list = true;
-	answer = console_read(chat->console, &chat->line, mentions_wake_fd(chat->mentions));
+	answer = console_read(chat->console, &chat->line, mentions_wake_fd(chat->mentions),
+			      talk_interrupt_fd(chat->talk));
 	chat->may_list = false;
 	return answer;
 }
