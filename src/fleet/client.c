@@ -166,19 +166,25 @@ static void end_all(struct fleet_client *client, const char *reason)
 	(void)pthread_mutex_unlock(&client->lock);
 }
 
-/* Give the call ID its MESSAGE, or without one say that it is LOST. */
-static void settle(struct fleet_client *client, uint64_t id, const struct value *message,
+/*
+ * Give the call ID its *TAKE_MESSAGE (or NULL), or without one say that it is LOST. The owners of a
+ * value are counted without an order among threads: a message has one of both threads at a time.
+ */
+static void settle(struct fleet_client *client, uint64_t id, struct value **take_message,
 		   const char *lost)
 {
 	(void)pthread_mutex_lock(&client->lock);
 	for (struct pending *at = client->pending; at != NULL; at = at->next) {
 		if (at->id != id || at->message != NULL || at->lost != NULL)
 			continue;
-		if (message != NULL)
-			at->message = value_ref(message);
-		else
+		if (take_message != NULL) {
+			at->message = *take_message;
+			*take_message = NULL;
+		} else {
 			at->lost = lost;
+		}
 		(void)pthread_cond_signal(&at->changed);
+		break;
 	}
 	(void)pthread_mutex_unlock(&client->lock);
 }
@@ -221,7 +227,7 @@ static void take_line(struct fleet_client *client, struct str line)
 	if (method != NULL && id == NULL)
 		tell_watcher(client, method, value_member(message, "params"));
 	else if (method == NULL && value_kind(id) == VALUE_INTEGER)
-		settle(client, (uint64_t)value_integer(id), message, NULL);
+		settle(client, (uint64_t)value_integer(id), &message, NULL);
 }
 
 /* The line is too long. The engine begins its answers with their ids: that call fails. */

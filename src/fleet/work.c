@@ -205,7 +205,8 @@ static void hear(void *context, const char *method, const struct value *params)
 		tell_asked(hearing->steps->work, event);
 		fleet_steps_note(hearing->steps, line);
 	} else if (strcmp(method, "run/ended") == 0 && hearing->ended == NULL) {
-		hearing->ended = value_ref(params);
+		/* Its owners are counted by both threads: each has its own. */
+		hearing->ended = value_copy(params);
 		__atomic_store_n(&hearing->done, true, __ATOMIC_RELEASE);
 	}
 }
