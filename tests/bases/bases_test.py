@@ -504,9 +504,10 @@ def skopeo_brings_images_from_local_places():
 @tap.case
 def a_damaged_blob_of_the_cache_is_fetched_again():
     needs("skopeo")
-    for damage in ("cut", "other"):
+    # Other bytes of a large blob are found only when it is unpacked.
+    for damage, size, found in (("cut", 20000, True), ("other", 20000, True), ("cut", 6 << 20, True), ("other", 6 << 20, False)):
         with Place() as place:
-            place.layout.image("v1", [tar([("a", "file", os.urandom(20000))])])
+            place.layout.image("v1", [tar([("a", "file", os.urandom(size))])])
             pull = ("pull", "image:a", "--from", "oci:layout:v1")
             assert place.run(*pull).returncode == 0
             [layer] = place.kept("layers")
@@ -520,7 +521,9 @@ def a_damaged_blob_of_the_cache_is_fetched_again():
                     file.seek(9000)
                     file.write(b"other bytes")
             done = place.run(*pull)
-            assert done.returncode == 1 and "pull again" in done.stderr and not os.path.exists(blob), (damage, done)
+            if not found:
+                assert done.returncode == 1 and "pull again" in done.stderr and not os.path.exists(blob), (damage, done)
+            assert found == (done.returncode == 0) and ("torn blobs" in done.stderr) == found, (damage, done)
             assert place.run(*pull).returncode == 0 and place.kept("layers") == [layer], damage
 
 
