@@ -409,7 +409,8 @@ int fd_hold_new(int parent, char *name, int how, mode_t mode)
 				continue;
 			return -1;
 		}
-		fd = hold_once(parent, name, how);
+		/* Nobody may keep it from its maker, so there is nothing to wait for. */
+		fd = hold_once(parent, name, how | LOCK_NB);
 		if (fd >= 0)
 			return fd;
 		/* A process that takes the new folder for one that was left removes it. */

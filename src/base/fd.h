@@ -139,7 +139,7 @@ int fd_lock_beside(const char *path, struct err *err);
 
 /*
  * Folders that are held. The user of a folder has a lock on it (flock(2)) as long as the descriptor
- * is open, and whoever finds one that nobody holds removes it while holding it. So a folder may be
+ * is open, and a process that finds one which nobody holds removes it while holding it. So a folder may be
  * removed between the moment when it is opened and the moment when it is locked, and another one
  * may have its name by then. Both functions look again behind the lock, and try again.
  */
@@ -154,7 +154,9 @@ int fd_lock_beside(const char *path, struct err *err);
 int fd_hold(int parent, const char *name, int how, mode_t makes);
 /*
  * The same for a new folder with MODE. The last six bytes of NAME become letters and digits that
- * nobody has chosen before.
+ * nobody has chosen before. It never waits: a folder that another process has locked first is left
+ * to that one, and another name is tried. So HOW needs no LOCK_NB, and a program that locks
+ * all that appears cannot hold up anybody: that ends with EBUSY.
  */
 int fd_hold_new(int parent, char *name, int how, mode_t mode);
 

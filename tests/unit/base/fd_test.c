@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -398,6 +399,50 @@ static void a_folder_that_is_held_is_not_swept(void **state)
 	fd_folder_remove(path);
 }
 
+/* In a process of its own: lock each new folder in FOLDER for ever, until it is killed. */
+static pid_t begin_taker(int folder, const char *path)
+{
+	const int watch = inotify_init1(IN_CLOEXEC);
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	pid_t child;
+
+	assert_true(inotify_add_watch(watch, path, IN_CREATE) >= 0);
+	child = fork();
+	for (ssize_t size = 0; child == 0;) {
+		(void)alarm(HELD_PATIENCE_S);
+		size = read(watch, events, sizeof(events));
+		for (ssize_t at = 0; at < size;) {
+			const struct inotify_event *event = (const void *)(events + at);
+			const int fd = openat(folder, event->name, O_RDONLY | O_CLOEXEC);
+
+			(void)flock(fd, LOCK_EX | LOCK_NB);
+			at += (ssize_t)(sizeof(*event) + event->len);
+		}
+	}
+	(void)close(watch);
+	return child;
+}
+
+static void nobody_waits_for_a_folder_that_another_took(void **state)
+{
+	char path[] = "/tmp/fd-test-XXXXXX";
+	auto_close int folder = test_folder(path);
+	pid_t child = begin_taker(folder, path);
+
+	(void)state;
+	(void)alarm(HELD_PATIENCE_S);
+	for (int i = 0; i < HELD_ROUNDS; i++) {
+		char name[] = "new-XXXXXX";
+		int fresh = fd_hold_new(folder, name, LOCK_EX, 0700);
+
+		assert_true(fresh >= 0 || errno == EBUSY);
+		fd_close(&fresh);
+	}
+	(void)alarm(0);
+	end_sweeper(child);
+	fd_folder_remove(path);
+}
+
 static void a_folder_is_held_by_its_name_and_not_by_what_it_was(void **state)
 {
 	char path[] = "/tmp/fd-test-XXXXXX", name[] = "aXXXXXX";
@@ -457,6 +502,7 @@ int main(void)
 		cmocka_unit_test(beneath_a_folder_no_link_is_followed),
 		cmocka_unit_test(a_descriptor_tells_where_it_lies),
 		cmocka_unit_test(a_folder_that_is_held_is_not_swept),
+		cmocka_unit_test(nobody_waits_for_a_folder_that_another_took),
 		cmocka_unit_test(a_folder_is_held_by_its_name_and_not_by_what_it_was),
 	};
 
