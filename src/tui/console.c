@@ -824,10 +824,10 @@ static void edit_meanwhile(struct console *console)
 	int wake_fd;
 
 	(void)pthread_mutex_lock(&console->lock);
-	const bool wanted = console->wants_editor && !console->decides;
-	line = wanted && console->mode == MODE_WATCHING ? console->line : NULL;
-	/* Where the work has just ended, read_edited opens it. */
-	console->wants_editor = wanted && line == NULL;
+	line = console->wants_editor && console->mode == MODE_WATCHING && !console->decides
+		       ? console->line
+		       : NULL;
+	console->wants_editor = false;
 	wake_fd = console->wake_fd;
 	if (line != NULL) {
 		lend(console);
@@ -1401,11 +1401,10 @@ static void act(struct console *console, struct line *line, enum line_result act
 static bool edit(struct console *console, int wake_fd, enum console_answer *answer)
 {
 	switch (wait_for_keys(console, wake_fd, typing_patience_ms(&console->typing))) {
-	case WAIT_KEYS:
-		return true;
 	case WAIT_NOTHING:
 		typing_settle(&console->typing);
 		return true;
+	case WAIT_KEYS:
 	case WAIT_CHANGED:
 		return true;
 	case WAIT_WOKEN:
@@ -1418,16 +1417,6 @@ static bool edit(struct console *console, int wake_fd, enum console_answer *answ
 	return false;
 }
 
-/* Did the key for the editor come when the work was ending? */
-static bool take_wanted_editor(struct console *console)
-{
-	(void)pthread_mutex_lock(&console->lock);
-	const bool wanted = console->wants_editor;
-	console->wants_editor = false;
-	(void)pthread_mutex_unlock(&console->lock);
-	return wanted;
-}
-
 static enum console_answer read_edited(struct console *console, struct line *line,
 				       int wake_fd, int stop_fd)
 {
@@ -1437,8 +1426,6 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 
 	console_set_mode(console, MODE_TYPING);
 	show_line(console, line);
-	if (take_wanted_editor(console))
-		edit_outside(console, line, stop_fd);
 	do {
 		enum line_result result = take_keys(console, line);
 

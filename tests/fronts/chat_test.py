@@ -571,6 +571,7 @@ def a_text_is_edited_in_the_persons_own_editor():
         tty.says("text!")
         # Names for an @ that come meanwhile are no reason to end the editor.
         how("wait")
+        tty.wait_until(lambda: not termios.tcgetattr(tty.slave)[3] & termios.ISIG, "at the prompt")
         tty.type(b"@\x07")
         tty.wait_until(lambda: made(tty, "began"), "in the editor")
         tty.pause(0.3)
