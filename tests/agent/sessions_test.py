@@ -134,14 +134,14 @@ class Place:
         database.close()
 
 
-def case(answers, **more):
-    """The case FUNCTION with a server of ANSWERS and a place of its own."""
+def case(answers, plain=False, **more):
+    """The case FUNCTION with a server of ANSWERS and a place of its own. PLAIN: see tap.plain_case."""
     def wrap(function):
         def play():
             with tempfile.TemporaryDirectory() as root, Server(root, answers, **more) as server:
                 function(Place(root, server), server)
         play.__name__ = function.__name__
-        return tap.case(play)
+        return (tap.plain_case if plain else tap.case)(play)
     return wrap
 
 
@@ -218,7 +218,7 @@ def check_whole(place, server, code, err):
     assert said[-1] == "All is done.", said
 
 
-@case(SCRIPT, repeat_last=True)
+@case(SCRIPT, plain=True, repeat_last=True)
 def killed_at_each_line_it_comes_to_the_same_end(place, server):
     number, kills = 0, 0
     while True:
@@ -233,7 +233,7 @@ def killed_at_each_line_it_comes_to_the_same_end(place, server):
     assert kills > len(SCRIPT) * 3, f"only {kills} moments"
 
 
-@case(SCRIPT, repeat_last=True)
+@case(SCRIPT, plain=True, repeat_last=True)
 def killed_at_any_time_it_comes_to_the_same_end(place, server):
     began = time.monotonic()
     place.begin().communicate(timeout=TIMEOUT_S)
@@ -589,4 +589,4 @@ def a_journal_of_a_level_that_is_no_more_is_read_and_gone_on_with(place, _server
 
 
 if __name__ == "__main__":
-    tap.play()
+    tap.play(PROGRAM)

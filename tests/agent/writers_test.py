@@ -267,7 +267,7 @@ def the_same_lines_are_a_conflict_of_that_file_alone():
         assert "ten of two" in here.read("a.txt")
 
 
-@tap.case
+@tap.plain_case
 def a_conflict_behind_20000_landed_files_is_told():
     with place() as here:
         here.writer("one", "echo one > z.txt")
@@ -847,7 +847,7 @@ def a_killed_delegate_leaves_its_layer_and_the_run_goes_on():
         assert sorted(os.listdir(here.work)) == ["a.txt", "boss.txt", "one.txt", "two.txt"]
 
 
-@tap.case
+@tap.plain_case
 def a_run_killed_or_cancelled_while_it_lands_leaves_each_file_old_or_new():
     files = [f"m/{number}" for number in range(1, 2001)]
     some = files[::100]
@@ -1062,4 +1062,4 @@ def the_limit_is_checked_and_shown():
         assert re.search(r"^limits\.writers +3  \(configuration\)$", shown, re.M), shown
 
 
-tap.play()
+tap.play(PROGRAM)

@@ -57,6 +57,9 @@ class Skip(Exception):
 
 
 CASES = []
+# Those of them that a program without sanitizers is asked: it is killed many times, or starts thousands of others,
+# in which sanitizers find nothing that other cases do not show them (dev/check release).
+PLAIN = set()
 
 
 def case(function):
@@ -65,12 +68,27 @@ def case(function):
     return function
 
 
-def play():
-    """Run all cases, or those whose sentence holds $TAP_ONLY, and exit."""
+def plain_case(function):
+    """Decorator: the function is such a case, and left out where play() has a program with sanitizers."""
+    PLAIN.add(function.__name__)
+    return case(function)
+
+
+def is_sanitized(program):
+    with open(program, "rb") as file:
+        return b"__asan_init" in file.read()
+
+
+def play(program=None):
+    """Run all cases, or those whose sentence holds $TAP_ONLY, and exit. With --plain only those are run that
+    want a PROGRAM without sanitizers."""
     hear_signals()
     failed = 0
     only = os.environ.get("TAP_ONLY", "").replace(" ", "_")
-    CASES[:] = [function for function in CASES if only in function.__name__]
+    left_out = PLAIN if program and is_sanitized(program) else set()
+    CASES[:] = [function for function in CASES if only in function.__name__
+                and function.__name__ not in left_out
+                and ("--plain" not in sys.argv or function.__name__ in PLAIN)]
     print(f"1..{len(CASES)}")
     for number, function in enumerate(CASES, 1):
         sentence = function.__name__.replace("_", " ")

@@ -465,7 +465,7 @@ def kill_one(process):
         os.kill(random.choice(pids), signal.SIGKILL)
 
 
-@tap.case
+@tap.plain_case
 def kills_at_random_moments_leave_one_result_for_each_task():
     random.seed(SEED)
     print(f"# GLOVEBOX_TEST_SEED={SEED}")
@@ -603,4 +603,4 @@ def the_job_for_kubernetes_is_yaml_with_what_cells_need():
     assert profile["defaultAction"] == "SCMP_ACT_ALLOW" and profile["syscalls"], profile
 
 
-tap.play()
+tap.play(PROGRAM)

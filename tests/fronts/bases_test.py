@@ -469,7 +469,7 @@ OF_THE_BASE = {
     "changes the mode of the root of the view", "gives a file away"}
 
 
-@tap.case
+@tap.plain_case
 def no_attack_reaches_out_of_a_cell_on_a_base():
     """The shipped attacks get through only where they stay in the base."""
     if not rootfs.which("git"):
@@ -778,4 +778,4 @@ def no_attack_reaches_out_by_the_other_place_of_a_cell_on_a_base():
         assert report["held"] > 200, report
 
 
-tap.play()
+tap.play(GLOVEBOX)

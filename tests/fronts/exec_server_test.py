@@ -304,7 +304,7 @@ def more_processes_than_there_may_be_are_refused():
         assert server.end() == 0
 
 
-@tap.case
+@tap.plain_case
 def many_short_processes_leave_nothing_behind():
     with served() as server:
         server.hello()
@@ -477,4 +477,4 @@ def what_it_may_show_is_said_by_explain_and_other_places_are_refused():
 
 
 add_conversations()
-tap.play()
+tap.play(PROGRAM)

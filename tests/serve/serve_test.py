@@ -836,7 +836,7 @@ def a_signal_ends_everything():
         assert engine.process.returncode == 128 + signal.SIGTERM
 
 
-@tap.case
+@tap.plain_case
 def a_caller_that_is_killed_at_any_moment_leaves_nothing():
     for seed in range(KILLS):
         chance = random.Random(seed)
@@ -953,4 +953,4 @@ def a_caller_at_a_socket_is_served():
             assert engine.process.wait(wire.WAIT_SECONDS) == 0 and not os.path.exists(path)
 
 
-tap.play()
+tap.play(PROGRAM)

@@ -599,7 +599,7 @@ def a_fresh_workspace_is_frozen_as_well():
         assert engine.run(again, "cat f")["stdout"] == b"x\n" and taken["bytes"] == 2
 
 
-@tap.case
+@tap.plain_case
 def a_snapshot_that_is_killed_is_there_or_not():
     with served() as first:
         home = first.home
@@ -713,4 +713,4 @@ def a_run_is_cancelled_and_goes_with_its_cell():
         assert not wire.gone(pids)
 
 
-tap.play()
+tap.play(PROGRAM)
