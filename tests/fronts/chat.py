@@ -71,9 +71,11 @@ class Chat(terminal.Terminal):
 
     def command(self, text, shown):
         """Send the command TEXT, whose answer has SHOWN, which may stand above as well."""
+        # The row of the line is gone for a moment: one above is not this one.
+        above = self.screen.text().count(f"> {text}\n")
         self.typed(text.encode(), f"> {text}", 2 + len(text))
         self.type(b"\r")
-        self.wait_until(lambda: f"> {text}\n" in self.screen.text() and
+        self.wait_until(lambda: self.screen.text().count(f"> {text}\n") > above and
                         shown in self.latest(f"> {text}\n"), f"shown: {shown!r}")
         self.prompt()
 
