@@ -373,6 +373,11 @@ static void http_connection_rests(struct http_connection *connection)
 
 enum {
 	BODIES_MAX = 128 << 20, /* of all incomplete requests together */
+	/*
+	 * A body that is no longer has room in any case, so that clients with large bodies do
+	 * not shut out all others. There are never more of them than requests.
+	 */
+	BODY_SMALL = 64 << 10,
 };
 
 static void http_run_soon(struct http_daemon *daemon);
@@ -445,7 +450,8 @@ static void http_exchange_take_body(struct http_exchange *exchange, struct str p
 
 	if (exchange->taken != BODY_HELD)
 		return;
-	if (daemon->bodies + piece.size > BODIES_MAX)
+	if (daemon->bodies + piece.size > BODIES_MAX &&
+	    exchange->body.size + piece.size > BODY_SMALL)
 		exchange->taken = BODY_CROWDED_OUT;
 	else if (!buf_addstr(&exchange->body, piece))
 		exchange->taken = BODY_TOO_LARGE;
@@ -903,6 +909,16 @@ static void forget_read(struct http_exchange *exchange)
 }
 
 /*
+ * May SIZE more bytes wait for the client? A piece may always, so that clients that do not read
+ * their long answers leave others their short ones.
+ */
+static bool has_unread_room(const struct http_exchange *exchange, size_t size)
+{
+	return exchange->out.size - exchange->out_from + size <= PIECE_MAX ||
+	       exchange->daemon->unread + size <= UNREAD_ALL_MAX;
+}
+
+/*
  * Add BYTES to the output. Without room the stream is broken: lost bytes cannot be
  * resent.
  */
@@ -910,8 +926,7 @@ static void add(struct http_exchange *exchange, struct str bytes)
 {
 	struct http_daemon *daemon = exchange->daemon;
 
-	if (daemon->unread + bytes.size > UNREAD_ALL_MAX ||
-	    !buf_addstr(&exchange->out, bytes))
+	if (!has_unread_room(exchange, bytes.size) || !buf_addstr(&exchange->out, bytes))
 		exchange->broken = true;
 	else
 		daemon->unread += bytes.size;
@@ -1011,8 +1026,7 @@ void http_daemon_answer(struct http_exchange *exchange, int status, const char *
 {
 	if (exchange->progress >= ANSWERED)
 		return;
-	if (exchange->daemon->unread + body.size > UNREAD_ALL_MAX ||
-	    body.size > HTTP_UNREAD_MAX) {
+	if (!has_unread_room(exchange, body.size) || body.size > HTTP_UNREAD_MAX) {
 		http_daemon_add_header(exchange, "Retry-After", "1");
 		status = STATUS_BUSY;
 		type = "text/plain";

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -193,6 +194,45 @@ static void a_next_head_in_single_bytes_has_an_end(void **state)
 	assert_null(room->exchange);
 }
 
+/* A further client of ROOM's daemon, whose request has come. */
+static void further_client(struct room *room)
+{
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+	const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_return_code(getpeername(room->client, (struct sockaddr *)&address, &size), 0);
+	assert_return_code(connect(client, (struct sockaddr *)&address, size), 0);
+	(void)close(room->client);
+	room->client = client;
+	room->exchange = NULL;
+	ask(room);
+}
+
+static void long_answers_that_nobody_reads_leave_room_for_short_ones(void **state)
+{
+	enum { CLIENTS = 6, LONG = 60 << 20 };
+	struct room *room = *state;
+	const struct str long_text = {test_calloc(LONG, 1), LONG};
+	int clients[CLIENTS];
+
+	ask(room);
+	for (size_t i = 0; i < CLIENTS; i++) {
+		http_daemon_answer(room->exchange, 200, "text/plain", long_text);
+		clients[i] = dup(room->client);
+		further_client(room);
+	}
+	/* Of these some were refused already; one more long answer is, a short one is not. */
+	http_daemon_answer(room->exchange, 200, "text/plain", long_text);
+	hear(room, "Too much that was answered is unread", 1);
+	further_client(room);
+	http_daemon_answer(room->exchange, 200, "text/plain", STR("done"));
+	hear(room, "\r\n\r\ndone", 1);
+	for (size_t i = 0; i < CLIENTS; i++)
+		(void)close(clients[i]);
+	test_free((void *)(uintptr_t)long_text.data);
+}
+
 static void a_daemon_that_stops_says_when_all_is_answered(void **state)
 {
 	struct room *room = *state;
@@ -215,6 +255,9 @@ int main(void)
 						enter, leave),
 		cmocka_unit_test_setup_teardown(a_next_head_in_single_bytes_has_an_end,
 						enter, leave),
+		cmocka_unit_test_setup_teardown(
+			long_answers_that_nobody_reads_leave_room_for_short_ones, enter,
+			leave),
 		cmocka_unit_test_setup_teardown(a_daemon_that_stops_says_when_all_is_answered,
 						enter, leave),
 	};
