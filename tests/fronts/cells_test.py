@@ -23,12 +23,13 @@ import time
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
 import terminal  # noqa: E402
-from place import Home  # noqa: E402
+from place import Home, copies  # noqa: E402
 
 GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
 PATIENCE_S = int(os.environ.get("GLOVEBOX_TEST_PATIENCE", terminal.PATIENCE_S))
 MEBI = 1 << 20
 KILLS = 6
+USER = 61000 + os.getpid() % 10000  # whom root becomes
 LET_GO = b"\x1d"
 TOP = max(30, 3 * tap.START_S)
 
@@ -530,6 +531,38 @@ def a_socket_that_a_cell_is_shown_refuses_its_programs():
                          environment=place.variables(XDG_RUNTIME_DIR=other))
         assert done.stdout == b"answer b''\n", done
         assert place.inside("one", "echo", "still").stdout == b"still\n"
+
+
+# Is the socket that of the user who looks, also as the kernel has it? An answer would be one to that user.
+SAME = "import os, sys\nprint(os.stat(sys.argv[1]).st_uid == os.getuid(), flush=True)\n" + HELLO
+
+
+@tap.case
+def a_program_of_the_same_user_is_refused_because_it_is_in_a_cell():
+    with Place() as place:
+        # A cell of root's is of another user, who would be refused for that.
+        user = {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
+        folder, (program,) = copies([GLOVEBOX], "glovebox-cells-")
+        try:
+            for path in (place.home, place.work, place.runtime) if user else ():
+                os.chown(path, USER, USER)
+            other = os.path.join(place.runtime, "other")
+
+            def run(*words, **variables):
+                return subprocess.run(words, cwd=place.work, env=place.variables(**variables), capture_output=True,
+                                      check=False, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, **user)
+
+            assert run("mkdir", "-m", "700", other).returncode == 0
+            done = run(program, "start", "--name", "one")
+            assert done.stdout == b"one\n", done
+            path = os.path.join(place.cells, "one", "socket")
+            done = run(sys.executable, "-c", SAME, path)
+            assert done.stdout.startswith(b"True\nanswer b'{\"id\":1"), done
+            done = run(program, "exec", "-r", place.runtime, "--", "/usr/bin/python3", "-c", SAME, path, XDG_RUNTIME_DIR=other)
+            assert done.stdout == b"True\nanswer b''\n", done
+            assert run(program, "stop", "one").stdout == b"one\n"
+        finally:
+            shutil.rmtree(folder)
 
 
 @tap.case
@@ -1089,5 +1122,6 @@ def attach_to_what_has_no_terminal():
 
 with tempfile.TemporaryDirectory(prefix="glovebox-cells-tmp-") as TEMP:
     os.environ["TMPDIR"] = TEMP
+    os.chmod(TEMP, 0o711)
     tempfile.tempdir = TEMP
     tap.play()

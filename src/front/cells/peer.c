@@ -62,7 +62,7 @@ int64_t cells_peer_send(struct cells_peer *peer, const char *method,
 	return caller_tell(&peer->caller, method, take_params, true);
 }
 
-void cells_peer_settle(struct cells_peer *peer)
+static void take_messages(struct cells_peer *peer)
 {
 	struct mcp_message message = {0};
 
@@ -78,12 +78,21 @@ void cells_peer_settle(struct cells_peer *peer)
 		}
 		mcp_message_fini(&message);
 	}
+}
+
+void cells_peer_settle(struct cells_peer *peer)
+{
+	take_messages(peer);
 	caller_settle(&peer->caller);
+	/* Nothing wakes the loop for what a front has said before it went. */
+	if (peer->caller.life == CALLER_LOST)
+		take_messages(peer);
 }
 
 bool cells_peer_is_lost(const struct cells_peer *peer)
 {
-	return peer->caller.life != CALLER_TALKS && peer->caller.in.size == 0;
+	return peer->caller.life == CALLER_LOST ||
+	       (peer->caller.life == CALLER_ENDED && peer->caller.in.size == 0);
 }
 
 bool cells_peer_refused(const struct value *error, struct err *err)
