@@ -249,8 +249,8 @@ void cells_place_sweep(void)
 {
 	auto_close int all = -1;
 	struct buf path;
-	struct err err;
-	bool none;
+	struct err err = {0};
+	bool none = false;
 
 	buf_init(&path, PATH_MAX);
 	all = open_all(&path, &none, &err);
