@@ -48,7 +48,7 @@ enum {
 	S3_URL_MAX = 16384,
 	S3_WRITER_DIGITS = 32,
 	S3_GONE_TRIES = 3, /* of an object that is refused as being there, and is not */
-	S3_TIME = 17, /* 20260329T140509Z */
+	S3_TIME = 17,      /* 20260329T140509Z */
 	S3_DAY = 8,
 	S3_PAGE = 1000,
 	S3_PAGES_MAX = 100000,

@@ -343,7 +343,7 @@ static bool is_label_part(struct str text)
 	return text.size > 0;
 }
 
-bool fleet_label_check(struct str label, struct err *err)
+bool fleet_task_check_label(struct str label, struct err *err)
 {
 	const char *equals = memchr(label.data, '=', label.size);
 	const size_t name = equals != NULL ? (size_t)(equals - label.data) : 0;

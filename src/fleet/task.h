@@ -72,7 +72,7 @@ enum fleet_name { FLEET_ID, FLEET_JOB, FLEET_LANE };
 bool fleet_name_check(enum fleet_name what, const char *name, struct err *err);
 
 /* Is LABEL a worker's label, NAME=VALUE, each of letters, digits, "-" and "_"? */
-bool fleet_label_check(struct str label, struct err *err);
+bool fleet_task_check_label(struct str label, struct err *err);
 
 /* Read and check one line without its end. ERR names the key, not the line. */
 bool fleet_task_read(struct str line, struct fleet_task *task, struct err *err);

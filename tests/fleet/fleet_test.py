@@ -39,7 +39,7 @@ CURRENT = os.environ.get("GLOVEBOX_TEST_NATS") == "current"
 LEASE_S = 4
 WAIT_S = 120  # for what takes seconds on a machine at rest; in a wait by progress: while nothing changes
 MOMENTS = int(os.environ.get("GLOVEBOX_TEST_MOMENTS", "60"))
-KILL_TASKS = 1500
+KILL_TASKS, KILL_MS = 25 * MOMENTS, 60  # enough that some wait until the last moment
 LOOK_S = 2.5  # longer than the longest time between two questions for a permit
 
 
@@ -730,7 +730,7 @@ def kills_and_stops_at_random_moments_leave_one_result_each():
     with fleet() as f:
         f.run("fleet", "submit", f.tasks("k", [command(i) for i in range(KILL_TASKS)]), "--job", "k")
         lead = f.worker()
-        drivers = [f.driver(8, 25) for _ in range(3)]
+        drivers = [f.driver(8, KILL_MS) for _ in range(3)]
         seen = {}
         for moment in range(MOMENTS):
             # Some come while a program still begins, the others when something has been done since.
@@ -743,7 +743,7 @@ def kills_and_stops_at_random_moments_leave_one_result_each():
                 i = rng.randrange(len(drivers))
                 drivers[i].kill()
                 drivers[i].wait()
-                drivers[i] = f.driver(8, 25)
+                drivers[i] = f.driver(8, KILL_MS)
             elif what < 0.8:
                 i = rng.randrange(len(drivers))
                 drivers[i].send_signal(signal.SIGSTOP)

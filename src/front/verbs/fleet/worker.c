@@ -112,7 +112,7 @@ static bool check_lane(const char *part, struct err *err)
 
 static bool check_label(const char *part, struct err *err)
 {
-	return fleet_label_check(str_of(part), err);
+	return fleet_task_check_label(str_of(part), err);
 }
 
 /* The words in the value of OPTION, which CHECK finds right, ended by NULL. COPY holds them. */
