@@ -597,7 +597,12 @@ bool jetstream_post_add(struct jetstream_posting *posting, const char *subject,
 bool jetstream_post_end(struct jetstream_posting *posting, struct err *err)
 {
 	struct jetstream *jetstream = posting->jetstream;
+	bool ok = true;
 
+	/*
+	 * All answers are read, also behind a refusal: libnats 3.4.1 may crash where a subscription
+	 * goes while messages come in for it.
+	 */
 	for (size_t i = 0; i < posting->sent; i++) {
 		auto_msg natsMsg *msg = NULL;
 		auto_value struct value *answer = NULL;
@@ -606,14 +611,15 @@ bool jetstream_post_end(struct jetstream_posting *posting, struct err *err)
 		struct err why = {0};
 
 		if (status != NATS_OK)
-			return fail(jetstream, status, "publishing", err);
+			return ok && fail(jetstream, status, "publishing", err);
 		if (read_answer(jetstream, msg, "publishing", &answer, &why))
 			continue;
-		if (why.code != EEXIST)
-			return err_set(err, why.code, "%s", why.text);
-		posting->there++;
+		if (why.code == EEXIST)
+			posting->there++;
+		else if (ok)
+			ok = err_set(err, why.code, "%s", why.text);
 	}
-	return true;
+	return ok;
 }
 
 void jetstream_post_fini(struct jetstream_posting *posting)
