@@ -16,8 +16,8 @@ import time
 
 import warm
 
-TASKS, SLOTS = 20000, 32
-KILLED_TASKS, KILLS = 10000, 3
+TASKS, SLOTS = 10000, 32
+KILLED_TASKS, KILLS = 6000, 3
 LEAST_A_SECOND, MOST_OVERHEAD_MS = 2000, 1.0
 START_S = 15
 LEASE_S = 4  # of the driver: what a killed server forgot comes again within this time
