@@ -502,6 +502,8 @@ static bool take_base(struct setup *setup, struct session_options *options, stru
 	if (!based_find(setup, err))
 		return false;
 	if (setup->based != NULL) {
+		/* A devcontainer may have named it. */
+		options->at = setup->at;
 		options->base = &setup->based->shape;
 		if (setup->fresh_workspace)
 			options->start_folder = setup->based->base.workdir;

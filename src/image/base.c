@@ -612,13 +612,14 @@ static void hash_lock(struct hash *hash, int folder, const char *name)
  * the workspace stay in that folder, so the name is for this folder only.
  */
 static void name_prepared(struct base *base, const struct base *below,
-			  const struct base_places *places, int folder, struct str text)
+			  const struct devcontainer_cell *cell, int folder, struct str text)
 {
 	enum { SHOWN = 40 };
 	struct hash *hash = hash_new();
 	char hex[HASH_HEX + 1];
 
-	hash_add(hash, (struct str){places->workspace, strlen(places->workspace) + 1});
+	hash_add(hash, (struct str){cell->workspace, strlen(cell->workspace) + 1});
+	hash_add(hash, (struct str){cell->shown, strlen(cell->shown) + 1});
 	hash_add(hash, (struct str){below->digest, strlen(below->digest) + 1});
 	hash_add(hash, text);
 	hash_add(hash, (struct str){"", 1});
@@ -696,15 +697,16 @@ static void take_prepared(struct base *base, struct base *below,
 	snapshot_close(&snapshot);
 }
 
+/* The place of the workspace that a person names beats none: the file expects its own. */
 static bool check_folder(const struct devcontainer *read,
-			 const struct devcontainer_cell *cell, struct err *err)
+			 const struct base_places *places, struct err *err)
 {
-	return read->workspace_folder == NULL ||
-	       strcmp(read->workspace_folder, cell->shown) == 0 ||
+	return read->workspace_folder == NULL || places->at == NULL ||
+	       strcmp(read->workspace_folder, places->at) == 0 ||
 	       err_set(err, EINVAL,
-		       "workspaceFolder: %s is not where the cell has the workspace (%s); name "
-		       "that folder, or leave it out",
-		       read->workspace_folder, cell->shown);
+		       "workspaceFolder: %s is not where the cell has the workspace (%s); take "
+		       "--at %s, or leave it out there",
+		       read->workspace_folder, places->at, read->workspace_folder);
 }
 
 /* Read the file and open its image as BELOW, whose word WORD gets. TEXT gets the file. */
@@ -720,8 +722,10 @@ static bool find_devcontainer(struct base *base, const struct base_word *parsed,
 	if (!read_devcontainer(base, parsed, places->workspace, folder, &shown, text, err))
 		return false;
 	if (!devcontainer_parse(buf_str(text), cell, read, err) ||
-	    !check_folder(read, cell, err))
+	    !check_folder(read, places, err))
 		return err_while(err, "base %s: %s", base->word, shown);
+	if (read->workspace_folder != NULL)
+		cell->shown = read->workspace_folder;
 	(void)buf_addf(word, WORD_IMAGE "%s", read->image);
 	return open_nested(word->data, places, 1, below, err) ||
 	       err_while(err, "%s", shown);
@@ -749,7 +753,7 @@ static bool open_devcontainer(struct base *base, const struct base_word *parsed,
 				  &word, err);
 	if (found) {
 		if (base->devcontainer->command_count > 0)
-			name_prepared(base, &below, places, folder, buf_str(&text));
+			name_prepared(base, &below, &cell, folder, buf_str(&text));
 		take_prepared(base, &below, places);
 		base->below = arena_copy(&base->arena, buf_str(&word));
 		if (base->devcontainer->user[0] != '\0')

@@ -45,7 +45,11 @@ struct base_places {
 	const char *images;    /* the cache of images (image_store_path of store.h) */
 	const char *snapshots; /* snapshot_place of snapshot.h */
 	const char *workspace; /* absolute: of `devcontainer`, and where its FILE starts */
-	const char *at; /* where the cell shows the workspace; NULL: at its own path */
+	/*
+	 * where the cell shows the workspace besides its own path; NULL: where a devcontainer says
+	 * (devcontainer.workspace_folder)
+	 */
+	const char *at;
 };
 
 /* The commands of a devcontainer. */

@@ -396,6 +396,7 @@ static bool take_all(struct devcontainer *read, const struct value *object,
 	static const char *const variables[] = {"containerEnv", "remoteEnv"};
 	static const char *const commands[] = {"onCreateCommand", "updateContentCommand",
 					       "postCreateCommand"};
+	struct devcontainer_cell place = *cell;
 
 	if (!take_text(read, object, "image", &read->image, err) ||
 	    !take_text(read, object, "containerUser", &read->user, err) ||
@@ -405,6 +406,14 @@ static bool take_all(struct devcontainer *read, const struct value *object,
 		return false;
 	if (read->image == NULL)
 		return refuse(err, "image", "it is missing; " BUILD_IT);
+	if (read->workspace_folder != NULL) {
+		read->workspace_folder =
+			expand_copy("workspaceFolder", read->workspace_folder, &place,
+				    &read->arena, err);
+		if (read->workspace_folder == NULL)
+			return false;
+		place.shown = read->workspace_folder;
+	}
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		if (!take_variables(read, object, variables[i], err))
 			return false;
@@ -412,16 +421,10 @@ static bool take_all(struct devcontainer *read, const struct value *object,
 	read->commands = arena_alloc(&read->arena,
 				     DEVCONTAINER_COMMANDS_MAX * sizeof(*read->commands));
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (!take_command(read, object, commands[i], cell, err))
+		if (!take_command(read, object, commands[i], &place, err))
 			return false;
 	}
-	if (read->workspace_folder != NULL)
-		read->workspace_folder =
-			expand_copy("workspaceFolder", read->workspace_folder, cell,
-				    &read->arena, err);
-	return read->workspace_folder != NULL ||
-	       value_member(object, "workspaceFolder") == NULL ||
-	       value_kind(value_member(object, "workspaceFolder")) == VALUE_NULL;
+	return true;
 }
 
 bool devcontainer_parse(struct str text, const struct devcontainer_cell *cell,

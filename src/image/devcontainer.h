@@ -10,8 +10,8 @@
  *   onCreateCommand, updateContentCommand,
  *   postCreateCommand                     programs that run in the cell, in this order, behind the
  *                                         walls that the policy of the cell has
- *   workspaceFolder                       the place of the workspace that it expects; any other is
- *                                         refused
+ *   workspaceFolder                       the place in the cell at which the workspace is shown as
+ *                                         well (view/shape.h, `at`), within the bounds of that
  *   forwardPorts, remoteUser, containerUser
  *                                         are told, and nothing is done
  *
@@ -41,7 +41,7 @@ enum {
 /* The words that begin `${…}` in the file, as they hold for one cell. */
 struct devcontainer_cell {
 	const char *workspace; /* absolute, on this machine */
-	const char *shown;     /* the same, in the view */
+	const char *shown;     /* the same, in the view, where the file says nothing */
 	/* "NAME=value" of the image, NULL-ended; NULL: `${containerEnv:NAME}` is not known yet */
 	const char *const *environment;
 };

@@ -926,12 +926,17 @@ def a_devcontainer_opens_nothing_of_this_machine():
                 ("workspaceMount", "x", "folder of -C"), ("nonsense\x1b[2J", 1, "no such member is known"),
                 ("remoteEnv", {"A": "${localEnv:HOME}"}, "--env NAME"), ("postCreateCommand", "echo ${localEnv:HOME}", "--env NAME"),
                 ("containerEnv", {"A=B": "x"}, "a name of letters"), ("forwardPorts", ["db:5432"], "a number from 1"),
-                ("workspaceFolder", "/workspaces/x", "is not where the cell has the workspace"), ("image", "a b", "letters, digits"),
+                ("workspaceFolder", "/proc/x", "/proc/x"), ("workspaceFolder", "x/y", "x/y"), ("image", "a b", "letters, digits"),
                 ("image", "trial:2", "glovebox base pull image:trial:2"), ("image", "", "image: it is a text"),
                 ("postCreateCommand", [["x"]], "a command is a text"), ("onCreateCommand", 5, "a command is a text")):
             place.write(json.dumps({"image": "trial:1", member: value}))
             done = place.exec("devcontainer", "true")
             assert done.returncode == 125 and part in done.stderr and done.stderr.count("\n") == 1 and "\x1b" not in done.stderr, (member, done)
+        place.write('{"image": "trial:1", "workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}", "postCreateCommand": "busybox pwd > /where"}')
+        done = place.exec("devcontainer", "sh", "-c", "busybox pwd; cat /where; echo x > made")
+        assert done.stdout == "/workspaces/project\n/workspaces/project\n" and read(place.project, "made") == "x\n", done
+        done = place.exec("devcontainer", "true", options=["--at", "/other"])
+        assert done.returncode == 125 and "take --at /workspaces/project" in done.stderr, done
         for member, value in (("privileged", False), ("mounts", []), ("features", {}), ("workspaceFolder", "${localWorkspaceFolder}")):
             place.write(json.dumps({"image": "trial:1", member: value}))
             assert place.exec("devcontainer", "true").returncode == 0, member

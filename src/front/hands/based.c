@@ -83,15 +83,24 @@ static struct base_places places_of(const struct setup *setup)
 {
 	return (struct base_places){.images = setup->images,
 				    .snapshots = setup->snapshots,
-				    .workspace = setup->workspace};
+				    .workspace = setup->workspace,
+				    .at = setup->at};
 }
 
 bool based_find(struct setup *setup, struct err *err)
 {
 	const struct base_places places = places_of(setup);
+	const struct devcontainer *read;
 
-	return setup->based != NULL ||
-	       open_word(setup->policy->cell_base, &places, &setup->based, err);
+	if (setup->based != NULL)
+		return true;
+	if (!open_word(setup->policy->cell_base, &places, &setup->based, err))
+		return false;
+	read = setup->based != NULL ? setup->based->base.devcontainer : NULL;
+	if (read != NULL && read->workspace_folder != NULL && setup->at == NULL &&
+	    strcmp(read->workspace_folder, setup->workspace) != 0)
+		setup_set_at(setup, read->workspace_folder);
+	return true;
 }
 
 /* The base of a delegate. */
