@@ -405,10 +405,11 @@ bool based_settle(struct setup *setup, const struct session_options *given, stru
 		return false;
 	based_close(setup->based);
 	setup->based = NULL;
-	return based_find(setup, err) &&
-	       (setup->based->base.state == BASE_IS_READY ||
-		err_set(err, EAGAIN,
-			"base %s: its commands have changed the file, or a file of locks; run it "
-			"once more",
-			setup->based->base.word));
+	if (!based_find(setup, err))
+		return false;
+	return (setup->based != NULL && setup->based->base.state == BASE_IS_READY) ||
+	       err_set(err, EAGAIN,
+		       "base %s: its commands have changed the file, or a file of locks; run it "
+		       "once more",
+		       setup->policy->cell_base);
 }
