@@ -69,6 +69,7 @@ static const struct field guard_fields[] = {
 	FIELD_LIST(struct guard, roots, root_count, "roots", root_fields),
 	FIELD_NAMED(struct guard, began_ns, "began"),
 	FIELD_NAMED(struct guard, ticked_ns, "ticked"),
+	FIELD_PATH(struct guard, at, "at", .optional = true),
 	FIELD(struct guard, earlier),
 	{0},
 };
@@ -134,6 +135,8 @@ void guard_join(struct guard *guard, const struct guard *cell)
 		mark_copy(&guard->marks, cell->marks.items[i], cell->marks.items[i]->kind);
 	free(guard->home);
 	guard->home = memory_copy(cell->home);
+	free(guard->at);
+	guard->at = memory_copy(cell->at);
 	guard->began_ns = cell->began_ns;
 	guard->ticked_ns = cell->ticked_ns;
 	guard->earlier = cell->earlier;
@@ -797,6 +800,8 @@ static struct git_scan scan_of(const struct audit *audit, const struct marks *mo
 		.roots = audit->folders,
 		.root_count = audit->folder_count,
 		.home = audit->guard->home,
+		.own = audit->guard->workspace,
+		.at = audit->guard->at,
 		.known = &audit->guard->marks,
 		.more = more,
 		.folders_max = folders_max,

@@ -61,6 +61,11 @@ enum guard_walk {
 
 struct guard {
 	char *workspace, *home; /* HOME: of the user, or NULL */
+	/*
+	 * where the cell shows the workspace as well (view/shape.h), if this machine has nothing
+	 * there; or NULL
+	 */
+	char *at;
 	struct guard_root {
 		char *path;
 		enum guard_walk walk;

@@ -64,6 +64,17 @@ static bool is_straight(const char *text)
 	return true;
 }
 
+/* As path_normal, for the TEXT of a pointer (scan.h, `at`). */
+static bool pointer_path(const struct git_scan *scan, const char *from, const char *text,
+			 struct buf *path)
+{
+	if (!path_normal(from, text, path))
+		return false;
+	if (scan->at != NULL && scan->own != NULL)
+		(void)path_move(path, scan->at, scan->own);
+	return true;
+}
+
 /*
  * Put into PATH the path in the one-line file NAME (readers.h), made normal relative to
  * FROM.
@@ -82,7 +93,7 @@ static bool line_path(const struct scan_look *look, const char *name, const char
 	if (fine) {
 		auto_free char *copy = memory_copy_str(line);
 		buf_clear(path);
-		fine = is_straight(copy) && path_normal(from, copy, path);
+		fine = is_straight(copy) && pointer_path(look->scan, from, copy, path);
 	}
 	buf_fini(&text);
 	return fine;
@@ -1762,7 +1773,7 @@ static void pointer_look(const struct scan_look *look, const struct stat *st, un
 		holds = readers_text_pointer(buf_str(&text), &path);
 		if (holds) {
 			auto_free char *copy = memory_copy_str(path);
-			holds = path_normal(look->path, copy, &target) &&
+			holds = pointer_path(scan, look->path, copy, &target) &&
 				target_holds(scan, target.data, look->path, pointer.data,
 					     depth) &&
 				is_straight(copy);
@@ -1788,7 +1799,7 @@ static void pointer_link(const struct scan_look *look, unsigned depth)
 		return;
 	target[size] = '\0';
 	buf_init(&path, PATH_MAX);
-	if (path_normal(look->path, target, &path)) {
+	if (pointer_path(look->scan, look->path, target, &path)) {
 		auto_close int fd = scan_look_open_path(look->scan, path.data);
 		if (fd >= 0)
 			repository_look(look->scan, fd, path.data, look->path, depth);

@@ -165,6 +165,11 @@ struct git_scan {
 	enum git_scan_part part;
 	const char *home; /* of the user, for "~/" in a configuration; or NULL */
 	/*
+	 * The workspace, and where its cell shows it as well: git wrote that place into the pointers of
+	 * worktrees and modules that were made inside, and they mean the workspace. AT may be NULL
+	 */
+	const char *own, *at;
+	/*
 	 * Commands have run. They cannot have changed files in read-only mounts of a
 	 * view. A folder that its owner may not enter is made accessible to the owner. No
 	 * later scan asks for the marks of names and places, so none are made.

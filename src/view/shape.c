@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "guard/guard.h"
 #include "policy/ceiling.h"
 #include "policy/network.h"
 #include "policy/policy.h"
@@ -713,6 +714,10 @@ static bool shape_add_at(const struct shape_options *options, struct policy *pol
 
 	free(policy->at);
 	policy->at = NULL;
+	if (spec->guard != NULL) {
+		free(spec->guard->at);
+		spec->guard->at = NULL;
+	}
 	if (path == NULL || strcmp(path, spec->workspace) == 0)
 		return true;
 	if (!spec_is_sealed(spec))
@@ -735,6 +740,9 @@ static bool shape_add_at(const struct shape_options *options, struct policy *pol
 			       path, options->base->word);
 	spec->at = arena_copy(&spec->arena, str_of(path));
 	policy->at = memory_copy(path);
+	if (spec->guard != NULL &&
+	    faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+		spec->guard->at = memory_copy(path);
 	spec_add_entry(spec, VIEW_ALSO, path, spec->workspace)->why = "--at";
 	return true;
 }
