@@ -703,7 +703,8 @@ static bool is_empty(int fd)
 			const struct dirent64 *name =
 				(const struct dirent64 *)(const void *)(names + at);
 
-			if (strcmp(name->d_name, ".") != 0 && strcmp(name->d_name, "..") != 0)
+			if (strcmp(name->d_name, ".") != 0 &&
+			    strcmp(name->d_name, "..") != 0)
 				return false;
 			at += name->d_reclen;
 		}
@@ -718,8 +719,8 @@ static bool has_nothing(struct keeper *keeper)
 	const struct session *session = keeper->session;
 	struct stat st;
 
-	if (list->own >= 0 || list->rows > 0 || session->one_call || session->review != NULL ||
-	    !shows_itself(cell_spec(session->cell)))
+	if (list->own >= 0 || list->rows > 0 || session->one_call ||
+	    session->review != NULL || !shows_itself(cell_spec(session->cell)))
 		return false;
 	auto_close int fd = open(session_workspace(session),
 				 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
