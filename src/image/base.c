@@ -185,6 +185,21 @@ bool base_parse_word(const char *word, struct arena *arena, struct base_word *pa
 
 /* Bases. */
 
+/* The word that begins with KIND for FOLDER, which is absolute, and TAG (NULL: it has none). */
+static const char *lasting_word(struct base *base, const char *kind, const char *folder,
+				const char *tag)
+{
+	struct buf word;
+	const char *kept;
+
+	buf_init(&word, BASE_WORD_MAX + PATH_MAX);
+	(void)buf_addf(&word, "%s%s%s%s", kind, folder, tag != NULL ? ":" : "",
+		       tag != NULL ? tag : "");
+	kept = arena_copy(&base->arena, buf_str(&word));
+	buf_fini(&word);
+	return kept;
+}
+
 static bool open_rootfs(struct base *base, const struct base_word *parsed, struct err *err)
 {
 	struct buf path;
@@ -209,6 +224,7 @@ static bool open_rootfs(struct base *base, const struct base_word *parsed, struc
 		folders[0] = arena_copy(&base->arena, buf_str(&path));
 		base->folders = folders;
 		base->folder_count = base->named = 1;
+		base->lasting = lasting_word(base, WORD_ROOTFS, base->folders[0], NULL);
 	}
 	buf_fini(&path);
 	return found;
@@ -336,6 +352,7 @@ static bool find_image(struct base *base, const struct base_word *parsed,
 		       struct err *err)
 {
 	struct err found = {0};
+	struct buf path;
 	auto_close int layout = -1;
 
 	if (!parsed->is_layout) {
@@ -354,8 +371,15 @@ static bool find_image(struct base *base, const struct base_word *parsed,
 	layout = open(parsed->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (layout < 0)
 		return err_set(err, errno, "base %s: %s", base->word, strerror(errno));
-	return layout_find(layout, parsed->folder, parsed->name, image, err) ||
-	       err_while(err, "base %s", base->word);
+	if (!layout_find(layout, parsed->folder, parsed->name, image, err))
+		return err_while(err, "base %s", base->word);
+	buf_init(&path, PATH_MAX);
+	/* A colon would end the folder: such a word is told by its digest when it is another one. */
+	if (fd_real_path(layout, &path) && strchr(path.data, ':') == NULL)
+		base->lasting = lasting_word(base, WORD_LAYOUT, path.data,
+					     parsed->name[0] != '\0' ? parsed->name : NULL);
+	buf_fini(&path);
+	return true;
 }
 
 static bool open_image(struct base *base, const struct base_word *parsed,
@@ -386,6 +410,7 @@ static bool open_image(struct base *base, const struct base_word *parsed,
 		base->held_count = 1;
 	if (found) {
 		(void)snprintf(base->digest, sizeof(base->digest), "%s", image.found.digest);
+		memcpy(base->mark, base->digest, sizeof(base->mark));
 		keep_config(base, &image.config);
 	}
 	layout_fini(&image);
@@ -402,7 +427,7 @@ static bool open_nested(const char *word, const struct base_places *places, size
 static bool is_same(const struct snapshot *snapshot, const struct base *below)
 {
 	return snapshot->base_digest == NULL ||
-	       strcmp(snapshot->base_digest, below->digest) == 0;
+	       strcmp(snapshot->base_digest, below->mark) == 0;
 }
 
 /*
@@ -416,13 +441,20 @@ static bool open_below(struct base *base, const struct snapshot *snapshot,
 	struct base_word word;
 	struct err why;
 	struct buf pinned;
-	bool found = open_nested(snapshot->base, places, nested, below, &why);
+	bool found;
 
+	if (!base_parse_word(snapshot->base, &base->arena, &word, err))
+		return err_while(err, "base %s lies over another", base->word);
+	/* Nothing says from which folder it was named. */
+	if (word.kind == BASE_ROOTFS && word.folder[0] != '/')
+		return err_set(err, EINVAL,
+			       "base %s lies over %s, which does not say where that is; make the "
+			       "snapshot again",
+			       base->word, snapshot->base);
+	found = open_nested(snapshot->base, places, nested, below, &why);
 	if (found && is_same(snapshot, below))
 		return true;
-	if (snapshot->base_digest == NULL ||
-	    !base_parse_word(snapshot->base, &base->arena, &word, err) ||
-	    word.kind != BASE_IMAGE || word.is_layout)
+	if (snapshot->base_digest == NULL || word.kind != BASE_IMAGE || word.is_layout)
 		return err_set(err, found ? ESTALE : why.code, "base %s lies over %s: %s",
 			       base->word, snapshot->base,
 			       found ? "that is another one by now" : why.text);
@@ -467,6 +499,7 @@ static void keep_below(struct base *base, struct base *below, const char *layer)
 	base->workdir = arena_copy(&base->arena, str_of(below->workdir));
 	base->user = arena_copy(&base->arena, str_of(below->user));
 	memcpy(base->digest, below->digest, sizeof(base->digest));
+	memcpy(base->mark, below->mark, sizeof(base->mark));
 	memcpy(base->held, below->held, sizeof(base->held));
 	base->held_count = below->held_count;
 	below->held_count = 0;
@@ -482,11 +515,13 @@ static void keep_snapshot(struct base *base, struct base *below, struct snapshot
 	base->held[base->held_count++] = fd_take(&snapshot->lock);
 	base->below = arena_copy(&base->arena, str_of(snapshot->base));
 	buf_init(&both, 2 * BASE_WORD_MAX);
-	(void)buf_addf(&both, "%s %s",
-		       below->digest[0] != '\0' ? below->digest : snapshot->base,
+	(void)buf_addf(&both, "%s %s", below->mark[0] != '\0' ? below->mark : snapshot->base,
 		       snapshot->layer_digest);
 	hash_text(buf_str(&both), hex);
-	(void)snprintf(base->digest, sizeof(base->digest), "sha256:%s", hex);
+	(void)snprintf(base->mark, sizeof(base->mark), "sha256:%s", hex);
+	/* Nobody knows what the folder below has by then. */
+	if (below->digest[0] != '\0')
+		memcpy(base->digest, base->mark, sizeof(base->digest));
 	buf_fini(&both);
 }
 
@@ -774,6 +809,7 @@ static bool open_nested(const char *word, const struct base_places *places, size
 
 	*base = (struct base){
 		.word = "",
+		.lasting = "",
 		.folders = nothing,
 		.environment = nothing,
 		.workdir = "/",
@@ -784,7 +820,7 @@ static bool open_nested(const char *word, const struct base_places *places, size
 	};
 	if (!base_parse_word(word, &base->arena, &parsed, err))
 		return false;
-	base->word = arena_copy(&base->arena, str_of(word));
+	base->word = base->lasting = arena_copy(&base->arena, str_of(word));
 	base->kind = parsed.kind;
 	switch (parsed.kind) {
 	case BASE_HOST:

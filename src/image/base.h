@@ -93,9 +93,18 @@ struct base {
 	const char *const *command; /* CMD: arguments behind the entrypoint, or a program */
 	/*
 	 * The digest of the manifest, or that of a snapshot and what is below it: "sha256:…". It
-	 * names the content of the base for ever. Empty for a base that has none.
+	 * names the content of the base for ever. Empty for a base that has none: a folder, and a
+	 * snapshot over one.
 	 */
 	char digest[BASE_DIGEST_ROOM];
+	/*
+	 * For a snapshot that is made over the base: a word that finds it again from any folder of
+	 * this machine, with any workspace; and the digest that it has then, also where a folder is
+	 * below it (`mark`, as snapshot_add_layer takes it). A devcontainer is what was prepared of
+	 * it, or its image.
+	 */
+	const char *lasting;
+	char mark[BASE_DIGEST_ROOM];
 	struct devcontainer *devcontainer; /* of that kind; else NULL */
 	enum base_state state;
 	/* the snapshot that has, or will have, what the commands have made; "": no commands */

@@ -683,7 +683,7 @@ static void freeze_end(struct freezing *freezing, const struct tool_result *resu
 		.base = session_base(freezing->task.cell->place.session),
 	};
 	if (freezing->layer >= 0)
-		value_set_text(told, "over", kept.base->word);
+		value_set_text(told, "over", kept.base->lasting);
 	if (host->frozen(host->context, &freezing->place, &kept, &err)) {
 		caller_answer(freezing->task.caller, freezing->task.id, told);
 		return;

@@ -482,6 +482,8 @@ static void take_base(struct session *session, const struct shape_base *base)
 		.word = memory_copy(base->word),
 		.digest = memory_copy(base->digest != NULL ? base->digest : ""),
 		.user = memory_copy(base->user != NULL ? base->user : ""),
+		.lasting = memory_copy(base->lasting != NULL ? base->lasting : base->word),
+		.mark = memory_copy(base->mark != NULL ? base->mark : ""),
 	};
 }
 
@@ -679,6 +681,8 @@ void session_close(struct session *session)
 	free(session->base.word);
 	free(session->base.digest);
 	free(session->base.user);
+	free(session->base.lasting);
+	free(session->base.mark);
 	free(session->offered);
 	free(session->web_host);
 	forget_changed(session);

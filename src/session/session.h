@@ -297,10 +297,11 @@ struct loop *session_loop(struct session *session);
 struct sandbox_strength session_strength(const struct session *session);
 /*
  * The base on which the session's cell stands: its word, and its digest and the user that it names
- * ("": it has none). The word is NULL on this machine's root.
+ * ("": it has none). The word is NULL on this machine's root. A snapshot of the cell notes `lasting`
+ * and `mark` (image/base.h) as what it lies over.
  */
 struct session_base {
-	char *word, *digest, *user;
+	char *word, *digest, *user, *lasting, *mark;
 };
 const struct session_base *session_base(const struct session *session);
 /* Set `base` of OBJECT to these as an object, without empty ones; nothing on this machine's root. */

@@ -109,6 +109,8 @@ struct shape_base {
 	const char *word; /* as the person named it; for sentences */
 	/* its digest and the user that it names; "": it has none. For those who ask the session */
 	const char *digest, *user;
+	/* `lasting` and `mark` of image/base.h, for a snapshot over it */
+	const char *lasting, *mark;
 	/* of the host, absolute and real, the lowest one first */
 	const char *const *folders;
 	size_t folder_count;

@@ -65,6 +65,8 @@ static bool open_word(const char *word, const struct base_places *places,
 		.environment = made->base.environment,
 		.digest = made->base.digest,
 		.user = made->base.user,
+		.lasting = made->base.lasting,
+		.mark = made->base.mark,
 		.named = made->base.named,
 	};
 	*based = made;
@@ -322,7 +324,7 @@ static bool freeze(const struct based *based, struct session **take_session,
 		/* There are no files of a workspace in it. */
 		hash_text(STR(""), snapshot.digest);
 		fine = snapshot_add_layer(&snapshot, tar, based->base.below,
-					  based->base.digest, err) &&
+					  based->base.mark, err) &&
 		       snapshot_finish(&snapshot, err);
 	}
 	snapshot_close(&snapshot);

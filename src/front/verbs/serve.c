@@ -416,8 +416,8 @@ static bool frozen(void *context, struct engine_place *place,
 		snapshot->entries = made->entries;
 		snapshot->bytes = made->bytes;
 		ok = (made->layer < 0 ||
-		      snapshot_add_layer(snapshot, made->layer, made->base->word,
-					 made->base->digest, err)) &&
+		      snapshot_add_layer(snapshot, made->layer, made->base->lasting,
+					 made->base->mark, err)) &&
 		     snapshot_finish(snapshot, err);
 	}
 	(void)forget(place, false);
