@@ -791,6 +791,10 @@ static bool open_devcontainer(struct base *base, const struct base_word *parsed,
 			name_prepared(base, &below, &cell, folder, buf_str(&text));
 		take_prepared(base, &below, places);
 		base->below = arena_copy(&base->arena, buf_str(&word));
+		base->lasting =
+			base->prepared[0] != '\0'
+				? lasting_word(base, SNAPSHOT_WORD, base->prepared, NULL)
+				: base->below;
 		if (base->devcontainer->user[0] != '\0')
 			base->user = base->devcontainer->user;
 		found = add_variables(base, base->devcontainer, &cell, err) ||

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """bases_test TESTS_DEV GLOVEBOX: images pulled, unpacked, found and pruned. All layouts are made here; nothing
 asks a network. skopeo and umoci take part where they are installed."""
+import base64
 import fcntl
 import json
 import os
@@ -83,6 +84,20 @@ class Place:
         os.makedirs(os.path.join(self.path, "project"), exist_ok=True)
         return tap.run([PROGRAM, "exec", "-C", "project", *options, "--base", word, *(["--", *command] if command else [])],
                        cwd=self.path, stdin=subprocess.DEVNULL, **{"env": self.environment, **more})
+
+    def ask(self, requests):
+        """The answers of an engine to REQUESTS, each sent when the one before was answered."""
+        answers = {}
+        with subprocess.Popen([PROGRAM, "serve"], cwd=self.path, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            for number, (method, params) in enumerate([("hello", {"version": 1}), *requests]):
+                process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+                process.stdin.flush()
+                while number not in answers:
+                    answer = json.loads(process.stdout.readline())
+                    answers[answer.get("id")] = answer
+            process.stdin.close()
+            process.wait(timeout=END_S)
+        return [answers[number + 1] for number in range(len(requests))]
 
     def busybox(self, tag="v1", config=None, more=(), packing="+gzip"):
         """Pull an image of busybox with layers of MORE entries over it; its word."""
@@ -910,6 +925,25 @@ def the_commands_of_a_devcontainer_run_once_in_the_cell():
         place.write('{"image": "trial:1", "postCreateCommand": "echo bad luck >&2; exit 3"}', "other.json")
         done = place.exec("devcontainer:other.json", "true")
         assert done.returncode == 125 and "postCreateCommand ended with code 3: bad luck" in done.stderr, done
+
+
+@tap.case
+def a_snapshot_of_a_cell_on_a_devcontainer_is_a_base():
+    with Project() as place:
+        for name, over in (("one", "snapshot:devcontainer-"), ("two", "image:trial:1")):
+            if name == "two":
+                place.write('{"image": "trial:1"}')
+            assert place.exec("devcontainer", "true").returncode == 0
+            *_, ran, frozen = place.ask([("cell/open", {"workspace": place.project, "base": "devcontainer", "policy": {"write": ["."]}}),
+                                         ("exec/run", {"cell": "c1", "argv": ["sh", "-c", "echo made > /made"]}),
+                                         ("cell/snapshot", {"cell": "c1", "name": name})])
+            assert ran["result"]["exit"] == 0 and frozen["result"]["over"].startswith(over), (ran, frozen)
+            # A fork of it, in another folder, stands on what the commands have made.
+            *_, seen = place.ask([("cell/open", {"base": f"snapshot:{name}", "policy": {"write": ["."]}}),
+                                  ("exec/run", {"cell": "c1", "argv": ["sh", "-c", "cat /made /created"]})])
+            assert base64.b64decode(seen["result"]["stdout"]).decode() == ("made\ncreated\n" if name == "one" else "made\n"), seen
+            shown = place.show(f"snapshot:{name}")
+            assert shown["over"] == frozen["result"]["over"] and shown["digest"].startswith("sha256:"), shown
 
 
 @tap.case
