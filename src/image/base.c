@@ -714,22 +714,32 @@ static bool add_variables(struct base *base, const struct devcontainer *read,
 	return true;
 }
 
-/* Take the snapshot of what the commands have made, where there is one, over BELOW. */
-static void take_prepared(struct base *base, struct base *below,
-			  const struct base_places *places)
+/*
+ * Take the snapshot of what the commands have made, where there is one, over BELOW. One that cannot
+ * be used keeps its name, so the commands would run in vain.
+ */
+static bool take_prepared(struct base *base, struct base *below,
+			  const struct base_places *places, struct err *err)
 {
 	struct snapshot snapshot = {.lock = -1};
-	struct err err;
+	struct err why = {.code = ENOENT};
+	bool found = base->prepared[0] != '\0' && places->snapshots != NULL &&
+		     snapshot_open(places->snapshots, base->prepared, &snapshot, &why);
 
-	if (base->prepared[0] != '\0' && places->snapshots != NULL &&
-	    snapshot_open(places->snapshots, base->prepared, &snapshot, &err) &&
-	    snapshot.base != NULL && is_same(&snapshot, below)) {
+	if (found && (snapshot.base == NULL || !is_same(&snapshot, below)))
+		found = err_set(&why, EINVAL,
+				"snapshot %s is not one of this file's commands; remove it: "
+				"glovebox base prune --snapshot %s",
+				base->prepared, base->prepared);
+	if (found) {
 		keep_snapshot(base, below, &snapshot);
-	} else {
+	} else if (why.code == ENOENT) {
 		base->state = base->prepared[0] != '\0' ? BASE_IS_RAW : BASE_IS_READY;
 		keep_below(base, below, NULL);
 	}
 	snapshot_close(&snapshot);
+	return found || why.code == ENOENT ||
+	       err_set(err, why.code, "base %s: %s", base->word, why.text);
 }
 
 /* The place of the workspace that a person names beats none: the file expects its own. */
@@ -789,7 +799,9 @@ static bool open_devcontainer(struct base *base, const struct base_word *parsed,
 	if (found) {
 		if (base->devcontainer->command_count > 0)
 			name_prepared(base, &below, &cell, folder, buf_str(&text));
-		take_prepared(base, &below, places);
+		found = take_prepared(base, &below, places, err);
+	}
+	if (found) {
 		base->below = arena_copy(&base->arena, buf_str(&word));
 		base->lasting =
 			base->prepared[0] != '\0'

@@ -182,9 +182,9 @@ static void set_paths(struct snapshot *snapshot, const char *folder, const char 
 static bool say_taken(const char *name, struct err *err)
 {
 	return err_set(err, EEXIST,
-		       "there is a snapshot %s already; choose another name, or remove it by "
-		       "glovebox base prune",
-		       name);
+		       "there is a snapshot %s already; choose another name, or remove it: "
+		       "glovebox base prune --snapshot %s",
+		       name, name);
 }
 
 /*
@@ -359,9 +359,9 @@ static bool read_meta(int at, struct snapshot *snapshot, struct err *err)
 	if (!ok || !fields_read(object, meta_fields, &meta, NULL, err)) {
 		fields_free(meta_fields, &meta);
 		return err_set(err, EINVAL,
-			       "the description of snapshot %s is damaged; remove it by glovebox "
-			       "base prune",
-			       snapshot->name);
+			       "the description of snapshot %s is damaged; remove it: glovebox "
+			       "base prune --snapshot %s",
+			       snapshot->name, snapshot->name);
 	}
 	snapshot->from = meta.from;
 	(void)snprintf(snapshot->digest, sizeof(snapshot->digest), "%s", meta.digest);
@@ -401,9 +401,12 @@ static bool open_at(const char *folder, int at, const char *name,
 		    struct snapshot *snapshot, struct err *err)
 {
 	auto_close int own = open_folder(at, name);
+	const int code = errno;
 
 	snapshot->name = memory_copy(name);
 	set_paths(snapshot, folder, name);
+	if (own < 0 && code != ENOENT && at >= 0)
+		return err_set(err, code, "%s/%s: %s", folder, name, strerror(code));
 	if (own < 0)
 		return err_set(err, ENOENT,
 			       "there is no snapshot %s; glovebox base list names those that there "
@@ -413,10 +416,11 @@ static bool open_at(const char *folder, int at, const char *name,
 	if (snapshot->lock < 0)
 		return err_set(err, EBUSY, "snapshot %s is being removed", name);
 	if (is_cut(own))
-		return err_set(err, EINVAL,
-			       "snapshot %s may be short, because the machine stopped before the "
-			       "disk had all of it; remove it by glovebox base prune",
-			       name);
+		return err_set(
+			err, EINVAL,
+			"snapshot %s may be short, because the machine stopped before the "
+			"disk had all of it; remove it: glovebox base prune --snapshot %s",
+			name, name);
 	if (!read_meta(own, snapshot, err))
 		return false;
 	set_paths(snapshot, folder, name);

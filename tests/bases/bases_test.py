@@ -928,6 +928,30 @@ def the_commands_of_a_devcontainer_run_once_in_the_cell():
 
 
 @tap.case
+def a_damaged_snapshot_of_a_devcontainer_says_how_to_mend_it():
+    with Project() as place:
+        snapshots = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots")
+
+        def cut(path):
+            with open(os.path.join(path, "meta.json"), "w", encoding="ascii") as file:
+                file.write("{")
+
+        def unsynced(path):
+            with open(os.path.join(path, "unsynced"), "w", encoding="ascii") as file:
+                file.write("another boot")
+        for number, damage in enumerate((cut, unsynced), 1):
+            assert place.exec("devcontainer", "true").returncode == 0
+            [name] = [name for name in os.listdir(snapshots) if name[0] != "."]
+            damage(os.path.join(snapshots, name))
+            # Nothing runs before it is told.
+            done = place.exec("devcontainer", "true")
+            assert done.returncode == 125 and f"glovebox base prune --snapshot {name}" in done.stderr and done.stderr.count("\n") == 1, done
+            assert read(place.project, "counted") == "count\n" * number
+            assert place.run("prune", "--snapshot", name).returncode == 0
+        assert place.exec("devcontainer", "true").returncode == 0
+
+
+@tap.case
 def a_snapshot_of_a_cell_on_a_devcontainer_is_a_base():
     with Project() as place:
         for name, over in (("one", "snapshot:devcontainer-"), ("two", "image:trial:1")):
