@@ -643,17 +643,24 @@ static void hash_lock(struct hash *hash, int folder, const char *name)
 }
 
 /*
- * Name the snapshot of what the commands of the file TEXT make on BELOW. Files that they write into
- * the workspace stay in that folder, so the name is for this folder only.
+ * Name the snapshot of what the commands of the file TEXT, which is called FILE, make on BELOW. Files
+ * that they write into the workspace stay in that folder, so the name is for this folder only. It
+ * begins with a hash over folder and FILE, so that older ones of the same file are known.
  */
 static void name_prepared(struct base *base, const struct base *below,
-			  const struct devcontainer_cell *cell, int folder, struct str text)
+			  const struct devcontainer_cell *cell, int folder,
+			  const char *file, struct str text)
 {
-	enum { SHOWN = 40 };
+	enum { PLACE_SHOWN = 12, SHOWN = 36 };
 	struct hash *hash = hash_new();
-	char hex[HASH_HEX + 1];
+	char place[HASH_HEX + 1], hex[HASH_HEX + 1];
 
 	hash_add(hash, (struct str){cell->workspace, strlen(cell->workspace) + 1});
+	hash_add(hash, (struct str){file, strlen(file) + 1});
+	hash_digest_text(hash, place);
+	hash_free(hash);
+	hash = hash_new();
+	hash_add(hash, (struct str){place, sizeof(place)});
 	hash_add(hash, (struct str){cell->shown, strlen(cell->shown) + 1});
 	hash_add(hash, (struct str){below->digest, strlen(below->digest) + 1});
 	hash_add(hash, text);
@@ -662,8 +669,8 @@ static void name_prepared(struct base *base, const struct base *below,
 		hash_lock(hash, folder, locks[i]);
 	hash_digest_text(hash, hex);
 	hash_free(hash);
-	(void)snprintf(base->prepared, sizeof(base->prepared), WORD_DEVCONTAINER "-%.*s",
-		       SHOWN, hex);
+	(void)snprintf(base->prepared, sizeof(base->prepared),
+		       WORD_DEVCONTAINER "-%.*s-%.*s", PLACE_SHOWN, place, SHOWN, hex);
 }
 
 /* Read the file of the word into TEXT; *SHOWN gets its name. */
@@ -754,7 +761,10 @@ static bool check_folder(const struct devcontainer *read,
 		       read->workspace_folder, places->at, read->workspace_folder);
 }
 
-/* Read the file and open its image as BELOW, whose word WORD gets. TEXT gets the file. */
+/*
+ * Read the file, open its image as BELOW, whose word WORD gets, and name what its commands make. TEXT
+ * gets the file.
+ */
 static bool find_devcontainer(struct base *base, const struct base_word *parsed,
 			      const struct base_places *places, int folder,
 			      struct devcontainer_cell *cell, struct base *below,
@@ -772,8 +782,11 @@ static bool find_devcontainer(struct base *base, const struct base_word *parsed,
 	if (read->workspace_folder != NULL)
 		cell->shown = read->workspace_folder;
 	(void)buf_addf(word, WORD_IMAGE "%s", read->image);
-	return open_nested(word->data, places, 1, below, err) ||
-	       err_while(err, "%s", shown);
+	if (!open_nested(word->data, places, 1, below, err))
+		return err_while(err, "%s", shown);
+	if (read->command_count > 0)
+		name_prepared(base, below, cell, folder, shown, buf_str(text));
+	return true;
 }
 
 static bool open_devcontainer(struct base *base, const struct base_word *parsed,
@@ -796,11 +809,7 @@ static bool open_devcontainer(struct base *base, const struct base_word *parsed,
 	buf_init(&word, BASE_WORD_MAX);
 	found = find_devcontainer(base, parsed, places, folder, &cell, &below, &text,
 				  &word, err);
-	if (found) {
-		if (base->devcontainer->command_count > 0)
-			name_prepared(base, &below, &cell, folder, buf_str(&text));
-		found = take_prepared(base, &below, places, err);
-	}
+	found = found && take_prepared(base, &below, places, err);
 	if (found) {
 		base->below = arena_copy(&base->arena, buf_str(&word));
 		base->lasting =

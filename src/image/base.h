@@ -107,7 +107,10 @@ struct base {
 	char mark[BASE_DIGEST_ROOM];
 	struct devcontainer *devcontainer; /* of that kind; else NULL */
 	enum base_state state;
-	/* the snapshot that has, or will have, what the commands have made; "": no commands */
+	/*
+	 * the snapshot that has, or will have, what the commands have made; "": no commands. Up to
+	 * its last '-' the name is the same for all contents of one file in one workspace
+	 */
 	char prepared[BASE_PREPARED_ROOM];
 	/*
 	 * Keep `glovebox base prune` from removing the folders (flock, shared), as long as they

@@ -928,6 +928,39 @@ def the_commands_of_a_devcontainer_run_once_in_the_cell():
 
 
 @tap.case
+def older_snapshots_of_a_devcontainer_go():
+    with Project() as place:
+        snapshots = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots")
+
+        def made(content, word="devcontainer"):
+            """The name of the snapshot for a file of locks with CONTENT."""
+            before = set(os.listdir(snapshots)) if os.path.isdir(snapshots) else set()
+            place.write(content, "package-lock.json")
+            done = place.exec(word, "true")
+            assert done.returncode == 0, done
+            [name] = [name for name in set(os.listdir(snapshots)) - before if name[0] != "."]
+            return name
+        place.write('{"image": "trial:1", "postCreateCommand": "echo x > /x"}', "other.json")
+        other = made("0", "devcontainer:other.json")
+        used, forked, gone, newer, newest = made("1"), None, None, None, None
+        with subprocess.Popen([PROGRAM, "exec", "-C", "project", "--base", "devcontainer", "--", "sh", "-c", "echo ready; cat"], cwd=place.path,
+                              env=place.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout.readline() == b"ready\n"
+            forked = made("2")
+            *_, frozen = place.ask([("cell/open", {"workspace": place.project, "base": "devcontainer", "policy": {"write": ["."]}}),
+                                    ("exec/run", {"cell": "c1", "argv": ["sh", "-c", "echo made > /made"]}),
+                                    ("cell/snapshot", {"cell": "c1", "name": "fork"})])
+            assert frozen["result"]["over"] == f"snapshot:{forked}", frozen
+            gone, newer, newest = made("3"), made("4"), made("5")
+            process.stdin.close()
+        kept = {name for name in os.listdir(snapshots) if name[0] != "."}
+        assert kept == {other, used, forked, newer, newest, "fork"}, (kept, gone)
+        # Nobody is on the first any more.
+        last = made("6")
+        assert {name for name in os.listdir(snapshots) if name[0] != "."} == {other, forked, newest, last, "fork"}
+
+
+@tap.case
 def a_damaged_snapshot_of_a_devcontainer_says_how_to_mend_it():
     with Project() as place:
         snapshots = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots")

@@ -305,6 +305,53 @@ static int open_tar(const struct snapshot *snapshot, struct err *err)
 	return fd;
 }
 
+/* Does another snapshot of LIST lie over the one of NAME? */
+static bool is_below(const struct snapshot_list *list, const char *name)
+{
+	const size_t prefix = strlen(SNAPSHOT_WORD);
+
+	for (size_t i = 0; i < list->count; i++) {
+		const char *base = list->items[i].snapshot.base;
+
+		if (base != NULL && strncmp(base, SNAPSHOT_WORD, prefix) == 0 &&
+		    strcmp(base + prefix, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Remove what the commands of the file of PREPARED, a snapshot in FOLDER, have made before. The newest
+ * of them stays, because work goes to and fro between two branches, and so do those that a cell or
+ * another snapshot is on. What cannot be removed is left to the next time.
+ */
+static void drop_older(const char *folder, const char *prepared)
+{
+	const size_t place = (size_t)(strrchr(prepared, '-') - prepared) + 1;
+	const struct snapshot_item *newest = NULL;
+	struct snapshot_list list;
+	struct err err;
+
+	(void)snapshot_list_read(folder, &list, &err);
+	for (int removes = 0; removes <= 1; removes++) {
+		for (size_t i = 0; i < list.count; i++) {
+			const struct snapshot_item *item = &list.items[i];
+			const char *name = item->snapshot.name;
+
+			if (strncmp(name, prepared, place) != 0 ||
+			    strcmp(name, prepared) == 0)
+				continue;
+			if (!removes &&
+			    (newest == NULL ||
+			     item->snapshot.created_ms > newest->snapshot.created_ms))
+				newest = item;
+			if (removes && item != newest && !is_below(&list, name))
+				(void)snapshot_remove(folder, name, &err);
+		}
+	}
+	snapshot_list_fini(&list);
+}
+
 /* Freeze the root of the cell of *TAKE_SESSION, which is closed, as BASED names it. */
 static bool freeze(const struct based *based, struct session **take_session,
 		   const struct base_places *places, struct err *err)
@@ -328,6 +375,8 @@ static bool freeze(const struct based *based, struct session **take_session,
 		       snapshot_finish(&snapshot, err);
 	}
 	snapshot_close(&snapshot);
+	if (fine)
+		drop_older(places->snapshots, based->base.prepared);
 	/* Another process has done the same meanwhile. */
 	return fine || err->code == EEXIST;
 }
