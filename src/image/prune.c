@@ -99,11 +99,15 @@ uint64_t prune_bytes(const struct image_store *store, const struct image_record 
 
 /* Torn blobs. */
 
-/* The size that the manifest of IMAGE gives the blob DIGEST; false: it does not say. */
+/* The size that IMAGE gives its blob DIGEST; false: it does not say. */
 static bool size_said(const struct layout_image *image, const char *digest, uint64_t *size)
 {
 	const struct manifest_descriptor *config = &image->manifest.config;
 
+	if (strcmp(image->found.digest, digest) == 0) {
+		*size = image->found.size;
+		return true;
+	}
 	if (config->digest != NULL && strcmp(config->digest, digest) == 0) {
 		*size = config->size;
 		return true;
@@ -118,8 +122,8 @@ static bool size_said(const struct layout_image *image, const char *digest, uint
 }
 
 void prune_each_torn(const struct image_store *store, const struct image_record *record,
-		     bool deep, void (*each)(void *context, const char *digest),
-		     void *context)
+		     enum prune_depth depth,
+		     void (*each)(void *context, const char *digest), void *context)
 {
 	const struct manifest_descriptor found = {.media_type = record->media_type,
 						  .digest = record->digest,
@@ -144,7 +148,8 @@ void prune_each_torn(const struct image_store *store, const struct image_record 
 		if (fd < 0 || fstat(fd, &st) < 0)
 			continue;
 		if ((size_said(&image, digest, &size) && size != (uint64_t)st.st_size) ||
-		    ((deep || st.st_size <= MANIFEST_BYTES_MAX) &&
+		    ((depth == PRUNE_BYTES ||
+		      (depth == PRUNE_SMALL && st.st_size <= MANIFEST_BYTES_MAX)) &&
 		     layout_is_torn(fd, digest)))
 			each(context, digest);
 	}
@@ -153,7 +158,7 @@ void prune_each_torn(const struct image_store *store, const struct image_record 
 
 struct tearing {
 	const struct image_store *store;
-	bool deep, dry;
+	bool dry;
 	size_t count;
 };
 
@@ -168,19 +173,11 @@ static void remove_torn(void *context, const char *digest)
 		tearing->count++;
 }
 
-static bool remove_torn_of(void *context, const struct image_record *record)
-{
-	struct tearing *tearing = context;
-
-	prune_each_torn(tearing->store, record, tearing->deep, remove_torn, tearing);
-	return true;
-}
-
-size_t prune_torn(const struct image_store *store)
+size_t prune_torn(const struct image_store *store, const struct image_record *record)
 {
 	struct tearing tearing = {.store = store};
 
-	image_store_each(store, remove_torn_of, &tearing);
+	prune_each_torn(store, record, PRUNE_SMALL, remove_torn, &tearing);
 	return tearing.count;
 }
 
@@ -467,9 +464,7 @@ bool prune_run(struct prune *prune, struct err *err)
 		.prune = prune,
 		.images = memory_array(IMAGES_MAX, sizeof(*survey.images)),
 	};
-	struct tearing tearing = {.store = prune->store,
-				  .deep = prune->deep,
-				  .dry = prune->dry};
+	struct tearing tearing = {.store = prune->store, .dry = prune->dry};
 	bool done;
 
 	image_store_each(prune->store, take_image, &survey);
@@ -480,7 +475,8 @@ bool prune_run(struct prune *prune, struct err *err)
 	choose_images(&survey);
 	for (size_t i = 0; i < survey.image_count; i++) {
 		if (survey.images[i].state == IMAGE_STAYS)
-			(void)remove_torn_of(&tearing, &survey.images[i].record);
+			prune_each_torn(prune->store, &survey.images[i].record,
+					prune->depth, remove_torn, &tearing);
 	}
 	prune->torn = tearing.count;
 	done = prune->dry || drop_names(&survey, err);

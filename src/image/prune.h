@@ -14,12 +14,19 @@
 /* Bytes that are kept unless told. */
 #define PRUNE_KEEP (UINT64_C(20) << 30)
 
+/* How torn blobs are looked for. The first reads only the two documents of an image. */
+enum prune_depth {
+	PRUNE_SIZES = 0, /* the sizes that the image gives */
+	PRUNE_SMALL,     /* and the bytes of blobs of at most 4 MiB */
+	PRUNE_BYTES,     /* and all bytes, a second for some hundred MiB */
+};
+
 struct prune {
 	/* in */
 	const struct image_store *store; /* opened with IMAGE_STORE_PRUNES */
 	uint64_t keep;                   /* bytes */
 	bool dry;                        /* only count */
-	bool deep;                       /* as in prune_each_torn */
+	enum prune_depth depth;          /* of the search for torn blobs */
 	/* digests of images that stay, NULL-ended: snapshots lie over them; or NULL */
 	const char *const *needed;
 	/* gets each image that goes; or NULL */
@@ -35,15 +42,14 @@ struct prune {
 bool prune_run(struct prune *prune, struct err *err);
 
 /*
- * Call EACH with each blob of RECORD in STORE that is torn: its size, or one of its bytes, is not what the
- * image and the digest say. The bytes of blobs over 4 MiB are compared only with DEEP, because reading
- * all of them takes a second for some hundred MiB.
+ * Call EACH with each blob of RECORD in STORE that is torn: its size, or, as far as DEPTH says, one of
+ * its bytes, is not what the image and the digest say.
  */
 void prune_each_torn(const struct image_store *store, const struct image_record *record,
-		     bool deep, void (*each)(void *context, const char *digest),
-		     void *context);
-/* Remove the torn blobs of all images, without DEEP. The number of them. */
-size_t prune_torn(const struct image_store *store);
+		     enum prune_depth depth,
+		     void (*each)(void *context, const char *digest), void *context);
+/* Remove the torn blobs of RECORD, of any image, by PRUNE_SMALL. The number of them. */
+size_t prune_torn(const struct image_store *store, const struct image_record *record);
 
 /* The bytes of RECORD's layers and blobs, those that it shares with others included. */
 uint64_t prune_bytes(const struct image_store *store, const struct image_record *record);

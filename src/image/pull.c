@@ -205,6 +205,55 @@ static bool read_stage(struct work *work, const char *stage, struct err *err)
 	return read;
 }
 
+/* Put the digests of IMAGE, as far as it was read, into BLOBS, which has room for them. */
+static size_t list_blobs(const struct layout_image *image, const char **blobs)
+{
+	size_t count = 0;
+
+	blobs[count++] = image->found.digest;
+	if (image->manifest.config.digest != NULL)
+		blobs[count++] = image->manifest.config.digest;
+	for (size_t i = 0; i < image->manifest.layer_count; i++)
+		blobs[count++] = image->manifest.layers[i].digest;
+	return count;
+}
+
+/* Remove the blobs of the image of WORK that are torn; false: there are none. */
+static bool drop_torn(const struct work *work)
+{
+	const struct layout_image *image = &work->image;
+	auto_free const char **blobs =
+		memory_array(image->manifest.layer_count + 2, sizeof(*blobs));
+	const struct image_record record = {
+		.digest = image->found.digest,
+		.media_type = image->found.media_type,
+		.size = image->found.size,
+		.blobs = blobs,
+		.blob_count = list_blobs(image, blobs),
+	};
+
+	return prune_torn(&work->store, &record) > 0;
+}
+
+/*
+ * Fetch the image, and once more when the store had torn blobs of it: skopeo fetches no blob whose
+ * name is there.
+ */
+static bool fetch_whole(struct work *work, const char *stage, struct err *err)
+{
+	bool read;
+
+	if (!fetch(work, stage, err))
+		return false;
+	read = read_stage(work, stage, err);
+	if ((!read && err->code != EBADMSG) || work->image.found.digest == NULL ||
+	    !drop_torn(work))
+		return read;
+	tell(work->pull, "torn blobs of the cache are removed, and fetched again");
+	layout_fini(&work->image);
+	return fetch(work, stage, err) && read_stage(work, stage, err);
+}
+
 static bool fetch_into_stage(struct work *work, const char *lock_name, struct err *err)
 {
 	char digits[RANDOM_DIGITS + 1];
@@ -216,8 +265,7 @@ static bool fetch_into_stage(struct work *work, const char *lock_name, struct er
 	(void)buf_addf(&stage, "%s/" PULLS "/.%s.%s/", work->store.path, lock_name, digits);
 	fetched = fd_make_folders(stage.data, err);
 	buf_truncate(&stage, stage.size - 1);
-	fetched = fetched && fetch(work, stage.data, err) &&
-		  read_stage(work, stage.data, err);
+	fetched = fetched && fetch_whole(work, stage.data, err);
 	fd_folder_remove(stage.data);
 	buf_fini(&stage);
 	return fetched;
@@ -240,9 +288,6 @@ static bool find_remote(struct work *work, int *lock, struct err *err)
 				  &work->image, &missing))
 		return true;
 	layout_fini(&work->image);
-	/* skopeo fetches no blob whose name is there. */
-	if (prune_torn(&work->store) > 0)
-		tell(work->pull, "torn blobs of the cache are removed, and fetched again");
 	return fetch_into_stage(work, name, err);
 }
 
@@ -319,8 +364,8 @@ static void sync_documents(const struct work *work)
 static bool record(struct work *work, struct err *err)
 {
 	const struct layout_image *image = &work->image;
-	const size_t count = image->manifest.layer_count;
-	auto_free const char **blobs = memory_array(count + 2, sizeof(*blobs));
+	auto_free const char **blobs =
+		memory_array(image->manifest.layer_count + 2, sizeof(*blobs));
 	struct buf word;
 	bool recorded;
 	struct image_record record = {
@@ -335,10 +380,7 @@ static bool record(struct work *work, struct err *err)
 	/* The blobs of a layout elsewhere are not ours. */
 	if (!work->word.is_layout) {
 		sync_documents(work);
-		blobs[record.blob_count++] = image->found.digest;
-		blobs[record.blob_count++] = image->manifest.config.digest;
-		for (size_t i = 0; i < count; i++)
-			blobs[record.blob_count++] = image->manifest.layers[i].digest;
+		record.blob_count = list_blobs(image, blobs);
 	}
 	buf_init(&word, 2 * BASE_WORD_MAX);
 	if (work->word.is_layout)

@@ -751,8 +751,9 @@ def a_torn_blob_is_told_and_removed_and_a_pull_mends_it():
         [big] = [path for path in blobs if os.path.getsize(path) > 4 << 20]
         [layer] = [path for path in blobs if path != big and b"{" not in open(path, "rb").read(1)]
         assert torn("--deep") == []
-        for path, how, options in ((layer, "cut", []), (layer, "bytes", []), (big, "cut", []), (big, "bytes", ["--deep"]),
-                                   *[(path, "bytes", []) for path in blobs if path not in (big, layer)]):
+        for path, how, options in ((layer, "cut", []), (layer, "bytes", ["--deep"]), (big, "cut", []), (big, "bytes", ["--deep"]),
+                                   *[(path, "cut", []) for path in blobs if path not in (big, layer)],
+                                   *[(path, "bytes", ["--deep"]) for path in blobs if path not in (big, layer)]):
             with open(path, "r+b") as file:
                 if how == "cut":
                     file.truncate(os.path.getsize(path) - 1)
@@ -775,6 +776,26 @@ def a_torn_blob_is_told_and_removed_and_a_pull_mends_it():
                 assert told["torn"] == 1 and told["images"] == [] and told["layers"] == 0 and not os.path.exists(path), told
                 pull()
             assert torn("--deep") == [] and len(place.show(word)["folders"]) == 2
+
+
+@tap.case
+def a_list_and_a_pull_read_no_blobs_of_other_images():
+    needs("skopeo")
+    with Place() as place:
+        for name in ("a", "b"):
+            place.layout.image(name, [tar([(name, "file", os.urandom(20000))])], "")
+            assert place.run("pull", f"image:{name}", "--from", f"oci:layout:{name}").returncode == 0
+        [record] = [json.loads(read(place.store, "used", name)) for name in place.kept("used") if '/b:' in read(place.store, "used", name)]
+        layer = os.path.join(place.store, "blobs/sha256", record["blobs"][2].split(":")[1])
+        with open(layer, "r+b") as file:
+            file.seek(100)
+            file.write(b"other bytes")
+        assert [row for row in json.loads(place.run("list", "--json").stdout) if "torn" in row] == []
+        done = place.run("pull", "image:a", "--from", "oci:layout:a")
+        assert done.returncode == 0 and "torn" not in done.stderr and os.path.exists(layer), done
+        done = place.run("pull", "image:b", "--from", "oci:layout:b")
+        assert done.returncode == 0 and "torn blobs" in done.stderr, done
+        assert [row for row in json.loads(place.run("list", "--deep", "--json").stdout) if "torn" in row] == []
 
 
 @tap.case

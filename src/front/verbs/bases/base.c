@@ -315,8 +315,8 @@ const struct verb verb_base_build = {
 
 struct listing {
 	const struct image_store *store;
-	bool deep;
-	struct value *rows; /* objects; NULL: print lines */
+	enum prune_depth depth; /* of the search for torn blobs */
+	struct value *rows;     /* objects; NULL: print lines */
 	FILE *out;
 	size_t count;
 };
@@ -343,7 +343,7 @@ static bool list_one(void *context, const struct image_record *record)
 	char size[SIZE_ROOM], day[CLOCK_DAY];
 
 	listing->count++;
-	prune_each_torn(listing->store, record, listing->deep, add_torn, torn);
+	prune_each_torn(listing->store, record, listing->depth, add_torn, torn);
 	if (listing->rows != NULL) {
 		struct value *row = value_new_object();
 
@@ -429,7 +429,8 @@ static int list_verb(const struct options *options, FILE *out)
 	const bool json = options_given(options, "json");
 	struct image_store store;
 	struct listing listing = {.store = &store,
-				  .deep = options_given(options, "deep"),
+				  .depth = options_given(options, "deep") ? PRUNE_BYTES
+									  : PRUNE_SIZES,
 				  .out = out};
 	struct buf path;
 	struct err err = {0};
@@ -457,10 +458,10 @@ static int list_verb(const struct options *options, FILE *out)
 	return code;
 }
 
-#define ROW_DEEP                                                                                    \
-	{                                                                                           \
-		"deep", 0, OPTION_FLAG, NULL,                                                       \
-			"read all blobs whole, to find torn ones of more than 4 MiB by their bytes" \
+#define ROW_DEEP                                                                                \
+	{                                                                                       \
+		"deep", 0, OPTION_FLAG, NULL,                                                   \
+			"read all blobs whole, to find also those that are torn by their bytes" \
 	}
 
 static const struct option_row list_options[] = {
@@ -476,8 +477,8 @@ const struct verb verb_base_list = {
 	.arguments = "",
 	.help = "List the images that `--base` can use: the word, the digest, the number of layers,\n"
 		"the bytes (layers that images share count for each of them) and when the image\n"
-		"was last used. A blob that is torn (its size or bytes are not what the image says)\n"
-		"is told. Snapshots of `glovebox serve` stand behind them; one marked\n"
+		"was last used. A blob that is torn (its size, with --deep also its bytes, is not\n"
+		"what the image says) is told. Snapshots of `glovebox serve` stand behind them; one marked\n"
 		"`workspace` has no root, and is no word of --base.",
 	.example = "  glovebox base list\n  glovebox base list --json",
 	.options = list_options,
@@ -747,7 +748,7 @@ static int prune_verb(const struct options *options, FILE *out)
 		.store = &store,
 		.keep = PRUNE_KEEP,
 		.dry = pruning.dry,
-		.deep = options_given(options, "deep"),
+		.depth = options_given(options, "deep") ? PRUNE_BYTES : PRUNE_SIZES,
 		.gone = tell_gone,
 		.context = &pruning,
 	};
