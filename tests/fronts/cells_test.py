@@ -4,6 +4,7 @@
 cells_test.py TAP_FOLDER GLOVEBOX"""
 import base64
 import contextlib
+import fcntl
 import filecmp
 import io
 import json
@@ -350,6 +351,8 @@ def names_and_places_that_do_not_fit_are_told_with_the_remedy():
         says(place.run("start", "--name", "one"), 1, "a cell one runs already", "glovebox stop one")
         assert place.run("start").stdout == b"work\n" and place.run("start").stdout == b"work-2\n"
         says(place.run("exec", "--in", "one", "--memory", "1G", "--", "true"), 2, "glovebox start")
+        for option, remedy in (("--entrypoint", "write it before CMD"), ("--review", "leave out --in")):
+            says(place.run("exec", "--in", "one", option, "--", "true"), 2, f"{option} is for a cell that exec makes", remedy)
         says(place.run("exec", "--in", "one"), 2, "no command")
         says(place.run("exec", "--detach", "--", "true"), 2, "--in NAME")
         says(place.run("start", "--ssh", "github.com"), 2, "cannot ask")
@@ -877,6 +880,26 @@ def a_dead_cell_is_dead_for_all_who_look_and_is_told_once():
             states = [row["state"] for row in rows if row["name"] == f"a{i}"]
             assert states.count("gone") <= 1 and "unreachable" not in states, states
             assert place.run("stop", f"a{i}").returncode == 0
+
+
+@tap.case
+def a_remover_that_stands_still_holds_a_list_up_once():
+    with Place() as place:
+        place.start("one")
+        for i in range(40):
+            dead(place, f"d{i}")
+        held = os.open(place.cells, os.O_RDONLY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            began = time.monotonic()
+            states = [row["state"] for row in place.rows()]
+            assert states.count("gone") == 40 and not tap.is_late(time.monotonic() - began, TOP), states
+            says(place.run("start", "--name", "d0"), 1, "another glovebox (stopped?) holds the folder")
+            says(place.run("stop", "d0"), 1, "another glovebox (stopped?) holds the folder")
+            assert len(place.names()) == 41
+        finally:
+            os.close(held)
+        assert len(place.rows()) == 41 and place.names() == ["one"]
 
 
 @tap.case

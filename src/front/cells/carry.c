@@ -889,7 +889,8 @@ static bool carry_begin(struct carry *carry, const char *name, struct err *err)
 	if (carry->tty)
 		terminal_prepare();
 	carry->loop = loop_new();
-	if (!cells_peer_open(&carry->peer, name, carry->loop, err) ||
+	if (!cells_peer_open(&carry->peer, name, clock_now_ms() + CELLS_REMOVER_MS,
+			     carry->loop, err) ||
 	    !interrupt_open(&carry->interrupt, err) ||
 	    !interrupt_start(carry->interrupt, err))
 		return false;
@@ -1027,19 +1028,28 @@ static int complain_refused(const struct carry *carry)
 static const char of_programs[] =
 	"in detach timeout env tty clipboard workspace config help";
 
+/* Why `exec --in` refuses the option NAME, and the remedy. */
+static const char *why_not(const char *name)
+{
+	if (strcmp(name, "json") == 0)
+		return "has no report here; glovebox ps --json says what the cell has used";
+	if (strcmp(name, "entrypoint") == 0)
+		return "is for a cell that exec makes; glovebox base show NAME prints the "
+		       "entrypoint of an image: write it before CMD";
+	if (strcmp(name, REVIEW_OPTION) == 0 || strcmp(name, "no-" REVIEW_OPTION) == 0)
+		return "is for a cell that exec makes, and a cell of glovebox start has no "
+		       "layer; leave out --in";
+	return "is about the cell, which is there already; give it to glovebox start";
+}
+
 static bool check_options(const struct options *options)
 {
 	for (size_t i = 0; options->rows[i].name != NULL; i++) {
 		const char *name = options->rows[i].name;
 
 		if (options->values[i].given && !str_among(of_programs, str_of(name))) {
-			(void)verb_complain(
-				CODE_USAGE, "exec --in: --%s %s", name,
-				strcmp(name, "json") == 0
-					? "has no report here; glovebox ps --json says what "
-					  "the cell has used"
-					: "is about the cell, which is there already; give it "
-					  "to glovebox start");
+			(void)verb_complain(CODE_USAGE, "exec --in: --%s %s", name,
+					    why_not(name));
 			return false;
 		}
 	}

@@ -16,14 +16,15 @@
 #include <poll.h>
 #include <string.h>
 
-bool cells_peer_open(struct cells_peer *peer, const char *name, struct loop *loop,
-		     struct err *err)
+bool cells_peer_open(struct cells_peer *peer, const char *name, int64_t until,
+		     struct loop *loop, struct err *err)
 {
 	struct value *params;
 
 	*peer = (struct cells_peer){.name = name, .loop = loop, .fd = -1, .interrupt_fd = -1};
 	peer->found.folder = -1;
-	if (!cells_place_fits(name, err) || !cells_place_find(name, &peer->found, err))
+	if (!cells_place_fits(name, err) ||
+	    !cells_place_find(name, until, &peer->found, err))
 		return false;
 	if (peer->found.life == CELLS_NONE)
 		return err_set(err, ENOENT,
@@ -35,6 +36,8 @@ bool cells_peer_open(struct cells_peer *peer, const char *name, struct loop *loo
 			       "cell %s is gone: its front was killed, and everything in it has "
 			       "ended; glovebox start --name %s makes a new one",
 			       name, name);
+	if (peer->found.life == CELLS_KEPT)
+		return cells_place_say_kept(name, &peer->found, err);
 	peer->fd = cells_place_connect(&peer->found, name, err);
 	if (peer->fd < 0)
 		return false;

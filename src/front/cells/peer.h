@@ -36,11 +36,11 @@ struct cells_peer {
 
 /*
  * Find the cell NAME and connect to it. PEER->loop is made by the owner and outlives PEER; all
- * else begins zero. False: ERR says why not, and its code is ENOENT where there is no such cell.
- * Call cells_peer_close in either case.
+ * else begins zero. UNTIL is that of cells_place_find. False: ERR says why not, and its code is
+ * ENOENT where there is no such cell. Call cells_peer_close in either case.
  */
-bool cells_peer_open(struct cells_peer *peer, const char *name, struct loop *loop,
-		     struct err *err);
+bool cells_peer_open(struct cells_peer *peer, const char *name, int64_t until,
+		     struct loop *loop, struct err *err);
 void cells_peer_close(struct cells_peer *peer);
 
 /* Send a request with TAKE_PARAMS, to which the cell is added. Returns its number. */

@@ -35,8 +35,7 @@ enum {
 	BACKLOG = 64,
 	ABOUT_MAX = 64 << 10,
 	TRIES = 16, /* other processes may take a name, and leave it, again and again */
-	SHORT_MAX = 48,    /* bytes of a folder's name in that of a cell */
-	REMOVER_MS = 2000, /* for another process that removes the folders of dead cells */
+	SHORT_MAX = 48, /* bytes of a folder's name in that of a cell */
 	REMOVER_LOOK_MS = 5,
 	OTHERS = S_IRWXG | S_IRWXO,
 };
@@ -343,25 +342,28 @@ static bool write_about(const struct cells_place *place, const struct value *abo
 	return ok;
 }
 
-/* Does a cell that lives have NAME? The folder of a dead one is removed. */
-static bool is_taken(const char *name, struct err *err)
+/* Does a cell that lives have NAME? The folder of a dead one is removed, UNTIL as of find. */
+static bool is_taken(const char *name, int64_t until, struct err *err)
 {
 	struct cells_found other;
-	const bool found = cells_place_find(name, &other, err);
-	const bool lives = other.life == CELLS_LIVES;
+	bool is_free = cells_place_find(name, until, &other, err);
 
+	if (other.life == CELLS_LIVES)
+		is_free = err_set(err, EEXIST,
+				  "a cell %s runs already; take another name, or: glovebox stop %s",
+				  name, name);
+	else if (other.life == CELLS_KEPT)
+		is_free = cells_place_say_kept(name, &other, err);
 	cells_place_found_fini(&other);
-	if (lives)
-		(void)err_set(err, EEXIST,
-			      "a cell %s runs already; take another name, or: glovebox stop %s",
-			      name, name);
-	return lives || !found;
+	return !is_free;
 }
 
 bool cells_place_name(struct cells_place *place, const char *name,
 		      const struct value *about, struct err *err)
 {
-	if (is_taken(name, err) || !write_about(place, about, err))
+	const int64_t until = clock_now_ms() + CELLS_REMOVER_MS;
+
+	if (is_taken(name, until, err) || !write_about(place, about, err))
 		return false;
 	for (int i = 0; i < TRIES; i++) {
 		if (renameat2(place->all, place->name, place->all, name,
@@ -372,7 +374,7 @@ bool cells_place_name(struct cells_place *place, const char *name,
 		if (errno != EEXIST)
 			return failed(place->path, err);
 		/* Another start was faster, or a cell has died meanwhile. */
-		if (is_taken(name, err))
+		if (is_taken(name, until, err))
 			return false;
 	}
 	return err_set(err, EEXIST, "other cells take the name %s again and again", name);
@@ -409,29 +411,35 @@ static struct value *read_about(int folder)
 }
 
 /*
- * Remove the folder NAME in ALL when it is that of a dead cell. False: it is none, or another
- * process has removed it. Only one removes at a time: a name that is free may be
- * that of a new cell in the next moment.
+ * Remove the folder NAME in ALL when it is that of a dead cell. CELLS_NONE: it is none, or another
+ * process has removed it; CELLS_KEPT, with errno: nothing can be removed. Only one removes at a
+ * time: a name that is free may be that of a new cell in the next moment.
  */
-static bool remove_dead(int all, const char *name)
+static enum cells_life remove_dead(int all, const char *name, int64_t until)
 {
-	const int64_t until = clock_now_ms() + REMOVER_MS;
 	auto_close int dead = -1;
 
 	/* A remover that was stopped holds nobody up for longer; the next one removes. */
 	while (flock(all, LOCK_EX | LOCK_NB) < 0) {
-		if (clock_now_ms() >= until)
-			return true;
+		if (errno == EINTR)
+			continue;
+		if (errno != EWOULDBLOCK)
+			return CELLS_KEPT;
+		if (clock_now_ms() >= until) {
+			errno = EWOULDBLOCK;
+			return CELLS_KEPT;
+		}
 		(void)poll(NULL, 0, REMOVER_LOOK_MS);
 	}
 	dead = fd_hold(all, name, LOCK_SH | LOCK_NB, 0);
 	if (dead >= 0)
 		fd_folder_remove_at(all, name);
 	(void)flock(all, LOCK_UN);
-	return dead >= 0;
+	return dead >= 0 ? CELLS_GONE : CELLS_NONE;
 }
 
-bool cells_place_find(const char *name, struct cells_found *found, struct err *err)
+bool cells_place_find(const char *name, int64_t until, struct cells_found *found,
+		      struct err *err)
 {
 	auto_close int all = -1;
 	bool none = false;
@@ -454,12 +462,24 @@ bool cells_place_find(const char *name, struct cells_found *found, struct err *e
 			found->life = CELLS_LIVES;
 			return true;
 		}
+		found->life = remove_dead(all, name, until);
+		found->why = errno;
 		/* Another finder may have removed it, and another cell may have the name now. */
-	} while (!remove_dead(all, name));
-	found->life = CELLS_GONE;
+	} while (found->life == CELLS_NONE);
 	/* A list of dead cells has as many as there are, and needs none of the folders. */
 	fd_close(&found->folder);
 	return true;
+}
+
+bool cells_place_say_kept(const char *name, const struct cells_found *found, struct err *err)
+{
+	return err_set(err, EBUSY,
+		       found->why == EWOULDBLOCK
+			       ? "cell %s is gone, and its name is not free yet: another glovebox "
+				 "(stopped?) holds the folder of the cells; lslocks names it: let it "
+				 "go on (kill -CONT), or end it"
+			       : "cell %s is gone, and its folder cannot be removed: %s",
+		       name, strerror(found->why));
 }
 
 void cells_place_found_fini(struct cells_found *found)

@@ -21,10 +21,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	CELLS_NAME_MAX = 64, /* bytes of a name */
 	CELLS_MAX = 1024,    /* cells of a user that are looked at */
+	/* for another process that removes the folders of dead cells: for all of a list */
+	CELLS_REMOVER_MS = 2000,
 };
 
 /* Can NAME be that of a cell? */
@@ -47,7 +50,10 @@ struct cells_place {
 
 /* Make a folder without a name, and listen in it. Call cells_place_remove in either case. */
 bool cells_place_make(struct cells_place *place, struct err *err);
-/* Write ABOUT into PLACE, which gets NAME. EEXIST in ERR: a cell that lives has it. */
+/*
+ * Write ABOUT into PLACE, which gets NAME. EEXIST in ERR: a cell that lives has it. A dead one that
+ * has it is removed, for which another process that removes one is waited for CELLS_REMOVER_MS.
+ */
 bool cells_place_name(struct cells_place *place, const char *name,
 		      const struct value *about, struct err *err);
 /* Remove the folder, with what is in it. */
@@ -58,6 +64,7 @@ void cells_place_sweep(void);
 enum cells_life {
 	CELLS_NONE,
 	CELLS_GONE, /* its front is dead; this process has removed the folder */
+	CELLS_KEPT, /* its front is dead; the folder could not be removed: WHY */
 	CELLS_LIVES,
 };
 
@@ -65,10 +72,19 @@ struct cells_found {
 	enum cells_life life;
 	struct value *about; /* an object; empty when it cannot be read */
 	int folder;          /* of one that lives, open; -1: none */
+	int why; /* CELLS_KEPT: errno; EWOULDBLOCK: another process removes one */
 };
 
-/* Look for the cell NAME. False: it cannot be looked for. Call cells_place_found_fini. */
-bool cells_place_find(const char *name, struct cells_found *found, struct err *err);
+/*
+ * Look for the cell NAME, and remove the folder of a dead one. Only one process removes at a time:
+ * another one is waited for until UNTIL (clock_now_ms), which is the same for all cells of a
+ * list. False: NAME cannot be looked for. Call cells_place_found_fini.
+ */
+bool cells_place_find(const char *name, int64_t until, struct cells_found *found,
+		      struct err *err);
+/* Say in ERR why the folder of the dead cell NAME is still there, and the remedy. Always false. */
+bool cells_place_say_kept(const char *name, const struct cells_found *found,
+			  struct err *err);
 void cells_place_found_fini(struct cells_found *found);
 /* Does the front of FOUND still hold its folder? */
 bool cells_place_is_held(const struct cells_found *found);

@@ -90,15 +90,17 @@ static void take_answer(void *context, const struct mcp_message *message)
 	}
 }
 
-static void ask(struct listed *listed, struct loop *loop)
+static void ask(struct listed *listed, int64_t until, struct loop *loop)
 {
 	static const char *const methods[] = {"cell/info", "cell/accounts", "exec/list"};
 	struct err err = {0};
 
-	if (!cells_peer_open(&listed->peer, listed->name, loop, &err)) {
+	if (!cells_peer_open(&listed->peer, listed->name, until, loop, &err)) {
 		listed->left = listed->peer.found.life == CELLS_NONE;
-		listed->state =
-			listed->peer.found.life == CELLS_GONE ? "gone" : "unreachable";
+		listed->state = listed->peer.found.life == CELLS_GONE ||
+						listed->peer.found.life == CELLS_KEPT
+					? "gone"
+					: "unreachable";
 		return;
 	}
 	listed->peer.take = take_answer;
@@ -273,6 +275,7 @@ static int ps_run(const struct options *options, FILE *out)
 	struct loop *loop;
 	struct listed *list;
 	struct err err = {0};
+	int64_t until;
 	size_t count;
 	int code;
 
@@ -281,9 +284,10 @@ static int ps_run(const struct options *options, FILE *out)
 	count = value_count(names);
 	list = memory_array(count + 1, sizeof(*list));
 	loop = loop_new();
+	until = clock_now_ms() + CELLS_REMOVER_MS;
 	for (size_t i = 0; i < count; i++) {
 		list[i].name = value_text(value_item(names, i));
-		ask(&list[i], loop);
+		ask(&list[i], until, loop);
 	}
 	gather(list, count, loop);
 	code = print_list(list, count, options_given(options, "json"), out);
@@ -529,7 +533,8 @@ static int logs_run(const struct options *options, FILE *out)
 		return CODE_USAGE;
 	logging.loop = loop_new();
 	buf_init(&logging.rest, 2 * CELLS_REPLAY + CELLS_REST);
-	if (!cells_peer_open(&logging.peer, options->words[0], logging.loop, &err) ||
+	if (!cells_peer_open(&logging.peer, options->words[0],
+			     clock_now_ms() + CELLS_REMOVER_MS, logging.loop, &err) ||
 	    !find_log(&logging, &err))
 		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
 				     "logs: %s", err.text);
@@ -627,11 +632,11 @@ static void take_programs(void *context, const struct mcp_message *message)
 		stopping->state = STOPPING_EMPTY;
 }
 
-/* Connect to the front of STOPPING. WAITS: its programs get time. */
-static void reach(struct stopping *stopping, struct loop *loop, bool waits)
+/* Connect to the front of STOPPING. WAITS: its programs get time. UNTIL as of cells_place_find. */
+static void reach(struct stopping *stopping, int64_t until, struct loop *loop, bool waits)
 {
 	stopping->asked = 0;
-	if (cells_peer_open(&stopping->peer, stopping->name, loop, &stopping->why)) {
+	if (cells_peer_open(&stopping->peer, stopping->name, until, loop, &stopping->why)) {
 		stopping->peer.take = take_programs;
 		stopping->peer.context = stopping;
 		stopping->state = waits ? STOPPING_ASKED : STOPPING_EMPTY;
@@ -657,7 +662,7 @@ static bool look_on(struct stopping *stopping, struct loop *loop)
 			return false;
 		}
 		cells_peer_close(&stopping->peer);
-		reach(stopping, loop, true);
+		reach(stopping, clock_now_ms(), loop, true);
 		/* A cell that has ended meanwhile is stopped. */
 		if (stopping->state == STOPPING_AWAY)
 			stopping->state = STOPPING_EMPTY;
@@ -764,7 +769,8 @@ static bool end_front(const struct stopping *stopping, bool hangs)
 	return has_ended(stopping, 0);
 }
 
-static int finish_stop(struct stopping *stopping, FILE *out)
+/* UNTIL as of cells_place_find. */
+static int finish_stop(struct stopping *stopping, int64_t until, FILE *out)
 {
 	const bool shut = stopping->state == STOPPING_SHUT || stopping->peer.turned_away;
 	struct cells_found left;
@@ -786,7 +792,7 @@ static int finish_stop(struct stopping *stopping, FILE *out)
 			(long long)value_integer(
 				value_member(stopping->peer.found.about, "pid")));
 	/* The folder of a front that was killed: finding it removes it. */
-	(void)cells_place_find(stopping->name, &left, &err);
+	(void)cells_place_find(stopping->name, until, &left, &err);
 	cells_place_found_fini(&left);
 	(void)fprintf(out, "%s\n", stopping->name);
 	return CODE_DONE;
@@ -797,6 +803,7 @@ static int stop_run(const struct options *options, FILE *out)
 	const double seconds = options_seconds(options, "time", STOP_S);
 	struct stopping *list;
 	struct loop *loop;
+	int64_t until;
 	int code = CODE_DONE;
 
 	if (seconds > STOP_MAX_S)
@@ -804,10 +811,11 @@ static int stop_run(const struct options *options, FILE *out)
 				     STOP_MAX_S);
 	list = memory_array(options->word_count, sizeof(*list));
 	loop = loop_new();
+	until = clock_now_ms() + CELLS_REMOVER_MS;
 	for (size_t i = 0; i < options->word_count; i++) {
 		list[i].name = options->words[i];
 		list[i].told = value_new_object();
-		reach(&list[i], loop, seconds > 0);
+		reach(&list[i], until, loop, seconds > 0);
 		if (list[i].state == STOPPING_AWAY)
 			code = verb_complain(list[i].why.code == EINVAL ? CODE_USAGE
 									: CODE_FAILED,
@@ -816,9 +824,10 @@ static int stop_run(const struct options *options, FILE *out)
 	if (seconds > 0)
 		wait_for_ends(list, options->word_count, loop,
 			      clock_now_ms() + (int64_t)(seconds * 1000));
+	until = clock_now_ms() + CELLS_REMOVER_MS;
 	for (size_t i = 0; i < options->word_count; i++) {
 		if (list[i].state != STOPPING_AWAY) {
-			const int ended = finish_stop(&list[i], out);
+			const int ended = finish_stop(&list[i], until, out);
 
 			code = code == CODE_DONE ? ended : code;
 		}

@@ -312,7 +312,7 @@ static int begin_job(const struct options *options, const char *name, uint64_t *
 
 	if (wish != NULL)
 		value_set_boolean(wish, "stays", true);
-	if (!cells_peer_open(&peer, name, loop, &err)) {
+	if (!cells_peer_open(&peer, name, clock_now_ms() + CELLS_REMOVER_MS, loop, &err)) {
 		value_free(wish);
 		code = CODE_FAILED;
 	} else if (wish == NULL) {
@@ -373,13 +373,15 @@ static bool is_taken(const char *name, int *code)
 	*code = CODE_DONE;
 	if (!cells_place_fits(name, &err))
 		*code = verb_complain(CODE_USAGE, "start: --name: %s", err.text);
-	else if (!cells_place_find(name, &found, &err))
+	else if (!cells_place_find(name, clock_now_ms() + CELLS_REMOVER_MS, &found, &err))
 		*code = verb_complain(CODE_FAILED, "start: %s", err.text);
 	else if (found.life == CELLS_LIVES)
 		*code = verb_complain(CODE_FAILED,
 				      "start: a cell %s runs already; take another name, or: "
 				      "glovebox stop %s",
 				      name, name);
+	else if (found.life == CELLS_KEPT && !cells_place_say_kept(name, &found, &err))
+		*code = verb_complain(CODE_FAILED, "start: %s", err.text);
 	if (*code != CODE_USAGE)
 		cells_place_found_fini(&found);
 	return *code != CODE_DONE;
