@@ -496,6 +496,24 @@ void fd_names_fini(struct fd_names *names)
 	free(names->items);
 }
 
+bool fd_folder_is_empty(int folder)
+{
+	DIR *names = fd_open_names(folder);
+	const struct dirent *entry = NULL;
+	bool is_read;
+
+	if (names == NULL)
+		return false;
+	do {
+		errno = 0;
+		entry = readdir(names);
+	} while (entry != NULL &&
+		 (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	is_read = errno == 0;
+	(void)closedir(names);
+	return entry == NULL && is_read;
+}
+
 int fd_open_beneath(int folder, const char *name, int flags)
 {
 	/* openat2(2) refuses O_NONBLOCK and O_NOCTTY together with O_PATH. */

@@ -71,6 +71,8 @@ struct fd_names {
  */
 void fd_names_read(struct fd_names *names, int folder, size_t max, bool hidden);
 void fd_names_fini(struct fd_names *names);
+/* Is the open folder FOLDER (O_PATH is enough) empty? One that cannot be read is not. */
+bool fd_folder_is_empty(int folder);
 
 /*
  * Read to the end of FD into BUF. False with EFBIG when BUF's ceiling is

@@ -21,13 +21,11 @@
 #include "undo/store.h"
 #include "view/spec.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -672,8 +670,6 @@ static bool others_wrote(const struct keeper *keeper)
  * folder and opens none of them. When something lies there, the first look is taken.
  */
 
-enum { NAMES_BYTES = 512 };
-
 /* Does the cell show the workspace itself, and no layer or memory in its place? */
 static bool shows_itself(const struct cell_spec *spec)
 {
@@ -692,26 +688,6 @@ static bool shows_itself(const struct cell_spec *spec)
 	return itself;
 }
 
-/* Is the folder FD empty? One that cannot be read is not. */
-static bool is_empty(int fd)
-{
-	alignas(struct dirent64) char names[NAMES_BYTES];
-	ssize_t size;
-
-	while ((size = getdents64(fd, names, sizeof(names))) > 0) {
-		for (ssize_t at = 0; at < size;) {
-			const struct dirent64 *name =
-				(const struct dirent64 *)(const void *)(names + at);
-
-			if (strcmp(name->d_name, ".") != 0 &&
-			    strcmp(name->d_name, "..") != 0)
-				return false;
-			at += name->d_reclen;
-		}
-	}
-	return size == 0;
-}
-
 /* No look was taken yet, and the workspace is empty: the same folder as before, if there was one. */
 static bool has_nothing(struct keeper *keeper)
 {
@@ -724,7 +700,7 @@ static bool has_nothing(struct keeper *keeper)
 		return false;
 	auto_close int fd = open(session_workspace(session),
 				 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || !is_empty(fd))
+	if (fd < 0 || fstat(fd, &st) < 0 || !fd_folder_is_empty(fd))
 		return false;
 	if (list->inode == 0) {
 		list->device = st.st_dev;

@@ -15,7 +15,6 @@
 #include "tool/denial.h"
 #include "view/shape.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -137,24 +136,6 @@ static bool has_folder(const struct shape_base *base, const char *name)
 	return false;
 }
 
-/* Is the folder FD empty? One that cannot be listed is not. */
-static bool is_empty(int fd)
-{
-	auto_close int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *names = own < 0 ? NULL : fdopendir(own);
-	const struct dirent *entry = NULL;
-
-	if (names == NULL)
-		return false;
-	(void)fd_take(&own);
-	do
-		entry = readdir(names);
-	while (entry != NULL &&
-	       (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
-	(void)closedir(names);
-	return entry == NULL;
-}
-
 /*
  * A name that a higher folder of the base has removed counts as there, too: nothing is lost by
  * another place.
@@ -175,7 +156,7 @@ bool shape_base_has(const struct shape_base *base, const char *path)
 
 		if (found < 0 && errno == ENOENT)
 			continue;
-		if (found < 0 || !is_empty(found))
+		if (found < 0 || !fd_folder_is_empty(found))
 			return true;
 	}
 	return false;
