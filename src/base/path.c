@@ -92,6 +92,8 @@ bool path_move(struct buf *path, const char *from, const char *to)
 
 	if (size < 0 || size >= (int)sizeof(moved))
 		return false;
+	if ((size_t)size > path->max)
+		return false;
 	buf_clear(path);
 	return buf_adds(path, moved);
 }

@@ -23,7 +23,8 @@ const char *path_relative(const char *path, const char *root);
 
 /*
  * PATH, which is in the folder FROM, becomes the same path in the folder TO. All are absolute and
- * normal. False, with PATH as it was: it is not in FROM, or the new path has PATH_MAX bytes or more.
+ * normal. False, with PATH as it was: it is not in FROM, or the new path has PATH_MAX bytes or
+ * more, or more than the ceiling of PATH.
  */
 bool path_move(struct buf *path, const char *from, const char *to);
 

@@ -224,6 +224,14 @@ static void a_path_moves_to_another_folder(void **state)
 	assert_false(path_move(&path, "/at", "/longer"));
 	assert_string_equal(path.data, long_path);
 	buf_fini(&path);
+	/* The ceiling is that of the buffer. */
+	buf_init(&path, 8);
+	assert_true(buf_adds(&path, "/at/a"));
+	assert_false(path_move(&path, "/at", "/longer"));
+	assert_string_equal(path.data, "/at/a");
+	assert_true(path_move(&path, "/at", "/longe"));
+	assert_string_equal(path.data, "/longe/a");
+	buf_fini(&path);
 }
 
 int main(void)
