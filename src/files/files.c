@@ -133,8 +133,7 @@ void files_stand_at(struct files *files, const char *at)
 	files->at = at != NULL ? memory_copy(at) : NULL;
 }
 
-/* A path at the other place of the workspace becomes the one in the workspace. */
-static void take_own(const struct files *files, struct buf *path)
+void files_own(const struct files *files, struct buf *path)
 {
 	if (files->at != NULL)
 		(void)path_move(path, files->at, files->workspace);
@@ -206,7 +205,7 @@ bool files_normal(const struct files *files, const char *path, struct buf *out,
 		return files_say(ENAMETOOLONG, path, err);
 	buf_clear(out);
 	if (path_normal(files->workspace, path, out)) {
-		take_own(files, out);
+		files_own(files, out);
 		return true;
 	}
 	if (out->overflowed)
@@ -584,7 +583,7 @@ static int open_following(const struct files *files, struct buf *path, int flags
 	int restarts = 0;
 
 	for (int links = 0; links < FILES_LINKS_MAX; links++) {
-		take_own(files, path);
+		files_own(files, path);
 		const struct files_held *root = files_root_of(files, path->data);
 		bool restart = false;
 		int fd;
@@ -619,13 +618,13 @@ static int open_following(const struct files *files, struct buf *path, int flags
 static bool real_path(const struct files *files, int fd, const char *path, struct buf *real)
 {
 	if (fd_real_path(fd, real)) {
-		take_own(files, real);
+		files_own(files, real);
 		return true;
 	}
 	buf_clear(real);
 	buf_adds(real, path);
 	for (int links = 0; links < FILES_LINKS_MAX; links++) {
-		take_own(files, real);
+		files_own(files, real);
 		const struct files_held *root = files_root_of(files, real->data);
 		bool restart;
 		int expanded = root ? expand_first_link(root, real, &restart) : -1;

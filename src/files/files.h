@@ -48,6 +48,8 @@ bool files_open(const struct files_root *roots, size_t count, const char *worksp
  * for that one.
  */
 void files_stand_at(struct files *files, const char *at);
+/* PATH (absolute, normal) becomes the path in the workspace when it lies at the other place. */
+void files_own(const struct files *files, struct buf *path);
 void files_close(struct files *files);
 const char *files_workspace(const struct files *files);
 /*

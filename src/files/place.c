@@ -359,8 +359,7 @@ static int look_at(const struct files *files, struct buf *path, bool make,
 	buf_clear(path);
 	if (!path_normal(place->folder.data, target, path))
 		return files_say_missing(shown, err), -1;
-	if (files->at != NULL)
-		(void)path_move(path, files->at, files->workspace);
+	files_own(files, path);
 	return 1;
 }
 

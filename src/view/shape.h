@@ -157,9 +157,11 @@ struct shape_options {
 	 *
 	 * The workspace keeps its own path for everything that the front, the anchor and the
 	 * workers do: roots, guard, steps, layers, rules. The place inside is a second mount of all
-	 * that stands there. So two doors are enough: a path that comes from inside becomes the
-	 * workspace's own in policy_normal (front) and files_normal (worker), and a folder in which
-	 * a program starts becomes the place inside in program_start (program_terms).
+	 * that stands there. A path that comes from inside becomes the workspace's own where it is
+	 * read: in policy_normal (front), and by files_own (worker), for a path that is named and
+	 * for each link that is followed. A folder that a program is told becomes the place inside
+	 * by program_folder (program_terms): where it starts, and in words that tools write for
+	 * it. docs/bases.md has the whole list.
 	 */
 	const char *at;
 	/*
