@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What becomes of a member. */
+/* A member of the file has one of these fates. */
 enum fate {
 	FATE_TAKEN,
 	FATE_IGNORED, /* for editors, or about lives that a cell does not have */

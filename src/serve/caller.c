@@ -317,7 +317,7 @@ bool caller_next(struct caller *caller, struct mcp_message *message)
 void caller_settle(struct caller *caller)
 {
 	outbox_write(&caller->out);
-	/* What it has said before it went may be why. */
+	/* The words that the peer has sent before it went may say why. */
 	if (caller->out.gone != 0 && caller->life == CALLER_TALKS && caller->in.size == 0)
 		reading_ready(&caller->reading, POLLIN);
 	if (caller->out.gone != 0)

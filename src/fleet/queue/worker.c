@@ -247,7 +247,7 @@ static bool put_cancelled(struct fleet_store *store, const char *job, const char
 	return put_object(store, name, result, FLEET_IF_NEW, err);
 }
 
-/* What runs, and what is cancelled. */
+/* Tasks that run, and tasks that are cancelled. */
 
 static bool add_running(void *context, const char *key, struct str text)
 {
