@@ -8,6 +8,7 @@ import concurrent.futures
 import contextlib
 import ctypes
 import errno
+import fcntl
 import hashlib
 import http.client
 import json
@@ -546,6 +547,31 @@ def folders_that_a_killed_server_left_go_when_the_next_one_starts():
         other.end()
         assert os.listdir(folder) == ["three"], os.listdir(folder)
         assert not [name for name in os.listdir(own) if name.startswith(".")], os.listdir(own)
+
+
+@tap.case
+def no_cell_takes_a_folder_while_another_server_sweeps():
+    settings = {"workspace": "{cell}", "on_close": "delete"}
+    with Service(settings) as service:
+        assert service.bash("true", cell="one").status == 200
+        lock = os.open(os.path.join(service.workspace, ".glovebox"), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            answer = service.bash("true", cell="two")
+            assert answer.status == 503 and answer.busy["kind"] == "set_up", answer
+            service.wait_said("glovebox: another server has held its lock for 2 s")
+            assert not os.path.exists(os.path.join(service.workspace, "two"))
+            # A server that starts meanwhile does not sweep, and says so.
+            other = Service({**settings, "root": service.workspace})
+        finally:
+            os.close(lock)
+        with other:
+            assert re.search("what servers that were killed have left stays until the next start: .*glovebox: "
+                             "another server has held its lock for 10 s", "".join(other.said)), other.said
+            assert service.bash("true", cell="two").status == 200
+            service.process.send_signal(signal.SIGTERM)
+            assert service.process.wait(END_SECONDS) == 0, service.said
+            other.end()
 
 
 @tap.case

@@ -60,6 +60,7 @@ enum {
 	HOLDER_TRIES = 8,
 	SWEEP_LOCK_MS =
 		10000, /* another server sweeps meanwhile; later it is left to the next start */
+	LINK_LOCK_MS = 2000, /* the same, for a new cell: all others wait as well */
 	USED_MAX = 1 << 20,
 	SENTENCE_MAX = 1024,
 	METRICS_MAX = 4 << 20,
@@ -477,8 +478,35 @@ static void unmake_below(struct buf *path, size_t from)
  * The folders of cells that go with them (`delete`). Each server has a holder, a folder which it
  * keeps locked while it lives, with a link for each cell: its name is the cell's id, and it leads
  * to the folder's place below the root. A holder that nobody has locked is that of a server that
- * was killed. While one server sweeps, another one that starts waits.
+ * was killed. While one server sweeps, another one that starts waits, and so does a new cell of
+ * one that lives: the sweep has the lock of OWN_FOLDER alone, and the makers of links share it.
  */
+
+/*
+ * Lock OWN_FOLDER, HOW as flock(2) has it (LOCK_SH makes it when it is missing), for at most WAIT_MS.
+ * Returns the descriptor that holds the lock; -1: ERR says why.
+ */
+static int own_lock(const struct mcp_service *service, int how, int64_t wait_ms,
+		    struct err *err)
+{
+	const struct timespec moment = {.tv_nsec = 10000000};
+	const int64_t until_ms = clock_now_ms() + wait_ms;
+	const mode_t makes = how == LOCK_SH ? WORK_MODE : 0;
+	auto_close int root = open(service->options.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int own = -1;
+
+	while (root >= 0 && (own = fd_hold(root, OWN_FOLDER, how | LOCK_NB, makes)) < 0 &&
+	       errno == EWOULDBLOCK && clock_now_ms() < until_ms)
+		(void)nanosleep(&moment, NULL);
+	if (own < 0 && errno == EWOULDBLOCK)
+		(void)err_set(err, errno,
+			      "%s/" OWN_FOLDER ": another server has held its lock for %d s",
+			      service->options.root, (int)(wait_ms / SECOND_MS));
+	else if (own < 0)
+		(void)err_set(err, errno, "%s/" OWN_FOLDER ": %s", service->options.root,
+			      strerror(errno));
+	return own;
+}
 
 /* Is the folder at PATH the one that FD has open? */
 static bool is_same_folder(const char *path, int fd)
@@ -535,14 +563,19 @@ static void holder_close(struct mcp_service *service)
 	service->holder.path = NULL;
 }
 
-/* Note the folder RELATIVE of CELL, before it is made. */
+/*
+ * Note the folder RELATIVE of CELL, before it is made. A sweep comes before, or finds the link in a
+ * holder that is locked.
+ */
 static bool holder_add(struct mcp_cell *cell, const char *relative, struct err *err)
 {
 	struct mcp_service *service = cell->service;
+	auto_close int own = -1;
 
 	if (service->settings->on_close != SERVICE_DELETES)
 		return true;
-	return holder_open(service, err) &&
+	own = own_lock(service, LOCK_SH, LINK_LOCK_MS, err);
+	return own >= 0 && holder_open(service, err) &&
 	       (symlinkat(relative, service->holder.lock, cell->id) == 0 ||
 		err_set(err, errno, "%s: %s", service->holder.path, strerror(errno)));
 }
@@ -851,36 +884,25 @@ static void sweep_gone(struct mcp_service *service, int own)
 	buf_fini(&path);
 }
 
-/* Lock FD, unless another process keeps it for long. */
-static bool lock_soon(int fd)
-{
-	const struct timespec moment = {.tv_nsec = 10000000};
-	const int64_t until_ms = clock_now_ms() + SWEEP_LOCK_MS;
-
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if ((errno != EWOULDBLOCK && errno != EINTR) || clock_now_ms() >= until_ms)
-			return false;
-		(void)nanosleep(&moment, NULL);
-	}
-	return true;
-}
-
 /* Remove what services that were killed have left, or were removing. */
 static void sweep(struct mcp_service *service)
 {
 	char id[MCP_CELL_ID + 1] = "", into[sizeof(OWN_FOLDER "/" GONE) + MCP_CELL_ID];
 	auto_value struct value *live = value_new_object();
 	auto_close int own = -1;
-	struct buf path;
+	struct err err;
 
 	if (service->settings->workspace == NULL)
 		return;
-	buf_init(&path, PATH_MAX);
-	(void)buf_addf(&path, "%s/" OWN_FOLDER, service->options.root);
-	own = open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	buf_fini(&path);
-	if (own < 0 || !lock_soon(own))
+	own = own_lock(service, LOCK_EX, SWEEP_LOCK_MS, &err);
+	if (own < 0) {
+		(void)err_while(&err,
+				"what servers that were killed have left stays until the "
+				"next start");
+		if (err.code != ENOENT)
+			complain(service, err.text);
 		return;
+	}
 	if (!text_random_hex(id, MCP_CELL_ID))
 		abort();
 	(void)snprintf(into, sizeof(into), OWN_FOLDER "/" GONE "%s", id);
