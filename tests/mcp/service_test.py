@@ -454,6 +454,22 @@ def no_cell_begins_while_the_former_of_its_name_ends():
         assert slow.result().last["result"]["isError"], slow.result()
 
 
+@tap.case
+def a_cell_counts_until_its_processes_are_gone():
+    settings = {"life_s": 1, "max_cells": 1, "workspace": "{cell}", "on_close": "delete"}
+    with Service(settings) as service:
+        # A job has its grace after the calls, while the cell closes.
+        folder = os.path.join(service.workspace, "main")
+        command = "trap '' TERM INT HUP; echo x >former; while :; do sleep 0.1; done"
+        assert service.call("bash", {"command": command, "background": True}, cell="main").status == 200
+        wait_for(lambda: os.path.exists(os.path.join(folder, "former")), "no job")
+        while (answer := service.post("ping", cell="other", legacy=True)).status != 200:
+            assert answer.status == 503 and answer.busy["limit"] == "max_cells", answer
+            told = service.ready()[1]
+            assert told["cells"] <= 1, told
+        assert not os.path.exists(folder), service.ready()
+
+
 # Workspaces.
 
 @tap.case

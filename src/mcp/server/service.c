@@ -124,7 +124,7 @@ struct mcp_service {
 	struct stat told;           /* the same when a fault of it was told */
 	struct mcp_cell *cells, *shared;
 	struct mcp_cell *closing; /* those that are in no list any more, and not over yet */
-	size_t cell_count;        /* of both */
+	size_t cell_count;        /* of both lists */
 	struct holder holder;     /* of the folders that go with our cells */
 	struct timer tick;
 	int64_t save_ms;
@@ -1592,8 +1592,6 @@ static void mcp_cell_close(struct mcp_cell *cell)
 	cell->next = service->closing;
 	service->closing = cell;
 	cell->life = MCP_CELL_CLOSING;
-	service->cell_count--;
-	cell->token->cells--;
 	if (service->leave != NULL)
 		service->leave(service->leave_context, cell);
 	sample(cell);
@@ -1611,6 +1609,9 @@ static void mcp_cell_close(struct mcp_cell *cell)
 	for (at = &service->closing; *at != cell;)
 		at = &(*at)->next;
 	*at = cell->next;
+	/* Its processes lived until now. */
+	service->cell_count--;
+	cell->token->cells--;
 	mcp_cell_free(cell);
 }
 
@@ -1922,14 +1923,11 @@ bool mcp_service_is_ready(struct mcp_service *service, struct buf *out)
 			     : failed          ? "no_cell"
 			     : full            ? "full"
 					       : NULL;
-	size_t closing = 0;
 
 	value_set_boolean(told, "ready", reason == NULL);
 	if (reason != NULL)
 		value_set_text(told, "reason", reason);
-	for (const struct mcp_cell *at = service->closing; at != NULL; at = at->next)
-		closing++;
-	value_set_integer(told, "cells", (int64_t)(service->cell_count + closing));
+	value_set_integer(told, "cells", (int64_t)service->cell_count);
 	value_set_integer(told, "max_cells", (int64_t)service->settings->max_cells);
 	(void)value_print(told, 0, out);
 	(void)buf_addc(out, '\n');
