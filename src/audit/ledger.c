@@ -151,7 +151,7 @@ static void lock_drop(const struct ledger *ledger)
 
 /*
  * Read the bytes of FD before SIZE into TAIL, as many as TAIL may have. A line and what is torn
- * behind it may take twice CHAIN_LINE_MAX.
+ * behind it may take twice CHAIN_LINE_MAX. False with errno; 0: FD ends before SIZE.
  */
 static bool read_tail(int fd, off_t size, struct buf *tail)
 {
@@ -165,6 +165,8 @@ static bool read_tail(int fd, off_t size, struct buf *tail)
 
 		if (got < 0 && errno == EINTR)
 			continue;
+		if (got == 0)
+			errno = 0;
 		if (got <= 0)
 			return false;
 		buf_commit(tail, (size_t)got);
@@ -424,17 +426,20 @@ static bool end_is_known(const struct ledger *ledger)
 	return faccessat(ledger->folder, next, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
-/* The digits of the line of FD that ends at END, if it has fewer than MAX bytes. */
+/*
+ * The digits of the line of FD that ends at END, if it has fewer than MAX bytes. False with errno;
+ * 0: there is no such line.
+ */
 static bool line_digits(int fd, off_t end, size_t max, char digits[HASH_HEX + 1])
 {
 	struct buf tail;
 	struct str text;
 	size_t begin;
-	bool found;
+	bool was_read, found;
 
 	buf_init(&tail, max);
-	found = read_tail(fd, end, &tail) && tail.size > 0 &&
-		tail.data[tail.size - 1] == '\n';
+	was_read = read_tail(fd, end, &tail);
+	found = was_read && tail.size > 0 && tail.data[tail.size - 1] == '\n';
 	text = buf_str(&tail);
 	for (begin = found ? text.size - 1 : 0; begin > 0 && text.data[begin - 1] != '\n';)
 		begin--;
@@ -442,15 +447,18 @@ static bool line_digits(int fd, off_t end, size_t max, char digits[HASH_HEX + 1]
 	if (found)
 		hash_text(str_part(text, begin, text.size - 1 - begin), digits);
 	buf_fini(&tail);
+	if (was_read)
+		errno = 0;
 	return found;
 }
 
-/* Has the file FD the line that KNOWN describes? */
+/* Has the file FD the line that KNOWN describes? False with errno; 0: it has another. */
 static bool has_line(int fd, const struct known *known)
 {
 	char digits[HASH_HEX + 1];
 	struct stat st;
 
+	errno = 0;
 	return fstat(fd, &st) == 0 && st.st_size >= known->end &&
 	       (line_digits(fd, known->end, LINE_USUAL, digits) ||
 		line_digits(fd, known->end, LINE_LONG, digits)) &&
@@ -468,6 +476,7 @@ static bool stands(const struct ledger *ledger, struct err *err)
 	auto_close int other = -1;
 	struct stat st;
 	bool found;
+	int code;
 
 	if (known->seq == 0)
 		return true;
@@ -477,13 +486,17 @@ static bool stands(const struct ledger *ledger, struct err *err)
 		other = open_file(ledger, known->number, 0);
 		found = other >= 0 && has_line(other, known);
 	}
+	code = errno;
 	if (found)
 		return true;
 	place_of(known->number, place);
+	if (code != 0 && code != ENOENT)
+		return err_set(err, code,
+			       "%s/%s cannot be read: %s; nothing is written until it can",
+			       ledger->folder_name, place, strerror(code));
 	return err_set(err, EPROTO,
 		       "%s/%s was cut or changed by another program: its line %" PRIu64
-		       " is not the one that was written; keep a copy of the folder, and start "
-		       "again to go on",
+		       " is not the one that was written; move the folder away and start again",
 		       ledger->folder_name, place, known->seq);
 }
 

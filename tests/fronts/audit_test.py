@@ -312,9 +312,15 @@ def a_chain_that_is_cut_under_its_writer_is_not_gone_on_with():
             assert refused["isError"], (other, refused)
             said = refused["content"][0]["text"]
             assert f"audit: cannot write ({path} was cut or changed by another program: its line 5 is not" in said, said
+            assert "; move the folder away and start again)" in said, said
             if other is not None:
                 with open(path, encoding="utf-8") as file:
                     assert file.read() == other
+        # A file that cannot be opened is not said to be cut.
+        os.mkdir(path)
+        said = server.call("bash", {"command": "echo x >>ran"})["content"][0]["text"]
+        assert f"({path} cannot be read: Is a directory; nothing is written until it can)" in said, said
+        os.rmdir(path)
         os.rename(path + ".old", path)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
