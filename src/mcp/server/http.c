@@ -774,12 +774,12 @@ static bool may_ask(struct carried *carried)
 }
 
 /*
- * Has the token of the request its share of all requests, BESIDE its calls? Streams for notices and
- * requests that are not there yet count as well. True: BUSY says so. Without the key `service` the
- * only token may have all.
+ * Has the token of the request more than its share of all requests, BESIDE its calls? Streams for
+ * notices and requests that are not there yet count as well. True: the request is to be refused,
+ * and BUSY says so. Without the key `service` the only token may have all.
  */
-static bool has_its_share(const struct carried *carried, uint64_t beside, int status,
-			  struct mcp_busy *busy)
+static bool is_over_its_share(const struct carried *carried, uint64_t beside, int status,
+			      struct mcp_busy *busy)
 {
 	const struct server *server = carried->server;
 	const struct service *settings = mcp_service_settings(server->options->service);
@@ -842,7 +842,7 @@ static void check_head(struct carried *carried)
 		http_daemon_add_header(exchange, "Connection", "close");
 		return;
 	}
-	if (has_its_share(carried, HTTP_BESIDE_CALLS_ALL, STATUS_BUSY, &busy)) {
+	if (is_over_its_share(carried, HTTP_BESIDE_CALLS_ALL, STATUS_BUSY, &busy)) {
 		http_daemon_add_header(exchange, "Connection", "close");
 		refuse_busy(carried, &none, &busy);
 		return;
@@ -913,7 +913,7 @@ static void open_notices(struct carried *carried)
 		refuse(carried, STATUS_BUSY, crowded);
 		return;
 	}
-	if (has_its_share(carried, HTTP_BESIDE_CALLS, STATUS_TOO_MANY, &busy)) {
+	if (is_over_its_share(carried, HTTP_BESIDE_CALLS, STATUS_TOO_MANY, &busy)) {
 		refuse_busy(carried, &none, &busy);
 		return;
 	}
@@ -1054,7 +1054,7 @@ static bool has_room(struct carried *carried, const struct mcp_message *message)
 		refuse_crowded(carried, message);
 		return false;
 	}
-	if (!has_its_share(carried, HTTP_BESIDE_CALLS, STATUS_TOO_MANY, &busy) &&
+	if (!is_over_its_share(carried, HTTP_BESIDE_CALLS, STATUS_TOO_MANY, &busy) &&
 	    mcp_service_may_call(carried->server->options->service, carried->token, &busy))
 		return true;
 	refuse_busy(carried, message, &busy);

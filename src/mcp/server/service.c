@@ -259,7 +259,7 @@ static bool refuse(struct mcp_busy *busy, int status, int retry_s, const char *l
 	return false;
 }
 
-/* Has TOKEN used up what it may use today? False: BUSY says what. */
+/* Has TOKEN anything left of what it may use today? False: BUSY says what it has used up. */
 static bool has_left(struct mcp_token *token, struct mcp_busy *busy)
 {
 	const struct service_quota *quota = &token->row.quota;
@@ -768,7 +768,7 @@ static bool is_place(struct str relative)
 	return true;
 }
 
-/* Where a link of a holder leads to. False: it is none of ours. */
+/* PLACE gets where the link NAME of HOLDER leads to. False: the link is none of ours. */
 static bool read_place(int holder, const char *name, char place[PATH_MAX])
 {
 	const ssize_t size = readlinkat(holder, name, place, PATH_MAX - 1);

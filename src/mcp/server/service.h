@@ -71,7 +71,7 @@ struct mcp_service_options {
 	const struct service *settings;
 	struct mcp *shared;    /* the only cell, of SERVICE_SHARED; else NULL */
 	const char *root;      /* of the workspaces: real, absolute */
-	const char *used_file; /* where the use of each day is kept; NULL: nowhere */
+	const char *used_file; /* keeps the use of each day; NULL: nothing does */
 	const char *version;   /* of the program */
 	bool estimates;        /* quotas may be counted by estimates */
 	/* Can a control group count what QUOTA is about? ERR says how to get one. Or NULL. */
