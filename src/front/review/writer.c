@@ -194,7 +194,7 @@ static bool land(struct session *session, struct review *review, bool lends,
 static bool land_alone(struct setup *setup, struct review *review, struct value **told,
 		       struct err *err)
 {
-	struct session_options options = {.rests = true};
+	struct session_options options = {.rests = true, .cancel_fd = -1};
 	struct review_shown shown = {0};
 	struct session *session = NULL;
 	bool ok = review_shown_fill(&shown, review, err);
