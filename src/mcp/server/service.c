@@ -57,7 +57,6 @@ enum {
 	ENDED_MAX = 64, /* names of cells whose end is remembered for each token */
 	TOKEN_HEX = 48, /* 192 bits */
 	WORK_MODE = 0700,
-	HOLDER_TRIES = 8,
 	SWEEP_LOCK_MS =
 		10000, /* another server sweeps meanwhile; later it is left to the next start */
 	LINK_LOCK_MS = 2000, /* the same, for a new cell: all others wait as well */
@@ -508,48 +507,24 @@ static int own_lock(const struct mcp_service *service, int how, int64_t wait_ms,
 	return own;
 }
 
-/* Is the folder at PATH the one that FD has open? */
-static bool is_same_folder(const char *path, int fd)
+/* Make our holder in OWN, which is locked, unless there is one. */
+static bool holder_open(struct mcp_service *service, int own, struct err *err)
 {
-	struct stat named, held;
-
-	return lstat(path, &named) == 0 && fstat(fd, &held) == 0 &&
-	       named.st_dev == held.st_dev && named.st_ino == held.st_ino;
-}
-
-/* Make our holder, unless there is one. */
-static bool holder_open(struct mcp_service *service, struct err *err)
-{
-	char id[MCP_CELL_ID + 1] = "", name[sizeof(OWN_FOLDER "/" HOLDER) + MCP_CELL_ID];
+	struct holder *holder = &service->holder;
+	char name[] = HOLDER "XXXXXX";
 	struct buf path;
-	bool ok = true;
 
-	if (service->holder.lock >= 0)
+	if (holder->lock >= 0)
 		return true;
+	holder->lock = fd_hold_new(own, name, LOCK_EX, WORK_MODE);
+	if (holder->lock < 0)
+		return err_set(err, errno, "%s/" OWN_FOLDER "/" HOLDER "…: %s",
+			       service->options.root, strerror(errno));
 	buf_init(&path, PATH_MAX);
-	/* Between the making and the lock another server may have taken it for left. */
-	for (int tries = 0; ok && service->holder.lock < 0 && tries < HOLDER_TRIES;
-	     tries++) {
-		auto_close int fd = -1;
-
-		if (!text_random_hex(id, MCP_CELL_ID))
-			abort();
-		(void)snprintf(name, sizeof(name), OWN_FOLDER "/" HOLDER "%s", id);
-		buf_clear(&path);
-		ok = make_below(service, name, &path, NULL, err);
-		if (ok)
-			fd = open(path.data,
-				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-		    is_same_folder(path.data, fd))
-			service->holder.lock = fd_take(&fd);
-	}
-	if (service->holder.lock >= 0)
-		service->holder.path = memory_copy(path.data);
-	else if (ok)
-		ok = err_set(err, errno, "%s: %s", path.data, strerror(errno));
+	(void)buf_addf(&path, "%s/" OWN_FOLDER "/%s", service->options.root, name);
+	holder->path = memory_copy(path.data);
 	buf_fini(&path);
-	return ok;
+	return true;
 }
 
 static void holder_close(struct mcp_service *service)
@@ -575,7 +550,7 @@ static bool holder_add(struct mcp_cell *cell, const char *relative, struct err *
 	if (service->settings->on_close != SERVICE_DELETES)
 		return true;
 	own = own_lock(service, LOCK_SH, LINK_LOCK_MS, err);
-	return own >= 0 && holder_open(service, err) &&
+	return own >= 0 && holder_open(service, own, err) &&
 	       (symlinkat(relative, service->holder.lock, cell->id) == 0 ||
 		err_set(err, errno, "%s: %s", service->holder.path, strerror(errno)));
 }
