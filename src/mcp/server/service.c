@@ -22,21 +22,15 @@
 #include "session/session.h"
 #include "tool/tool.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -56,25 +50,15 @@ enum {
 	TOKENS_MAX = 4096,
 	ENDED_MAX = 64, /* names of cells whose end is remembered for each token */
 	TOKEN_HEX = 48, /* 192 bits */
-	WORK_MODE = 0700,
-	SWEEP_LOCK_MS =
-		10000, /* another server sweeps meanwhile; later it is left to the next start */
-	LINK_LOCK_MS = 2000, /* the same, for a new cell: all others wait as well */
 	USED_MAX = 1 << 20,
 	SENTENCE_MAX = 1024,
 	METRICS_MAX = 4 << 20,
-	DATE_ROOM = 16,
 	STAMP_NS = 50000000, /* the kernel stamps files by a clock that is coarser than ours */
 	REST_MS = 100, /* a file that has changed is read when it was left alone for so long */
 };
 
-#define ANYONE     "default" /* the token of a service without a file of tokens */
-#define ONLY_CELL  "main"    /* the cell of a token that names none */
-#define OWN_FOLDER ".glovebox"
-/* Names of tokens and cells, and parts of templates, do not begin with a dot. */
-#define ARCHIVE      ".archive"
-#define GONE         ".gone-"
-#define HOLDER       ".open-"
+#define ANYONE       "default" /* the token of a service without a file of tokens */
+#define ONLY_CELL    "main"    /* the cell of a token that names none */
 #define TOKEN_PREFIX "gb_"
 
 /* The use of a token on one day. */
@@ -97,20 +81,6 @@ struct mcp_token {
 	struct value *ended; /* names of cells -> why they ended, until that was told */
 };
 
-/* A thread that removes a folder, which may take long. */
-struct remover {
-	struct remover *next;
-	pthread_t thread;
-	char *path;
-	atomic_bool done;
-};
-
-/* The folder with a link for each folder of a cell: see below. */
-struct holder {
-	int lock; /* its descriptor, locked; -1: there is none yet */
-	char *path;
-};
-
 struct mcp_service {
 	struct mcp_service_options options;
 	const struct service *settings;
@@ -124,13 +94,12 @@ struct mcp_service {
 	struct mcp_cell *cells, *shared;
 	struct mcp_cell *closing; /* those that are in no list any more, and not over yet */
 	size_t cell_count;        /* of both lists */
-	struct holder holder;     /* of the folders that go with our cells */
+	struct workspaces workspaces;
 	struct timer tick;
 	int64_t save_ms;
 	bool used_changed, draining;
 	int64_t drained_ms; /* when the calls that are left are cancelled */
 	int64_t failed_ms;  /* when the last cell could not be made; 0: it could */
-	struct remover *removers;
 	struct metrics metrics;
 	void (*leave)(void *context, struct mcp_cell *cell);
 	void (*revoke)(void *context, const struct mcp_token *token, const char *why);
@@ -376,514 +345,6 @@ static void used_save(struct mcp_service *service)
 	if (!fd_replace_file(service->options.used_file, buf_str(&text), &err))
 		complain(service, err.text);
 	buf_fini(&text);
-}
-
-/* Removing folders beside the loop. */
-
-static void *remove_folder(void *context)
-{
-	struct remover *remover = context;
-
-	fd_folder_remove(remover->path);
-	atomic_store(&remover->done, true);
-	return NULL;
-}
-
-static void remover_start(struct mcp_service *service, const char *path)
-{
-	struct remover *remover = memory_alloc(sizeof(*remover));
-
-	remover->path = memory_copy(path);
-	atomic_init(&remover->done, false);
-	if (pthread_create(&remover->thread, NULL, remove_folder, remover) != 0) {
-		fd_folder_remove(path);
-		free(remover->path);
-		free(remover);
-		return;
-	}
-	remover->next = service->removers;
-	service->removers = remover;
-}
-
-/* Free the removers that are done; ALL: wait for the others. */
-static void removers_settle(struct mcp_service *service, bool all)
-{
-	for (struct remover **at = &service->removers; *at != NULL;) {
-		struct remover *remover = *at;
-
-		if (!all && !atomic_load(&remover->done)) {
-			at = &remover->next;
-			continue;
-		}
-		(void)pthread_join(remover->thread, NULL);
-		*at = remover->next;
-		free(remover->path);
-		free(remover);
-	}
-}
-
-/* The workspaces of cells, below the root. */
-
-/*
- * Make the folder RELATIVE below the root, each part that is missing with mode 0700. A part
- * that is a link is refused: somebody else may have made it. PATH gets the whole path, and *FROM
- * (or NULL) the size of the part of it that was there before; it stays when all was there.
- */
-static bool make_below(const struct mcp_service *service, const char *relative,
-		       struct buf *path, size_t *from, struct err *err)
-{
-	struct str rest = str_of(relative);
-	auto_close int folder =
-		open(service->options.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool made_one = false;
-
-	(void)buf_adds(path, service->options.root);
-	while (folder >= 0 && rest.size > 0) {
-		const size_t slash = str_find(rest, STR("/"), 0);
-		auto_free char *part = memory_copy_str(str_part(rest, 0, slash));
-		const size_t before = path->size;
-		int next = -1;
-
-		if (!buf_addf(path, "/%s", part))
-			return err_set(err, ENAMETOOLONG,
-				       "the path of a workspace is too long");
-		const bool made = mkdirat(folder, part, WORK_MODE) == 0;
-
-		if (made && !made_one && from != NULL)
-			*from = before;
-		made_one = made_one || made;
-		if (made || errno == EEXIST)
-			next = openat(folder, part,
-				      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		fd_close(&folder);
-		folder = next;
-		rest = slash == (size_t)-1 ? STR("") : str_part(rest, slash + 1, rest.size);
-	}
-	return folder >= 0 || err_set(err, errno, "%s: %s", path->data, strerror(errno));
-}
-
-/* Remove the folders of PATH that are longer than FROM, as far as nothing is in them. */
-static void unmake_below(struct buf *path, size_t from)
-{
-	while (path->size > from && (rmdir(path->data) == 0 || errno == ENOENT)) {
-		while (path->size > from && path->data[path->size - 1] != '/')
-			buf_truncate(path, path->size - 1);
-		if (path->size > from)
-			buf_truncate(path, path->size - 1);
-	}
-}
-
-/*
- * The folders of cells that go with them (`delete`). Each server has a holder, a folder which it
- * keeps locked while it lives, with a link for each cell: its name is the cell's id, and it leads
- * to the folder's place below the root. A holder that nobody has locked is that of a server that
- * was killed. While one server sweeps, another one that starts waits, and so does a new cell of
- * one that lives: the sweep has the lock of OWN_FOLDER alone, and the makers of links share it.
- */
-
-/*
- * Lock OWN_FOLDER, HOW as flock(2) has it (LOCK_SH makes it when it is missing), for at most WAIT_MS.
- * Returns the descriptor that holds the lock; -1: ERR says why.
- */
-static int own_lock(const struct mcp_service *service, int how, int64_t wait_ms,
-		    struct err *err)
-{
-	const struct timespec moment = {.tv_nsec = 10000000};
-	const int64_t until_ms = clock_now_ms() + wait_ms;
-	const mode_t makes = how == LOCK_SH ? WORK_MODE : 0;
-	auto_close int root = open(service->options.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int own = -1;
-
-	while (root >= 0 && (own = fd_hold(root, OWN_FOLDER, how | LOCK_NB, makes)) < 0 &&
-	       errno == EWOULDBLOCK && clock_now_ms() < until_ms)
-		(void)nanosleep(&moment, NULL);
-	if (own < 0 && errno == EWOULDBLOCK)
-		(void)err_set(err, errno,
-			      "%s/" OWN_FOLDER ": another server has held its lock for %d s",
-			      service->options.root, (int)(wait_ms / SECOND_MS));
-	else if (own < 0)
-		(void)err_set(err, errno, "%s/" OWN_FOLDER ": %s", service->options.root,
-			      strerror(errno));
-	return own;
-}
-
-/* Make our holder in OWN, which is locked, unless there is one. */
-static bool holder_open(struct mcp_service *service, int own, struct err *err)
-{
-	struct holder *holder = &service->holder;
-	char name[] = HOLDER "XXXXXX";
-	struct buf path;
-
-	if (holder->lock >= 0)
-		return true;
-	holder->lock = fd_hold_new(own, name, LOCK_EX, WORK_MODE);
-	if (holder->lock < 0)
-		return err_set(err, errno, "%s/" OWN_FOLDER "/" HOLDER "…: %s",
-			       service->options.root, strerror(errno));
-	buf_init(&path, PATH_MAX);
-	(void)buf_addf(&path, "%s/" OWN_FOLDER "/%s", service->options.root, name);
-	holder->path = memory_copy(path.data);
-	buf_fini(&path);
-	return true;
-}
-
-static void holder_close(struct mcp_service *service)
-{
-	if (service->holder.lock < 0)
-		return;
-	/* With a folder that could not be removed it stays, for the next server. */
-	(void)rmdir(service->holder.path);
-	fd_close(&service->holder.lock);
-	free(service->holder.path);
-	service->holder.path = NULL;
-}
-
-/*
- * Note the folder RELATIVE of CELL, before it is made. A sweep comes before, or finds the link in a
- * holder that is locked.
- */
-static bool holder_add(struct mcp_cell *cell, const char *relative, struct err *err)
-{
-	struct mcp_service *service = cell->service;
-	auto_close int own = -1;
-
-	if (service->settings->on_close != SERVICE_DELETES)
-		return true;
-	own = own_lock(service, LOCK_SH, LINK_LOCK_MS, err);
-	return own >= 0 && holder_open(service, own, err) &&
-	       (symlinkat(relative, service->holder.lock, cell->id) == 0 ||
-		err_set(err, errno, "%s: %s", service->holder.path, strerror(errno)));
-}
-
-static void holder_remove(const struct mcp_cell *cell)
-{
-	if (cell->service->holder.lock >= 0)
-		(void)unlinkat(cell->service->holder.lock, cell->id, 0);
-}
-
-static void date_of_today(char date[DATE_ROOM])
-{
-	const time_t now = (time_t)(clock_wall_ms() / SECOND_MS);
-	struct tm parts;
-
-	if (gmtime_r(&now, &parts) == NULL ||
-	    strftime(date, DATE_ROOM, "%Y-%m-%d", &parts) == 0)
-		(void)snprintf(date, DATE_ROOM, "undated");
-}
-
-static bool workspace_make(struct mcp_cell *cell, struct err *err)
-{
-	const struct mcp_service *service = cell->service;
-	char date[DATE_ROOM];
-	const struct service_names names = {cell->token->row.name, cell->name, cell->id,
-					    date};
-	struct buf relative, own, path;
-	bool made;
-
-	if (service->settings->workspace == NULL)
-		return true;
-	date_of_today(date);
-	buf_init(&relative, PATH_MAX);
-	buf_init(&own, PATH_MAX);
-	buf_init(&path, PATH_MAX);
-	made = (service_fill(service->settings->workspace, &names, &relative) &&
-		buf_addf(&own, OWN_FOLDER "/%s", relative.data)) ||
-	       err_set(err, ENAMETOOLONG, "the path of a workspace is too long");
-	made = made && holder_add(cell, relative.data, err);
-	if (made) {
-		made = make_below(service, relative.data, &path, &cell->workspace_from, err);
-		cell->workspace = memory_copy(path.data);
-		buf_clear(&path);
-	}
-	if (made) {
-		made = make_below(service, own.data, &path, &cell->state_from, err);
-		cell->state = memory_copy(path.data);
-	}
-	buf_fini(&path);
-	buf_fini(&own);
-	buf_fini(&relative);
-	return made;
-}
-
-static bool workspace_is_shared(const struct mcp_cell *cell)
-{
-	const struct mcp_cell *at = cell->service->cells;
-
-	while (at != NULL && (at == cell || at->workspace == NULL ||
-			      strcmp(at->workspace, cell->workspace) != 0))
-		at = at->next;
-	return at != NULL;
-}
-
-/* Move FROM to the folder FOLDER of the root, as NAME. *TO is its path there. */
-static bool move_below(const struct mcp_service *service, const char *from,
-		       const char *folder, const char *name, struct buf *to, struct err *err)
-{
-	return make_below(service, folder, to, NULL, err) &&
-	       (buf_addf(to, "/%s", name) ||
-		err_set(err, ENAMETOOLONG, "the path of a workspace is too long")) &&
-	       (rename(from, to->data) == 0 ||
-		err_set(err, errno, "%s: %s", from, strerror(errno)));
-}
-
-/* Move FROM away and remove it: it is gone for a new cell at once. */
-static bool workspace_drop(struct mcp_service *service, const char *from, struct err *err)
-{
-	char id[MCP_CELL_ID + 1] = "", name[sizeof(GONE) + MCP_CELL_ID];
-	struct buf to;
-	bool moved;
-
-	if (!text_random_hex(id, MCP_CELL_ID))
-		abort();
-	(void)snprintf(name, sizeof(name), GONE "%s", id);
-	buf_init(&to, PATH_MAX);
-	moved = move_below(service, from, OWN_FOLDER, name, &to, err);
-	if (moved)
-		remover_start(service, to.data);
-	buf_fini(&to);
-	return moved;
-}
-
-/*
- * Remove the folders of PATH that were made for a cell, which then could not be made. WHOLE: with
- * what is in them.
- */
-static void workspace_unmake(struct mcp_service *service, const char *path, size_t from,
-			     bool whole)
-{
-	struct buf rest;
-	struct err err;
-
-	if (path == NULL || from == SIZE_MAX)
-		return;
-	buf_init(&rest, PATH_MAX);
-	(void)buf_adds(&rest, path);
-	if (whole && rmdir(path) != 0 && (errno == ENOTEMPTY || errno == EEXIST) &&
-	    !workspace_drop(service, path, &err))
-		complain(service, err.text);
-	unmake_below(&rest, from);
-	buf_fini(&rest);
-}
-
-/* CELL could not be made: nothing of it stays. */
-static void workspace_forget(struct mcp_cell *cell)
-{
-	struct mcp_service *service = cell->service;
-
-	workspace_unmake(service, cell->state, cell->state_from, true);
-	workspace_unmake(service, cell->workspace, cell->workspace_from,
-			 service->settings->on_close == SERVICE_DELETES);
-	holder_remove(cell);
-}
-
-/*
- * The processes of CELL were never there: remove the folders that were made for it, unless something
- * is in its workspace. True: they are gone.
- */
-static bool workspace_was_unused(struct mcp_cell *cell)
-{
-	struct mcp_service *service = cell->service;
-
-	if (cell->workspace == NULL || cell->workspace_from == SIZE_MAX ||
-	    workspace_is_shared(cell))
-		return false;
-	workspace_unmake(service, cell->workspace, cell->workspace_from, false);
-	if (access(cell->workspace, F_OK) == 0)
-		return false;
-	workspace_unmake(service, cell->state, cell->state_from, true);
-	holder_remove(cell);
-	return true;
-}
-
-/* CELL, whose processes are gone, has left its workspace: do with it as the settings say. */
-static void workspace_leave(struct mcp_cell *cell)
-{
-	struct mcp_service *service = cell->service;
-	const enum service_closing closing = service->settings->on_close;
-	char date[DATE_ROOM];
-	struct buf name, to;
-	struct err err;
-	bool ok = true;
-
-	if (cell->workspace == NULL || closing == SERVICE_KEEPS)
-		return;
-	if (workspace_is_shared(cell)) {
-		holder_remove(cell);
-		return;
-	}
-	buf_init(&name, NAME_MAX);
-	buf_init(&to, PATH_MAX);
-	date_of_today(date);
-	(void)buf_addf(&name, "%s-%s-%s-%s", date, cell->token->row.name, cell->name,
-		       cell->id);
-	if (closing == SERVICE_ARCHIVES)
-		ok = move_below(service, cell->workspace, ARCHIVE, name.data, &to, &err);
-	else
-		ok = workspace_drop(service, cell->workspace, &err);
-	if (!ok)
-		complain(service, err.text);
-	if (ok && cell->state != NULL && !workspace_drop(service, cell->state, &err))
-		complain(service, err.text);
-	if (ok)
-		holder_remove(cell);
-	buf_fini(&to);
-	buf_fini(&name);
-}
-
-/* Is RELATIVE the place of a workspace, whose parts do not begin with a dot? */
-static bool is_place(struct str relative)
-{
-	for (size_t slash = 0; slash != (size_t)-1;) {
-		if (relative.size == 0 || relative.data[0] == '.' || relative.data[0] == '/')
-			return false;
-		slash = str_find(relative, STR("/"), 0);
-		if (slash != (size_t)-1)
-			relative = str_part(relative, slash + 1, relative.size);
-	}
-	return true;
-}
-
-/* PLACE gets where the link NAME of HOLDER leads to. False: the link is none of ours. */
-static bool read_place(int holder, const char *name, char place[PATH_MAX])
-{
-	const ssize_t size = readlinkat(holder, name, place, PATH_MAX - 1);
-
-	if (size <= 0 || strlen(name) != MCP_CELL_ID)
-		return false;
-	place[size] = '\0';
-	return is_place(str_of(place));
-}
-
-/* Move the folders of the place PLACE into INTO, below the root. NAME: of the link to it. */
-static bool sweep_place(const struct mcp_service *service, const char *place,
-			const char *into, const char *name, struct err *err)
-{
-	static const char *const above[] = {"", OWN_FOLDER "/"};
-	struct buf relative, from, to, as;
-	bool ok = true;
-
-	buf_init(&relative, PATH_MAX);
-	buf_init(&from, PATH_MAX);
-	buf_init(&to, PATH_MAX);
-	buf_init(&as, NAME_MAX);
-	for (size_t i = 0; ok && i < sizeof(above) / sizeof(above[0]); i++) {
-		size_t new = SIZE_MAX;
-
-		buf_clear(&relative);
-		buf_clear(&from);
-		buf_clear(&to);
-		buf_clear(&as);
-		(void)buf_addf(&as, "%s-%zu", name, i);
-		(void)buf_addf(&relative, "%s%s", above[i], place);
-		/* This looks at each part for a link, too. */
-		ok = make_below(service, relative.data, &from, &new, err);
-		if (ok && new != SIZE_MAX)
-			unmake_below(&from, new);
-		else if (ok)
-			ok = move_below(service, from.data, into, as.data, &to, err);
-	}
-	buf_fini(&as);
-	buf_fini(&to);
-	buf_fini(&from);
-	buf_fini(&relative);
-	return ok;
-}
-
-/*
- * Go through the holder NAME of OWN. Of a server that lives LIVE gets the places. Those of a dead
- * one that are not in LIVE are swept into INTO; with INTO NULL nothing is.
- */
-static void sweep_holder(struct mcp_service *service, int own, const char *name,
-			 const char *into, struct value *live)
-{
-	auto_close int holder =
-		openat(own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const bool dead = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) == 0;
-	DIR *names = holder >= 0 ? fd_open_names(holder) : NULL;
-	struct err err;
-
-	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
-	     at = readdir(names)) {
-		char place[PATH_MAX];
-
-		const bool is_ours = read_place(holder, at->d_name, place);
-
-		if (!dead && is_ours)
-			value_set_boolean(live, place, true);
-		else if (dead && into != NULL && is_ours &&
-			 value_member(live, place) == NULL &&
-			 !sweep_place(service, place, into, at->d_name, &err))
-			complain(service, err.text);
-		else if (dead && into != NULL)
-			(void)unlinkat(holder, at->d_name, 0);
-	}
-	if (names != NULL)
-		(void)closedir(names);
-	if (dead && into != NULL)
-		(void)unlinkat(own, name, AT_REMOVEDIR);
-}
-
-/* Call sweep_holder for each holder of OWN. */
-static void sweep_holders(struct mcp_service *service, int own, const char *into,
-			  struct value *live)
-{
-	DIR *names = fd_open_names(own);
-
-	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
-	     at = readdir(names)) {
-		if (strncmp(at->d_name, HOLDER, strlen(HOLDER)) == 0)
-			sweep_holder(service, own, at->d_name, into, live);
-	}
-	if (names != NULL)
-		(void)closedir(names);
-}
-
-/* Remove the folders in OWN that a service was removing when it was killed. */
-static void sweep_gone(struct mcp_service *service, int own)
-{
-	DIR *names = fd_open_names(own);
-	struct buf path;
-
-	buf_init(&path, PATH_MAX);
-	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
-	     at = readdir(names)) {
-		if (strncmp(at->d_name, GONE, strlen(GONE)) != 0)
-			continue;
-		buf_clear(&path);
-		(void)buf_addf(&path, "%s/" OWN_FOLDER "/%s", service->options.root,
-			       at->d_name);
-		remover_start(service, path.data);
-	}
-	if (names != NULL)
-		(void)closedir(names);
-	buf_fini(&path);
-}
-
-/* Remove what services that were killed have left, or were removing. */
-static void sweep(struct mcp_service *service)
-{
-	char id[MCP_CELL_ID + 1] = "", into[sizeof(OWN_FOLDER "/" GONE) + MCP_CELL_ID];
-	auto_value struct value *live = value_new_object();
-	auto_close int own = -1;
-	struct err err;
-
-	if (service->settings->workspace == NULL)
-		return;
-	own = own_lock(service, LOCK_EX, SWEEP_LOCK_MS, &err);
-	if (own < 0) {
-		(void)err_while(&err,
-				"what servers that were killed have left stays until the "
-				"next start");
-		if (err.code != ENOENT)
-			complain(service, err.text);
-		return;
-	}
-	if (!text_random_hex(id, MCP_CELL_ID))
-		abort();
-	(void)snprintf(into, sizeof(into), OWN_FOLDER "/" GONE "%s", id);
-	sweep_holders(service, own, NULL, live);
-	sweep_holders(service, own, into, live);
-	sweep_gone(service, own);
 }
 
 /* Tokens. */
@@ -1340,9 +801,27 @@ static void mcp_cell_free(struct mcp_cell *cell)
 {
 	free(cell->name);
 	free(cell->why);
-	free(cell->workspace);
-	free(cell->state);
 	free(cell);
+}
+
+static struct service_names names_of(const struct mcp_cell *cell)
+{
+	return (struct service_names){.token = cell->token->row.name,
+				      .cell = cell->name,
+				      .id = cell->id};
+}
+
+/* Does another cell work in the folder of CELL? */
+static bool workspace_is_shared(const struct mcp_cell *cell)
+{
+	const struct mcp_cell *at = cell->service->cells;
+
+	if (cell->place.folder == NULL)
+		return false;
+	while (at != NULL && (at == cell || at->place.folder == NULL ||
+			      strcmp(at->place.folder, cell->place.folder) != 0))
+		at = at->next;
+	return at != NULL;
 }
 
 /* Make the server of CELL, and what it needs before. */
@@ -1359,14 +838,14 @@ static bool mcp_cell_open(struct mcp_cell *cell, const char *address, struct err
 		.policy = cell->token->row.policy,
 	};
 
-	if (!workspace_make(cell, err)) {
+	if (!workspaces_make(&service->workspaces, &cell->place, names_of(cell), err)) {
 		complain(service, err->text);
 		return err_set(err, err->code,
 			       "The workspace of the cell could not be made (%s).",
 			       strerror(err->code));
 	}
-	wish.workspace = cell->workspace;
-	wish.state = cell->state;
+	wish.workspace = cell->place.folder;
+	wish.state = cell->place.state;
 	struct mcp_record record = {.what = MCP_TOLD_OPEN,
 				    .token = wish.token,
 				    .cell = wish.cell,
@@ -1417,8 +896,7 @@ static struct mcp_cell *mcp_cell_new(struct mcp_service *service, struct mcp_tok
 	cell->service = service;
 	cell->token = token;
 	cell->of_a_session = name == NULL;
-	cell->workspace_from = cell->state_from = SIZE_MAX;
-	if (!text_random_hex(cell->id, MCP_CELL_ID))
+	if (!text_random_hex(cell->id, WORKSPACES_ID))
 		abort();
 	cell->name = memory_copy(name != NULL ? name : cell->id);
 	cell->opened_ms = cell->used_ms = clock_now_ms();
@@ -1431,7 +909,8 @@ static struct mcp_cell *mcp_cell_new(struct mcp_service *service, struct mcp_tok
 		/* Rights of its own may be what is wrong. */
 		if (token->row.agent == NULL && token->row.policy == NULL)
 			service->failed_ms = clock_now_ms();
-		workspace_forget(cell);
+		workspaces_leave(&service->workspaces, &cell->place, names_of(cell),
+				 WORKSPACE_FAILED, false);
 		mcp_cell_free(cell);
 		return NULL;
 	}
@@ -1572,8 +1051,9 @@ static void mcp_cell_close(struct mcp_cell *cell)
 	sample(cell);
 	mcp_free(cell->mcp);
 	host->closed(host->context, cell->kept);
-	if (built || !workspace_was_unused(cell))
-		workspace_leave(cell);
+	workspaces_leave(&service->workspaces, &cell->place, names_of(cell),
+			 built ? WORKSPACE_USED : WORKSPACE_UNUSED,
+			 workspace_is_shared(cell));
 	(void)tell(service,
 		   &(struct mcp_record){.what = MCP_TOLD_CLOSE,
 					.token = cell->token->row.name,
@@ -1683,7 +1163,7 @@ static void tick_due(struct timer *timer)
 		look_at_token(service, at);
 	if (now >= service->save_ms)
 		used_save(service);
-	removers_settle(service, false);
+	workspaces_settle(&service->workspaces);
 }
 
 /* The next cell that may be closed now; NULL: none. */
@@ -1811,8 +1291,12 @@ bool mcp_service_open(const struct mcp_service_options *options,
 	struct mcp_service *service = memory_alloc(sizeof(*service));
 
 	service->options = *options;
-	service->holder.lock = -1;
 	service->settings = options->settings;
+	service->workspaces = (struct workspaces){.settings = options->settings,
+						  .root = options->root,
+						  .complain = options->complain,
+						  .context = options->host.context,
+						  .lock = -1};
 	service->desk = mcp_new(&(struct mcp_options){.loop = options->loop,
 						      .version = options->version,
 						      .instructions = ""});
@@ -1827,7 +1311,7 @@ bool mcp_service_open(const struct mcp_service_options *options,
 	if (options->shared != NULL)
 		shared_open(service);
 	else
-		sweep(service);
+		workspaces_sweep(&service->workspaces);
 	*opened = service;
 	return true;
 }
@@ -1851,8 +1335,7 @@ void mcp_service_close(struct mcp_service *service)
 	}
 	loop_remove_timer(&service->tick);
 	used_save(service);
-	holder_close(service);
-	removers_settle(service, true);
+	workspaces_close(&service->workspaces);
 	for (struct mcp_token *at = service->tokens; at != NULL; at = next) {
 		next = at->next;
 		token_free(at);

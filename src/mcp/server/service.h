@@ -10,9 +10,6 @@
  * mcp_service_settle, between the turns of the loop; while a session closes the loop turns for
  * the other cells.
  *
- * Where cells have folders that go with them, each server keeps a list of these, below a lock that
- * it holds as long as it lives: the next server removes what one that was killed has left.
- *
  * Tokens are kept as hashes, in a file that is read again whenever it has changed. A file that
  * cannot be read then is complained of, and the tokens stay as they were.
  *
@@ -26,6 +23,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "mcp/server/mcp.h"
+#include "mcp/server/workspaces.h"
 #include "policy/service/service.h"
 #include "process/loop.h"
 
@@ -94,18 +92,14 @@ enum mcp_comes {
 	MCP_IS_SHORT,       /* one that has not */
 };
 
-enum { MCP_CELL_ID = 12 };
-
 /* A cell, for the transport. */
 struct mcp_cell {
 	struct mcp_service *service;
 	struct mcp_cell *next;
 	struct mcp *mcp;
 	struct mcp_token *token;
-	char *name, id[MCP_CELL_ID + 1];
-	char *workspace, *state; /* NULL: those of the service */
-	/* of each: the size of the part that was there before; SIZE_MAX: all of it was */
-	size_t workspace_from, state_from;
+	char *name, id[WORKSPACES_ID + 1];
+	struct workspace place;
 	enum mcp_cell_life life;
 	char *why;         /* it ends */
 	bool of_a_session; /* its only client is one session of the legacy era */

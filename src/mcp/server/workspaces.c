@@ -1,0 +1,561 @@
+/* workspaces: making, sweeping and removing the folders of cells. */
+
+#include "mcp/server/workspaces.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	WORK_MODE = 0700,
+	SWEEP_LOCK_MS =
+		10000, /* another server sweeps meanwhile; later it is left to the next start */
+	LINK_LOCK_MS = 2000, /* the same, for a new cell: all others wait as well */
+	DATE_ROOM = 16,
+};
+
+#define OWN_FOLDER ".glovebox"
+/* Names of tokens and cells, and parts of templates, do not begin with a dot. */
+#define ARCHIVE ".archive"
+#define GONE    ".gone-"
+#define HOLDER  ".open-"
+
+/* A thread that removes a folder, which may take long. */
+struct remover {
+	struct remover *next;
+	pthread_t thread;
+	char *path;
+	atomic_bool done;
+};
+
+static void complain(const struct workspaces *spaces, const char *sentence)
+{
+	if (spaces->complain != NULL)
+		spaces->complain(spaces->context, sentence);
+}
+
+/* Removing folders beside the loop. */
+
+static void *remove_folder(void *context)
+{
+	struct remover *remover = context;
+
+	fd_folder_remove(remover->path);
+	atomic_store(&remover->done, true);
+	return NULL;
+}
+
+static void remover_start(struct workspaces *spaces, const char *path)
+{
+	struct remover *remover = memory_alloc(sizeof(*remover));
+
+	remover->path = memory_copy(path);
+	atomic_init(&remover->done, false);
+	if (pthread_create(&remover->thread, NULL, remove_folder, remover) != 0) {
+		fd_folder_remove(path);
+		free(remover->path);
+		free(remover);
+		return;
+	}
+	remover->next = spaces->removers;
+	spaces->removers = remover;
+}
+
+/* Free the removers that are done; ALL: wait for the others. */
+static void removers_settle(struct workspaces *spaces, bool all)
+{
+	for (struct remover **at = &spaces->removers; *at != NULL;) {
+		struct remover *remover = *at;
+
+		if (!all && !atomic_load(&remover->done)) {
+			at = &remover->next;
+			continue;
+		}
+		(void)pthread_join(remover->thread, NULL);
+		*at = remover->next;
+		free(remover->path);
+		free(remover);
+	}
+}
+
+void workspaces_settle(struct workspaces *spaces)
+{
+	removers_settle(spaces, false);
+}
+
+/* The workspaces of cells, below the root. */
+
+/*
+ * Make the folder RELATIVE below the root, each part that is missing with mode 0700. A part
+ * that is a link is refused: somebody else may have made it. PATH gets the whole path, and *FROM
+ * (or NULL) the size of the part of it that was there before; it stays when all was there.
+ */
+static bool make_below(const struct workspaces *spaces, const char *relative,
+		       struct buf *path, size_t *from, struct err *err)
+{
+	struct str rest = str_of(relative);
+	auto_close int folder = open(spaces->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool made_one = false;
+
+	(void)buf_adds(path, spaces->root);
+	while (folder >= 0 && rest.size > 0) {
+		const size_t slash = str_find(rest, STR("/"), 0);
+		auto_free char *part = memory_copy_str(str_part(rest, 0, slash));
+		const size_t before = path->size;
+		int next = -1;
+
+		if (!buf_addf(path, "/%s", part))
+			return err_set(err, ENAMETOOLONG,
+				       "the path of a workspace is too long");
+		const bool made = mkdirat(folder, part, WORK_MODE) == 0;
+
+		if (made && !made_one && from != NULL)
+			*from = before;
+		made_one = made_one || made;
+		if (made || errno == EEXIST)
+			next = openat(folder, part,
+				      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fd_close(&folder);
+		folder = next;
+		rest = slash == (size_t)-1 ? STR("") : str_part(rest, slash + 1, rest.size);
+	}
+	return folder >= 0 || err_set(err, errno, "%s: %s", path->data, strerror(errno));
+}
+
+/* Remove the folders of PATH that are longer than FROM, as far as nothing is in them. */
+static void unmake_below(struct buf *path, size_t from)
+{
+	while (path->size > from && (rmdir(path->data) == 0 || errno == ENOENT)) {
+		while (path->size > from && path->data[path->size - 1] != '/')
+			buf_truncate(path, path->size - 1);
+		if (path->size > from)
+			buf_truncate(path, path->size - 1);
+	}
+}
+
+/*
+ * The folders of cells that go with them (`delete`). Each server has a holder, a folder which it
+ * keeps locked while it lives, with a link for each cell: its name is the cell's id, and it leads
+ * to the folder's place below the root. A holder that nobody has locked is that of a server that
+ * was killed. While one server sweeps, another one that starts waits, and so does a new cell of
+ * one that lives: the sweep has the lock of OWN_FOLDER alone, and the makers of links share it.
+ */
+
+/*
+ * Lock OWN_FOLDER, HOW as flock(2) has it (LOCK_SH makes it when it is missing). Waits at most
+ * WAIT_MS. Returns the descriptor that holds the lock; -1: ERR says why.
+ */
+static int own_lock(const struct workspaces *spaces, int how, int64_t wait_ms,
+		    struct err *err)
+{
+	const struct timespec moment = {.tv_nsec = 10000000};
+	const int64_t until_ms = clock_now_ms() + wait_ms;
+	const mode_t makes = how == LOCK_SH ? WORK_MODE : 0;
+	auto_close int root = open(spaces->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int own = -1;
+
+	while (root >= 0 && (own = fd_hold(root, OWN_FOLDER, how | LOCK_NB, makes)) < 0 &&
+	       errno == EWOULDBLOCK && clock_now_ms() < until_ms)
+		(void)nanosleep(&moment, NULL);
+	if (own < 0 && errno == EWOULDBLOCK)
+		(void)err_set(err, errno,
+			      "%s/" OWN_FOLDER ": another server has held its lock for %d s",
+			      spaces->root, (int)(wait_ms / 1000));
+	else if (own < 0)
+		(void)err_set(err, errno, "%s/" OWN_FOLDER ": %s", spaces->root,
+			      strerror(errno));
+	return own;
+}
+
+/* Make our holder in OWN, which is locked, unless there is one. */
+static bool holder_open(struct workspaces *spaces, int own, struct err *err)
+{
+	char name[] = HOLDER "XXXXXX";
+	struct buf path;
+
+	if (spaces->lock >= 0)
+		return true;
+	spaces->lock = fd_hold_new(own, name, LOCK_EX, WORK_MODE);
+	if (spaces->lock < 0)
+		return err_set(err, errno, "%s/" OWN_FOLDER "/" HOLDER "…: %s",
+			       spaces->root, strerror(errno));
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s/" OWN_FOLDER "/%s", spaces->root, name);
+	spaces->holder = memory_copy(path.data);
+	buf_fini(&path);
+	return true;
+}
+
+void workspaces_close(struct workspaces *spaces)
+{
+	if (spaces->lock >= 0) {
+		/* With a folder that could not be removed it stays, for the next server. */
+		(void)rmdir(spaces->holder);
+		fd_close(&spaces->lock);
+		free(spaces->holder);
+		spaces->holder = NULL;
+	}
+	removers_settle(spaces, true);
+}
+
+/*
+ * Note the folder RELATIVE of the cell ID, before it is made. A sweep comes before, or finds the
+ * link in a holder that is locked.
+ */
+static bool holder_add(struct workspaces *spaces, const char *id, const char *relative,
+		       struct err *err)
+{
+	auto_close int own = -1;
+
+	if (spaces->settings->on_close != SERVICE_DELETES)
+		return true;
+	own = own_lock(spaces, LOCK_SH, LINK_LOCK_MS, err);
+	return own >= 0 && holder_open(spaces, own, err) &&
+	       (symlinkat(relative, spaces->lock, id) == 0 ||
+		err_set(err, errno, "%s: %s", spaces->holder, strerror(errno)));
+}
+
+static void holder_remove(const struct workspaces *spaces, const char *id)
+{
+	if (spaces->lock >= 0)
+		(void)unlinkat(spaces->lock, id, 0);
+}
+
+static void date_of_today(char date[DATE_ROOM])
+{
+	const time_t now = (time_t)(clock_wall_ms() / 1000);
+	struct tm parts;
+
+	if (gmtime_r(&now, &parts) == NULL ||
+	    strftime(date, DATE_ROOM, "%Y-%m-%d", &parts) == 0)
+		(void)snprintf(date, DATE_ROOM, "undated");
+}
+
+bool workspaces_make(struct workspaces *spaces, struct workspace *place,
+		     struct service_names names, struct err *err)
+{
+	char date[DATE_ROOM];
+	struct buf relative, own, path;
+	bool made;
+
+	*place = (struct workspace){.folder_from = SIZE_MAX, .state_from = SIZE_MAX};
+	if (spaces->settings->workspace == NULL)
+		return true;
+	date_of_today(date);
+	names.date = date;
+	buf_init(&relative, PATH_MAX);
+	buf_init(&own, PATH_MAX);
+	buf_init(&path, PATH_MAX);
+	made = (service_fill(spaces->settings->workspace, &names, &relative) &&
+		buf_addf(&own, OWN_FOLDER "/%s", relative.data)) ||
+	       err_set(err, ENAMETOOLONG, "the path of a workspace is too long");
+	made = made && holder_add(spaces, names.id, relative.data, err);
+	if (made) {
+		made = make_below(spaces, relative.data, &path, &place->folder_from, err);
+		place->folder = memory_copy(path.data);
+		buf_clear(&path);
+	}
+	if (made) {
+		made = make_below(spaces, own.data, &path, &place->state_from, err);
+		place->state = memory_copy(path.data);
+	}
+	buf_fini(&path);
+	buf_fini(&own);
+	buf_fini(&relative);
+	return made;
+}
+
+/* Move FROM to the folder FOLDER of the root, as NAME. *TO is its path there. */
+static bool move_below(const struct workspaces *spaces, const char *from,
+		       const char *folder, const char *name, struct buf *to, struct err *err)
+{
+	return make_below(spaces, folder, to, NULL, err) &&
+	       (buf_addf(to, "/%s", name) ||
+		err_set(err, ENAMETOOLONG, "the path of a workspace is too long")) &&
+	       (rename(from, to->data) == 0 ||
+		err_set(err, errno, "%s: %s", from, strerror(errno)));
+}
+
+/* Move FROM away and remove it: it is gone for a new cell at once. */
+static bool drop(struct workspaces *spaces, const char *from, struct err *err)
+{
+	char id[WORKSPACES_ID + 1] = "", name[sizeof(GONE) + WORKSPACES_ID];
+	struct buf to;
+	bool moved;
+
+	if (!text_random_hex(id, WORKSPACES_ID))
+		abort();
+	(void)snprintf(name, sizeof(name), GONE "%s", id);
+	buf_init(&to, PATH_MAX);
+	moved = move_below(spaces, from, OWN_FOLDER, name, &to, err);
+	if (moved)
+		remover_start(spaces, to.data);
+	buf_fini(&to);
+	return moved;
+}
+
+/*
+ * Remove the folders of PATH that were made for a cell, which then could not be made. WHOLE: with
+ * what is in them.
+ */
+static void unmake(struct workspaces *spaces, const char *path, size_t from, bool whole)
+{
+	struct buf rest;
+	struct err err;
+
+	if (path == NULL || from == SIZE_MAX)
+		return;
+	buf_init(&rest, PATH_MAX);
+	(void)buf_adds(&rest, path);
+	if (whole && rmdir(path) != 0 && (errno == ENOTEMPTY || errno == EEXIST) &&
+	    !drop(spaces, path, &err))
+		complain(spaces, err.text);
+	unmake_below(&rest, from);
+	buf_fini(&rest);
+}
+
+/* The cell ID at PLACE could not be made: nothing of it stays. */
+static void forget(struct workspaces *spaces, const struct workspace *place, const char *id)
+{
+	unmake(spaces, place->state, place->state_from, true);
+	unmake(spaces, place->folder, place->folder_from,
+	       spaces->settings->on_close == SERVICE_DELETES);
+	holder_remove(spaces, id);
+}
+
+/*
+ * The processes of the cell ID at PLACE were never there: remove the folders that were made for it,
+ * unless something is in its workspace. True: they are gone.
+ */
+static bool was_unused(struct workspaces *spaces, const struct workspace *place,
+		       const char *id)
+{
+	if (place->folder_from == SIZE_MAX)
+		return false;
+	unmake(spaces, place->folder, place->folder_from, false);
+	if (access(place->folder, F_OK) == 0)
+		return false;
+	unmake(spaces, place->state, place->state_from, true);
+	holder_remove(spaces, id);
+	return true;
+}
+
+/* The cell NAMES, whose processes are gone, has left PLACE: do with it as the settings say. */
+static void put_away(struct workspaces *spaces, const struct workspace *place,
+		     const struct service_names *names)
+{
+	char date[DATE_ROOM];
+	struct buf name, to;
+	struct err err;
+	bool ok = true;
+
+	buf_init(&name, NAME_MAX);
+	buf_init(&to, PATH_MAX);
+	date_of_today(date);
+	(void)buf_addf(&name, "%s-%s-%s-%s", date, names->token, names->cell, names->id);
+	if (spaces->settings->on_close == SERVICE_ARCHIVES)
+		ok = move_below(spaces, place->folder, ARCHIVE, name.data, &to, &err);
+	else
+		ok = drop(spaces, place->folder, &err);
+	if (!ok)
+		complain(spaces, err.text);
+	if (ok && place->state != NULL && !drop(spaces, place->state, &err))
+		complain(spaces, err.text);
+	if (ok)
+		holder_remove(spaces, names->id);
+	buf_fini(&to);
+	buf_fini(&name);
+}
+
+void workspaces_leave(struct workspaces *spaces, struct workspace *place,
+		      struct service_names names, enum workspace_use use, bool is_shared)
+{
+	if (use == WORKSPACE_FAILED) {
+		forget(spaces, place, names.id);
+	} else if (place->folder != NULL) {
+		const bool gone = use == WORKSPACE_UNUSED && !is_shared &&
+				  was_unused(spaces, place, names.id);
+		const bool goes = !gone && spaces->settings->on_close != SERVICE_KEEPS;
+
+		if (goes && is_shared)
+			holder_remove(spaces, names.id);
+		else if (goes)
+			put_away(spaces, place, &names);
+	}
+	free(place->folder);
+	free(place->state);
+	*place = (struct workspace){0};
+}
+
+/* Is RELATIVE the place of a workspace, whose parts do not begin with a dot? */
+static bool is_place(struct str relative)
+{
+	for (size_t slash = 0; slash != (size_t)-1;) {
+		if (relative.size == 0 || relative.data[0] == '.' || relative.data[0] == '/')
+			return false;
+		slash = str_find(relative, STR("/"), 0);
+		if (slash != (size_t)-1)
+			relative = str_part(relative, slash + 1, relative.size);
+	}
+	return true;
+}
+
+/* PLACE gets where the link NAME of HOLDER leads to. False: the link is none of ours. */
+static bool read_place(int holder, const char *name, char place[PATH_MAX])
+{
+	const ssize_t size = readlinkat(holder, name, place, PATH_MAX - 1);
+
+	if (size <= 0 || strlen(name) != WORKSPACES_ID)
+		return false;
+	place[size] = '\0';
+	return is_place(str_of(place));
+}
+
+/* Move the folders of the place PLACE into INTO, below the root. NAME: of the link to it. */
+static bool sweep_place(const struct workspaces *spaces, const char *place,
+			const char *into, const char *name, struct err *err)
+{
+	static const char *const above[] = {"", OWN_FOLDER "/"};
+	struct buf relative, from, to, as;
+	bool ok = true;
+
+	buf_init(&relative, PATH_MAX);
+	buf_init(&from, PATH_MAX);
+	buf_init(&to, PATH_MAX);
+	buf_init(&as, NAME_MAX);
+	for (size_t i = 0; ok && i < sizeof(above) / sizeof(above[0]); i++) {
+		size_t new = SIZE_MAX;
+
+		buf_clear(&relative);
+		buf_clear(&from);
+		buf_clear(&to);
+		buf_clear(&as);
+		(void)buf_addf(&as, "%s-%zu", name, i);
+		(void)buf_addf(&relative, "%s%s", above[i], place);
+		/* This looks at each part for a link, too. */
+		ok = make_below(spaces, relative.data, &from, &new, err);
+		if (ok && new != SIZE_MAX)
+			unmake_below(&from, new);
+		else if (ok)
+			ok = move_below(spaces, from.data, into, as.data, &to, err);
+	}
+	buf_fini(&as);
+	buf_fini(&to);
+	buf_fini(&from);
+	buf_fini(&relative);
+	return ok;
+}
+
+/*
+ * Go through the holder NAME of OWN. Of a server that lives LIVE gets the places. Those of a dead
+ * one that are not in LIVE are swept into INTO; with INTO NULL nothing is.
+ */
+static void sweep_holder(struct workspaces *spaces, int own, const char *name,
+			 const char *into, struct value *live)
+{
+	auto_close int holder =
+		openat(own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const bool dead = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) == 0;
+	DIR *names = holder >= 0 ? fd_open_names(holder) : NULL;
+	struct err err;
+
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		char place[PATH_MAX];
+
+		const bool is_ours = read_place(holder, at->d_name, place);
+
+		if (!dead && is_ours)
+			value_set_boolean(live, place, true);
+		else if (dead && into != NULL && is_ours &&
+			 value_member(live, place) == NULL &&
+			 !sweep_place(spaces, place, into, at->d_name, &err))
+			complain(spaces, err.text);
+		else if (dead && into != NULL)
+			(void)unlinkat(holder, at->d_name, 0);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	if (dead && into != NULL)
+		(void)unlinkat(own, name, AT_REMOVEDIR);
+}
+
+/* Call sweep_holder for each holder of OWN. */
+static void sweep_holders(struct workspaces *spaces, int own, const char *into,
+			  struct value *live)
+{
+	DIR *names = fd_open_names(own);
+
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		if (strncmp(at->d_name, HOLDER, strlen(HOLDER)) == 0)
+			sweep_holder(spaces, own, at->d_name, into, live);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+}
+
+/* Remove the folders in OWN that a service was removing when it was killed. */
+static void sweep_gone(struct workspaces *spaces, int own)
+{
+	DIR *names = fd_open_names(own);
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
+	     at = readdir(names)) {
+		if (strncmp(at->d_name, GONE, strlen(GONE)) != 0)
+			continue;
+		buf_clear(&path);
+		(void)buf_addf(&path, "%s/" OWN_FOLDER "/%s", spaces->root, at->d_name);
+		remover_start(spaces, path.data);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+	buf_fini(&path);
+}
+
+void workspaces_sweep(struct workspaces *spaces)
+{
+	char id[WORKSPACES_ID + 1] = "", into[sizeof(OWN_FOLDER "/" GONE) + WORKSPACES_ID];
+	auto_value struct value *live = value_new_object();
+	auto_close int own = -1;
+	struct err err;
+
+	if (spaces->settings->workspace == NULL)
+		return;
+	own = own_lock(spaces, LOCK_EX, SWEEP_LOCK_MS, &err);
+	if (own < 0) {
+		(void)err_while(&err,
+				"what servers that were killed have left stays until the "
+				"next start");
+		if (err.code != ENOENT)
+			complain(spaces, err.text);
+		return;
+	}
+	if (!text_random_hex(id, WORKSPACES_ID))
+		abort();
+	(void)snprintf(into, sizeof(into), OWN_FOLDER "/" GONE "%s", id);
+	sweep_holders(spaces, own, NULL, live);
+	sweep_holders(spaces, own, into, live);
+	sweep_gone(spaces, own);
+}
