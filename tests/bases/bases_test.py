@@ -783,7 +783,7 @@ def a_list_and_a_pull_read_no_blobs_of_other_images():
     needs("skopeo")
     with Place() as place:
         for name in ("a", "b"):
-            place.layout.image(name, [tar([(name, "file", os.urandom(20000))])], "")
+            place.layout.image(name, [tar([(name, "file", os.urandom(20000))])])
             assert place.run("pull", f"image:{name}", "--from", f"oci:layout:{name}").returncode == 0
         [record] = [json.loads(read(place.store, "used", name)) for name in place.kept("used") if '/b:' in read(place.store, "used", name)]
         layer = os.path.join(place.store, "blobs/sha256", record["blobs"][2].split(":")[1])
