@@ -238,7 +238,6 @@ bool snapshot_add_layer(struct snapshot *snapshot, int archive, const char *word
 {
 	auto_close int at = open_folder(AT_FDCWD, snapshot->path);
 	auto_close int layer = -1;
-	struct maker_counts counts = {0};
 
 	if (at >= 0 && mkdirat(at, LAYER, LAYER_MODE) == 0)
 		layer = open_folder(at, LAYER);
@@ -246,10 +245,30 @@ bool snapshot_add_layer(struct snapshot *snapshot, int archive, const char *word
 	if (layer < 0 || fchmod(layer, LAYER_MODE) < 0 || lseek(archive, 0, SEEK_SET) < 0)
 		return err_set(err, errno, "%s/" LAYER ": %s", snapshot->path,
 			       strerror(errno));
-	if (!unpacked_tree(archive, layer, &counts, snapshot->layer_digest, err))
+	snapshot->unpacking = unpacked_tree_begin(archive, layer, err);
+	if (snapshot->unpacking == NULL)
 		return err_while(err, "the changes of the base");
 	snapshot->base = memory_copy(word);
 	snapshot->base_digest = digest[0] != '\0' ? memory_copy(digest) : NULL;
+	return true;
+}
+
+int snapshot_unpacks(const struct snapshot *snapshot)
+{
+	return snapshot->unpacking != NULL ? unpacked_tree_fd(snapshot->unpacking) : -1;
+}
+
+/* Take the layer that is being unpacked, where there is one. */
+static bool end_layer(struct snapshot *snapshot, struct err *err)
+{
+	struct unpacked_tree *unpacking = snapshot->unpacking;
+	struct maker_counts counts = {0};
+
+	if (unpacking == NULL)
+		return true;
+	snapshot->unpacking = NULL;
+	if (!unpacked_tree_end(unpacking, &counts, snapshot->layer_digest, err))
+		return err_while(err, "the changes of the base");
 	snapshot->entries += (int64_t)counts.entries;
 	snapshot->bytes += (int64_t)counts.bytes;
 	return true;
@@ -326,6 +345,8 @@ bool snapshot_finish(struct snapshot *snapshot, struct err *err)
 	struct buf boot;
 	bool ok;
 
+	if (!end_layer(snapshot, err))
+		return false;
 	buf_init(&boot, META_MAX);
 	read_boot(&boot);
 	ok = (at >= 0 && above >= 0 && write_file(at, UNSYNCED, buf_str(&boot))) ||
@@ -438,6 +459,7 @@ bool snapshot_open(const char *folder, const char *name, struct snapshot *snapsh
 
 void snapshot_close(struct snapshot *snapshot)
 {
+	unpacked_tree_stop(snapshot->unpacking);
 	if (snapshot->is_new) {
 		fd_folder_remove(snapshot->tree);
 		fd_folder_remove(snapshot->layer);

@@ -50,9 +50,10 @@ struct snapshot {
 	char layer_digest[HASH_HEX + 1];
 	/* the base below that layer: its word, and its digest where it has one; or NULL */
 	char *base, *base_digest;
-	char *path;  /* of its folder; for this module */
-	int lock;    /* -1: it is not locked by this process */
-	bool is_new; /* it has no name yet */
+	char *path;                      /* of its folder; for this module */
+	int lock;                        /* -1: it is not locked by this process */
+	bool is_new;                     /* it has no name yet */
+	struct unpacked_tree *unpacking; /* of its layer; or NULL; for this module */
 };
 
 /*
@@ -71,13 +72,15 @@ bool snapshot_begin(const char *folder, const char *name, struct snapshot *snaps
 		    struct err *err);
 /*
  * ARCHIVE (borrowed) has the changes of a root on the base WORD with the digest DIGEST ("": it has
- * none), as tree_get packs them: unpack them for the new SNAPSHOT, in a process of its own
- * (unpacked.h), which is waited for.
+ * none), as tree_get packs them: begin to unpack them for the new SNAPSHOT, in a process of its own
+ * (unpacked.h), for which snapshot_finish waits. ARCHIVE is needed in this call only.
  */
 bool snapshot_add_layer(struct snapshot *snapshot, int archive, const char *word,
 			const char *digest, struct err *err);
+/* A descriptor that can be read when the layer is unpacked, so that nobody waits; -1: none is being. */
+int snapshot_unpacks(const struct snapshot *snapshot);
 /*
- * SNAPSHOT is whole: describe it and give it its name. False, with EEXIST when somebody else has
+ * SNAPSHOT is whole, when its layer is unpacked: describe it and give it its name. False, with EEXIST when somebody else has
  * taken the name: it stays as it is. A process of its own lets the disk confirm it.
  */
 bool snapshot_finish(struct snapshot *snapshot, struct err *err);

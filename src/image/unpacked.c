@@ -2,6 +2,7 @@
 
 #include "image/unpacked.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/json/fields.h"
 #include "base/memory.h"
@@ -37,6 +38,7 @@ enum {
 	PROGRESS_MS = 250, /* between two looks at the process */
 	ABOUT_BYTES_MAX = 64 << 10,
 	RANDOM_DIGITS = 12,
+	TREE_S = 3600,     /* for a tree to be unpacked */
 	ROLE_FAILED = 125, /* exit code: `err` of the shared memory says why */
 };
 
@@ -119,6 +121,7 @@ struct work {
 	struct unpacked *unpacked;
 	struct buf aside, final; /* paths of the folder, until and from its rename */
 	int tree, blob, memory;
+	int64_t due_ms; /* when the process is ended; CLOCK_NEVER */
 	struct shared *shared;
 };
 
@@ -148,10 +151,11 @@ static struct maker_counts counts_now(const struct work *work)
 	return counts;
 }
 
-static bool wait_for(const struct work *work, int pidfd, struct err *err)
+/* *PIDFD becomes -1 when the process took too long. */
+static bool wait_for(const struct work *work, int *pidfd, struct err *err)
 {
 	const struct unpacked *unpacked = work->unpacked;
-	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+	struct pollfd end = {.fd = *pidfd, .events = POLLIN};
 	siginfo_t info = {0};
 
 	while (poll(&end, 1, PROGRESS_MS) == 0 || (end.revents & POLLIN) == 0) {
@@ -160,8 +164,13 @@ static bool wait_for(const struct work *work, int pidfd, struct err *err)
 		if (unpacked->progress != NULL)
 			unpacked->progress(unpacked->context, work->shared->unpack.read,
 					   &counts);
+		if (clock_now_ms() >= work->due_ms) {
+			role_end(pidfd, true);
+			return err_set(err, ETIMEDOUT, "it did not end within %d seconds",
+				       TREE_S);
+		}
 	}
-	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+	while (waitid(P_PIDFD, (id_t)*pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
 		;
 	if (info.si_code == CLD_EXITED && info.si_status == 0)
 		return true;
@@ -270,7 +279,7 @@ static bool unpack_one(struct work *work, struct err *err)
 	auto_close int pidfd = -1;
 
 	return prepare(work, err) && start(work, &pidfd, err) &&
-	       wait_for(work, pidfd, err) && check_digests(work, err) &&
+	       wait_for(work, &pidfd, err) && check_digests(work, err) &&
 	       write_about(work, err) && settle(work, err);
 }
 
@@ -314,24 +323,58 @@ static void remove_leftovers(const struct image_store *store, const char *diff)
 	buf_fini(&path);
 }
 
-bool unpacked_tree(int archive, int folder, struct maker_counts *counts,
-		   char digest[HASH_HEX + 1], struct err *err)
+struct unpacked_tree {
+	struct unpacked alone;
+	struct work work;
+	int pidfd;
+};
+
+struct unpacked_tree *unpacked_tree_begin(int archive, int folder, struct err *err)
 {
-	struct unpacked alone = {0};
-	struct work work = {.unpacked = &alone, .tree = folder, .blob = archive, .memory = -1};
-	auto_close int pidfd = -1;
-	const bool made = share(&work, err) && start(&work, &pidfd, err) &&
-			  wait_for(&work, pidfd, err);
+	struct unpacked_tree *tree = memory_alloc(sizeof(*tree));
+
+	tree->pidfd = -1;
+	tree->work = (struct work){.unpacked = &tree->alone,
+				   .tree = folder,
+				   .blob = archive,
+				   .memory = -1,
+				   .due_ms = clock_deadline(TREE_S)};
+	if (share(&tree->work, err) && start(&tree->work, &tree->pidfd, err))
+		return tree;
+	unpacked_tree_stop(tree);
+	return NULL;
+}
+
+int unpacked_tree_fd(const struct unpacked_tree *tree)
+{
+	return tree->pidfd;
+}
+
+bool unpacked_tree_end(struct unpacked_tree *take_tree, struct maker_counts *counts,
+		       char digest[HASH_HEX + 1], struct err *err)
+{
+	const bool made = wait_for(&take_tree->work, &take_tree->pidfd, err);
 
 	if (made) {
-		*counts = counts_now(&work);
+		*counts = counts_now(&take_tree->work);
 		(void)snprintf(digest, HASH_HEX + 1, "%.*s", HASH_HEX,
-			       work.shared->unpack.plain_digest);
+			       take_tree->work.shared->unpack.plain_digest);
 	}
-	if (work.shared != NULL)
-		(void)munmap(work.shared, sizeof(*work.shared));
-	fd_close(&work.memory);
+	/* It was waited for. */
+	fd_close(&take_tree->pidfd);
+	unpacked_tree_stop(take_tree);
 	return made;
+}
+
+void unpacked_tree_stop(struct unpacked_tree *take_tree)
+{
+	if (take_tree == NULL)
+		return;
+	role_end(&take_tree->pidfd, true);
+	if (take_tree->work.shared != NULL)
+		(void)munmap(take_tree->work.shared, sizeof(*take_tree->work.shared));
+	fd_close(&take_tree->work.memory);
+	free(take_tree);
 }
 
 bool unpacked_look(const struct image_store *store, const char *diff,
@@ -358,7 +401,11 @@ bool unpacked_look(const struct image_store *store, const char *diff,
 
 bool unpacked_make(struct unpacked *unpacked, struct err *err)
 {
-	struct work work = {.unpacked = unpacked, .tree = -1, .blob = -1, .memory = -1};
+	struct work work = {.unpacked = unpacked,
+			    .tree = -1,
+			    .blob = -1,
+			    .memory = -1,
+			    .due_ms = CLOCK_NEVER};
 	char name[sizeof("layer-") + HASH_HEX];
 	bool waited, made;
 

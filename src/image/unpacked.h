@@ -37,13 +37,24 @@ struct unpacked {
 };
 
 bool unpacked_make(struct unpacked *unpacked, struct err *err);
+
+/* Such a process that unpacks a tar alone. */
+struct unpacked_tree;
 /*
- * Unpack ARCHIVE, a tar from its position on, into the empty folder FOLDER by such a process, as a
- * layer (MAKER_LAYER). Both are borrowed, and nothing is compared. DIGEST: of the tar. False:
- * entries may have been made.
+ * Begin to unpack ARCHIVE, a tar from its position on, into the empty folder FOLDER, as a layer
+ * (MAKER_LAYER). Both are borrowed for this call only, and nothing is compared. NULL: ERR says why.
  */
-bool unpacked_tree(int archive, int folder, struct maker_counts *counts,
-		   char digest[HASH_HEX + 1], struct err *err);
+struct unpacked_tree *unpacked_tree_begin(int archive, int folder, struct err *err);
+/* A descriptor that can be read when TREE is at its end; it goes with TREE. */
+int unpacked_tree_fd(const struct unpacked_tree *tree);
+/*
+ * Wait for the end, for an hour since the beginning at most (ETIMEDOUT), and take what was counted.
+ * DIGEST: of the tar. False: entries may have been made.
+ */
+bool unpacked_tree_end(struct unpacked_tree *take_tree, struct maker_counts *counts,
+		       char digest[HASH_HEX + 1], struct err *err);
+/* End TREE (or NULL) now. */
+void unpacked_tree_stop(struct unpacked_tree *take_tree);
 /* The counts of the layer DIFF; false: it is not unpacked. */
 bool unpacked_look(const struct image_store *store, const char *diff,
 		   struct maker_counts *counts);

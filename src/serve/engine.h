@@ -137,10 +137,12 @@ struct engine_host {
 		       struct loop *loop, struct engine_place *place, struct err *err);
 	/*
 	 * The session of such a PLACE is closed. MADE: the snapshot is whole, and gets its name;
-	 * NULL: it goes. False: it has gone, and ERR says why.
+	 * NULL: it goes. False: it has gone, and ERR says why. *WAITS is -1, or a descriptor of the
+	 * snapshot: it is to be asked again, for the same, when that can be read. Without MADE it
+	 * is NULL.
 	 */
 	bool (*frozen)(void *context, struct engine_place *place,
-		       const struct engine_snapshot *made, struct err *err);
+		       const struct engine_snapshot *made, int *waits, struct err *err);
 	/*
 	 * Let an agent work in the workspace of PLACE, with no right that the cell lacks. `end`
 	 * asks it to end, and a second time ends it; `free` ends it without a word. NULL with

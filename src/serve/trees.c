@@ -578,12 +578,17 @@ enum freezing_state {
 	FREEZING_LAYER, /* its cell packs what it has changed of its base, where it has one */
 	FREEZING_PACKS,   /* its cell packs the workspace */
 	FREEZING_UNPACKS, /* the cell of the snapshot unpacks it */
+	FREEZING_ROOT,    /* a process of the front unpacks the changes of the base */
 };
 
 struct freezing {
 	struct engine_task task; /* first: they are one and the same */
 	enum freezing_state state;
-	struct engine_place place; /* of the snapshot; without a session it has gone */
+	struct engine_place place;   /* of the snapshot; all zero: it has gone */
+	struct watch unpacked;       /* of that process */
+	bool is_unpacked;            /* it has ended */
+	struct engine_snapshot made; /* texts of `told` and of the cell's session */
+	struct value *told;          /* the answer; or NULL */
 	char *name;
 	int fd;                     /* of the tar */
 	int layer;                  /* the tar of the changes of the base; -1: none */
@@ -596,10 +601,12 @@ static void freezing_free(struct engine_task *task)
 	const struct engine_host *host = &task->engine->options.host;
 
 	engine_task_fini(task);
-	if (freezing->place.session != NULL) {
-		session_close(freezing->place.session);
-		(void)host->frozen(host->context, &freezing->place, NULL, NULL);
-	}
+	loop_remove(&freezing->unpacked);
+	session_close(freezing->place.session);
+	freezing->place.session = NULL;
+	if (freezing->place.kept != NULL)
+		(void)host->frozen(host->context, &freezing->place, NULL, NULL, NULL);
+	value_free(freezing->told);
 	fd_close(&freezing->fd);
 	fd_close(&freezing->layer);
 	free(freezing->name);
@@ -645,58 +652,104 @@ static void refuse_name(struct caller *caller, const struct value *id, const str
 	caller_refuse(caller, id, &fault, "cell/snapshot: %s", err->text);
 }
 
+static void root_unpacked(struct watch *watch, short events)
+{
+	struct freezing *freezing = watch->context;
+
+	(void)events;
+	freezing->is_unpacked = true;
+	loop_remove(watch);
+}
+
+/* Have the snapshot get its name, or wait until it can. */
+static void freeze_settle(struct freezing *freezing)
+{
+	struct engine_task *task = &freezing->task;
+	const struct engine_host *host = &task->engine->options.host;
+	struct err err = {0};
+	int waits = -1;
+
+	task->over = true;
+	if (!host->frozen(host->context, &freezing->place, &freezing->made, &waits, &err)) {
+		refuse_name(task->caller, task->id, &err);
+		return;
+	}
+	if (waits < 0) {
+		caller_answer(task->caller, task->id, freezing->told);
+		freezing->told = NULL;
+		return;
+	}
+	task->over = false;
+	freezing->state = FREEZING_ROOT;
+	freezing->unpacked = (struct watch){.fd = waits,
+					    .events = POLLIN,
+					    .ready = root_unpacked,
+					    .context = freezing};
+	loop_add(task->engine->loop, &freezing->unpacked);
+}
+
 /* All files are in the folder of the snapshot, as RESULT tells. */
 static void freeze_end(struct freezing *freezing, const struct tool_result *result)
 {
-	struct engine *engine = freezing->task.engine;
-	const struct engine_host *host = &engine->options.host;
 	const struct value *details = result->details;
-	const struct engine_snapshot made = {
-		.digest = value_text(value_member(details, "digest")),
-		.entries = value_integer(value_member(details, "entries")),
-		.bytes = value_integer(value_member(details, "bytes")),
-		.layer = -1,
-	};
 	struct value *told = value_new_object();
-	struct err err = {0};
 	struct buf word;
 
+	freezing->made = (struct engine_snapshot){
+		.entries = value_integer(value_member(details, "entries")),
+		.bytes = value_integer(value_member(details, "bytes")),
+		.layer = freezing->layer,
+		.base = session_base(freezing->task.cell->place.session),
+	};
+	const char *digest = value_text(value_member(details, "digest"));
 	buf_init(&word, PATH_MAX);
 	(void)buf_addf(&word, "snapshot:%s", freezing->name);
 	value_set_str(told, "snapshot", buf_str(&word));
 	buf_fini(&word);
-	value_set_text(told, "digest", made.digest != NULL ? made.digest : "");
-	value_set_integer(told, "entries", made.entries);
-	value_set_integer(told, "bytes", made.bytes);
+	value_set_text(told, "digest", digest != NULL ? digest : "");
+	value_set_integer(told, "entries", freezing->made.entries);
+	value_set_integer(told, "bytes", freezing->made.bytes);
 	value_set_integer(told, "skipped", freezing->skipped);
 	value_set_integer(told, "shortened", freezing->shortened);
+	if (freezing->layer >= 0)
+		value_set_text(told, "over", freezing->made.base->lasting);
+	freezing->told = told;
+	freezing->made.digest = value_text(value_member(told, "digest"));
 	/* The result goes with its session. */
 	running_free(freezing->task.running);
 	freezing->task.running = NULL;
 	session_close(freezing->place.session);
 	freezing->place.session = NULL;
-	const struct engine_snapshot kept = {
-		.digest = value_text(value_member(told, "digest")),
-		.entries = made.entries,
-		.bytes = made.bytes,
-		.layer = freezing->layer,
-		.base = session_base(freezing->task.cell->place.session),
-	};
-	if (freezing->layer >= 0)
-		value_set_text(told, "over", kept.base->lasting);
-	if (host->frozen(host->context, &freezing->place, &kept, &err)) {
-		caller_answer(freezing->task.caller, freezing->task.id, told);
+	freeze_settle(freezing);
+}
+
+/* The changes of the base are unpacked, or the call was cancelled meanwhile. */
+static void root_turn(struct freezing *freezing)
+{
+	struct engine_task *task = &freezing->task;
+
+	if ((!freezing->is_unpacked && !task->cancelled) || !caller_reads(task->caller))
+		return;
+	if (!task->cancelled) {
+		freeze_settle(freezing);
 		return;
 	}
-	value_free(told);
-	refuse_name(freezing->task.caller, freezing->task.id, &err);
+	task->over = true;
+	caller_refuse(task->caller, task->id,
+		      &(struct caller_fault){.kind = CALLER_CANCELLED},
+		      "cell/snapshot was cancelled");
 }
 
 static void freezing_turn(struct engine_task *task)
 {
 	struct freezing *freezing = (struct freezing *)task;
-	const struct tool_result *result = running_result(task->running);
+	const struct tool_result *result;
 
+	if (freezing->state == FREEZING_ROOT) {
+		root_turn(freezing);
+		return;
+	}
+	result = running_result(task->running);
 	if (!running_is_done(task->running) || !caller_reads(task->caller))
 		return;
 	task->over = true;

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -946,6 +947,64 @@ def the_commands_of_a_devcontainer_run_once_in_the_cell():
         place.write('{"image": "trial:1", "postCreateCommand": "echo bad luck >&2; exit 3"}', "other.json")
         done = place.exec("devcontainer:other.json", "true")
         assert done.returncode == 125 and "postCreateCommand ended with code 3: bad luck" in done.stderr, done
+
+
+@tap.case
+def an_engine_goes_on_while_a_snapshot_is_unpacked():
+    with Place() as place:
+        word = place.busybox()
+        place.environment["XDG_DATA_HOME"] = os.path.join(place.path, "data")
+        before = set(unpackers())
+        with subprocess.Popen([PROGRAM, "serve"], cwd=place.path, env=place.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            answers, numbers = {}, iter(range(1, 1000))
+
+            def send(method, **params):
+                number = None if method.startswith("$") else next(numbers)
+                message = {"jsonrpc": "2.0", "method": method, "params": params, **({"id": number} if number else {})}
+                process.stdin.write(json.dumps(message) + "\n")
+                process.stdin.flush()
+                return number
+
+            def answer(number):
+                while number not in answers:
+                    told = json.loads(process.stdout.readline())
+                    answers[told.get("id")] = told
+                return answers[number]
+            answer(send("hello", version=1))
+            answer(send("cell/open", base=word, policy={"write": ["."]}))
+            # So many that the process lives long enough to be stopped.
+            fill = "mkdir /many; i=0; while [ $i -lt 4000 ]; do echo x > /many/$i; i=$((i+1)); done"
+            ran = answer(send("exec/run", cell="c1", argv=["sh", "-c", fill]))
+            assert ran["result"]["exit"] == 0, ran
+            for name, cancels in (("one", True), ("two", False)):
+                number = send("cell/snapshot", cell="c1", name=name)
+                end = time.monotonic() + 60
+                while not set(unpackers()) - before and time.monotonic() < end:
+                    pass
+                stopped = set(unpackers()) - before
+                for pid in stopped:
+                    os.kill(pid, signal.SIGSTOP)
+                assert stopped
+                # A watchdog, so that an engine that waits fails the case and does not hang it.
+                dog = threading.Timer(END_S, lambda pids=stopped: [os.kill(pid, signal.SIGCONT) for pid in pids if os.path.exists(f"/proc/{pid}")])
+                dog.start()
+                info = answer(send("cell/info", cell="c1"))
+                assert "result" in info and number not in answers, (info, answers.get(number))
+                if cancels:
+                    send("$/cancel", id=number)
+                    assert answer(number)["error"]["code"] == -32800, answers[number]
+                for pid in stopped if not cancels else ():
+                    os.kill(pid, signal.SIGCONT)
+                dog.cancel()
+                assert cancels or answer(number)["result"]["over"] == word, answers[number]
+            process.stdin.close()
+            process.wait(timeout=END_S)
+        end = time.monotonic() + END_S
+        while set(unpackers()) - before and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not set(unpackers()) - before
+        assert sorted(os.listdir(os.path.join(place.path, "data/glovebox/snapshots"))) == ["two"]
+        assert place.exec("snapshot:two", "sh", "-c", "cat /many/3999").stdout == "x\n"
 
 
 @tap.case

@@ -402,23 +402,28 @@ static bool freeze(void *context, const char *name, const char *from, struct loo
 }
 
 static bool frozen(void *context, struct engine_place *place,
-		   const struct engine_snapshot *made, struct err *err)
+		   const struct engine_snapshot *made, int *waits, struct err *err)
 {
 	struct kept *kept = place->kept;
+	struct snapshot *snapshot = &kept->snapshot;
 	bool ok = true;
 
 	(void)context;
 	if (made != NULL) {
-		struct snapshot *snapshot = &kept->snapshot;
-
-		(void)snprintf(snapshot->digest, sizeof(snapshot->digest), "%s",
-			       made->digest);
-		snapshot->entries = made->entries;
-		snapshot->bytes = made->bytes;
-		ok = (made->layer < 0 ||
-		      snapshot_add_layer(snapshot, made->layer, made->base->lasting,
-					 made->base->mark, err)) &&
-		     snapshot_finish(snapshot, err);
+		*waits = -1;
+		if (snapshot_unpacks(snapshot) < 0) {
+			(void)snprintf(snapshot->digest, sizeof(snapshot->digest), "%s",
+				       made->digest);
+			snapshot->entries = made->entries;
+			snapshot->bytes = made->bytes;
+			ok = made->layer < 0 || snapshot_add_layer(snapshot, made->layer,
+								   made->base->lasting,
+								   made->base->mark, err);
+			*waits = ok ? snapshot_unpacks(snapshot) : -1;
+			if (*waits >= 0)
+				return true;
+		}
+		ok = ok && snapshot_finish(snapshot, err);
 	}
 	(void)forget(place, false);
 	return ok;

@@ -101,11 +101,12 @@ static bool no_snapshot(void *context, const char *name, const char *from,
 }
 
 static bool not_frozen(void *context, struct engine_place *place,
-		       const struct engine_snapshot *made, struct err *err)
+		       const struct engine_snapshot *made, int *waits, struct err *err)
 {
 	(void)context;
 	(void)place;
 	(void)made;
+	(void)waits;
 	return err_set(err, EINVAL, "there is no snapshot");
 }
 
