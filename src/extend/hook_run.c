@@ -135,8 +135,23 @@ static void add_transcript(const struct hook_moment *moment, const char *workspa
 
 /* The input. */
 
+/* A path in the member NAME of OBJECT that is at the other place becomes the workspace's own. */
+static void take_own(const struct hook_options *options, struct value *object,
+		     const char *name)
+{
+	const char *text = value_text(value_member(object, name));
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (options->at != NULL && text != NULL && buf_adds(&path, text) &&
+	    path_move(&path, options->at, options->workspace))
+		value_set_str(object, name, buf_str(&path));
+	buf_fini(&path);
+}
+
 /* The answer of a tool, with the members that scripts look for. */
-static struct value *response_of(const struct hook_moment *moment)
+static struct value *response_of(const struct hook_options *options,
+				 const struct hook_moment *moment)
 {
 	const struct tool_result *result = moment->result;
 	const char *path = value_text(value_member(moment->arguments, "path"));
@@ -153,11 +168,13 @@ static struct value *response_of(const struct hook_moment *moment)
 	}
 	if (path != NULL)
 		value_set_text(response, "filePath", path);
+	take_own(options, response, "filePath");
 	value_set_boolean(response, "success", result->status == RESULT_DONE);
 	return response;
 }
 
-static void add_moment(const struct hook_moment *moment, struct value *input)
+static void add_moment(const struct hook_options *options,
+		       const struct hook_moment *moment, struct value *input)
 {
 	const char *text = moment->text != NULL ? moment->text : "";
 
@@ -172,7 +189,7 @@ static void add_moment(const struct hook_moment *moment, struct value *input)
 		value_set_text(input, "prompt", text);
 		break;
 	case HOOK_AFTER_CALL:
-		value_set(input, "tool_response", response_of(moment));
+		value_set(input, "tool_response", response_of(options, moment));
 		break;
 	case HOOK_AFTER_FAILURE:
 		value_set_str(input, "error", buf_str(&moment->result->text));
@@ -214,7 +231,7 @@ static struct value *input_of(const struct hook_options *options,
 		if (moment->call != NULL)
 			value_set_text(input, "tool_use_id", moment->call);
 	}
-	add_moment(moment, input);
+	add_moment(options, moment, input);
 	return input;
 }
 
@@ -660,21 +677,13 @@ static void merge(const struct run *run, const struct hook_moment *moment,
 static void calls_of(const struct hook_options *options, const struct hook_moment *moment,
 		     struct hook_calls *calls)
 {
-	static const char *const members[] = {"file_path", "path"};
+	static const char *const members[] = {"file_path", "path", "notebook_path",
+					      "workdir"};
 
 	hook_calls_of(moment->tool, moment->arguments, options->workspace, calls);
-	for (size_t i = 0; options->at != NULL && i < calls->count; i++) {
-		for (size_t j = 0; j < sizeof(members) / sizeof(members[0]); j++) {
-			struct value *input = calls->items[i].input;
-			const char *text = value_text(value_member(input, members[j]));
-			struct buf path;
-
-			buf_init(&path, PATH_MAX);
-			if (text != NULL && buf_adds(&path, text) &&
-			    path_move(&path, options->at, options->workspace))
-				value_set_str(input, members[j], buf_str(&path));
-			buf_fini(&path);
-		}
+	for (size_t i = 0; i < calls->count; i++) {
+		for (size_t j = 0; j < sizeof(members) / sizeof(members[0]); j++)
+			take_own(options, calls->items[i].input, members[j]);
 	}
 }
 

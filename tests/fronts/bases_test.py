@@ -721,6 +721,40 @@ def tools_take_and_tell_paths_of_the_other_place():
             assert "one" in texts[2], texts
 
 
+@tap.case
+def hooks_servers_of_languages_and_jobs_know_the_other_place():
+    """Hooks are told paths of the host; language servers see what is written at the place of --at; jobs begin there."""
+    with place() as p:
+        repository(p)
+        shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fake", "lsp_server.py"), p.work + "/server.py")
+        p.put("work/n.ipynb", json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        calls = [("write_file", {"path": "/testbed/src/bad.txt", "content": "x\nBAD wrong\n"}),
+                 ("bash", {"command": "pwd", "workdir": "/testbed/src"}),
+                 ("read_file", {"path": "/testbed/n.ipynb"}),
+                 ("edit_notebook", {"path": "/testbed/n.ipynb", "action": "insert", "cell": 1, "kind": "code", "source": "1"}),
+                 ("bash", {"command": "pwd; echo job > /testbed/job.txt", "background": True}),
+                 ("job", {"id": 1, "action": "wait"})]
+        turns = [{"calls": [{"tool": name, "arguments": arguments}]} for name, arguments in calls]
+        replay = p.put("replay.json", json.dumps({"name": "x", "turns": [*turns, {"text": "Done."}]}))
+        hook = {"hooks": [{"type": "command", "where": "host", "command": f"cat >> {p.root}/hook.log; echo >> {p.root}/hook.log"}]}
+        config = p.put("config.json", json.dumps({
+            "hooks": {"PreToolUse": [hook], "PostToolUse": [hook]}, "agents": {"default": {"write": ["."]}},
+            "lsp": {"fake": {"command": ["python3", "server.py", "good"], "files": ["*.txt"]}}}), 0o600)
+        done = p.run("run", "--config", config, "--model", "replay:" + replay, "--json", "--at", "/testbed", "Do it.")
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [e["text"] for e in events if e["event"] == "check_ended"] == ["fake: src/bad.txt:2:1: wrong"], (events, done.stderr)
+        assert any(e.get("tool") in ("bash", "job") and "/testbed\n" in e["text"] for e in events if e["event"] == "tool_ended"), events
+        with open(os.path.join(p.work, "job.txt"), encoding="utf-8") as file:
+            assert file.read() == "job\n"
+        with open(os.path.join(p.root, "hook.log"), encoding="utf-8") as file:
+            told = [json.loads(line) for line in file if line.strip()]
+        paths = {(name, value) for row in told for part in (row["tool_input"], row.get("tool_response", {}))
+                 for name, value in part.items() if name in ("file_path", "filePath", "notebook_path", "workdir")}
+        own = {("file_path", "/src/bad.txt"), ("filePath", "/src/bad.txt"), ("workdir", "/src"), ("file_path", "/n.ipynb"),
+               ("filePath", "/n.ipynb"), ("notebook_path", "/n.ipynb")}
+        assert paths == {(name, p.work + path) for name, path in own}, (paths, told)
+
+
 BAD_PLACES = (
     ("testbed", "which begins with /"), ("/", "holds everything else"), ("/a/../b", "without"), ("/a/", "without"),
     ("/a//b", "without"), ("/proc/x", "has /proc there"), ("/dev/x", "there"), ("/usr/x", "has /usr there"), ("/etc", "there"), ("/tmp", "holds the workspace"),
