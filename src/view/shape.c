@@ -680,8 +680,8 @@ static bool at_check(const struct cell_spec *spec, const char *path, struct err 
 }
 
 /*
- * What the cell of SPEC has of its own at PATH, which would be hidden there, or in which PATH would
- * lie; NULL: nothing.
+ * The thing that the cell of SPEC has of its own at PATH, which would be hidden there, or in
+ * which PATH would lie; NULL: nothing.
  */
 static const char *at_meets(const struct cell_spec *spec, const char *path)
 {

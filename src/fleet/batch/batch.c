@@ -775,7 +775,7 @@ bool fleet_batch_over(const struct fleet_batch *batch)
 	return fleet_slots_over(batch->slots);
 }
 
-/* Is SHARD one of ours? The one that we were given is, whoever works on it. */
+/* Is SHARD one of ours? The one that we were given is, even when another process works on it. */
 static bool is_ours(const struct fleet_batch *batch, size_t shard)
 {
 	return shard == batch->options.shard || batch->shards[shard].counted ||

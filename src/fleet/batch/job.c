@@ -142,7 +142,7 @@ static bool put_about(const struct fleet_job *job, const char *path, struct err 
 	return put == FLEET_PUT_THERE ? check_about(job, err) : put == FLEET_PUT_DONE;
 }
 
-/* The copy is the same for everybody who begins this job: whoever is first, it is right. */
+/* The copy is the same for everybody who begins this job: that of the first one is right. */
 static bool put_tasks(const struct fleet_job *job, struct err *err)
 {
 	const int fd = fleet_tasks_fd(job->tasks);

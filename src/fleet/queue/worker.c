@@ -1440,7 +1440,7 @@ static void *lead_main(void *context)
 					str_of(value), &mine, &err) &&
 		     err.code != ENOENT))
 			continue;
-		/* A lost queue has no lead; whoever sees that first makes it again. */
+		/* A lost queue has no lead; the first worker that sees that makes it again. */
 		mine = mine || err.code == ENOENT;
 		if (!mine)
 			leading_fini(&leading);

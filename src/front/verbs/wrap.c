@@ -1209,7 +1209,7 @@ static bool is_shipped(const char *name)
 static int new_profile(const char *name, FILE *out)
 {
 	static const char begun[] =
-		"// What `glovebox wrap %s` runs and shows; see docs/wrap.md for all keys.\n"
+		"// All that `glovebox wrap %s` runs and shows; see docs/wrap.md for all keys.\n"
 		"{\n"
 		"\t\"description\": \"%s\",\n"
 		"\t\"program\": \"%s\",\n"
