@@ -405,7 +405,7 @@ static void specification_is_refused(const struct value *object)
  */
 static void a_specification_without_a_member_is_refused(void **state)
 {
-	static const char *const optional[] = {"home", "temp", "agent"};
+	static const char *const optional[] = {"at", "home", "temp", "agent"};
 	static const struct {
 		const char *member, *value;
 	} odd[] = {
@@ -427,7 +427,7 @@ static void a_specification_without_a_member_is_refused(void **state)
 	} ranges[] = {
 		{"view", "kind", 0},
 		{"view", "kind", -1},
-		{"view", "kind", VIEW_BASE + 1},
+		{"view", "kind", VIEW_ALSO + 1},
 		{"view", "lasts", VIEW_LASTS_NOTHING + 1},
 		{"fields", "built", SANDBOX_SEALED + 1},
 		{"fields", "strength.level", -1},
