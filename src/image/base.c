@@ -603,20 +603,14 @@ enum {
 };
 
 /*
- * Open the file NAME of the workspace, whose folder is open as FOLDER, or an absolute NAME outside of
- * it, which a person has named; -1 with errno.
+ * Open the file NAME, relative to the workspace, whose folder is open as FOLDER; -1 with errno. No link
+ * is followed.
  */
-static int open_file(int folder, const char *workspace, const char *name)
+static int open_file(int folder, const char *name)
 {
 	struct stat st;
-	auto_close int fd = -1;
+	auto_close int fd = fd_open_beneath(folder, name, O_RDONLY);
 
-	if (name[0] != '/')
-		fd = fd_open_beneath(folder, name, O_RDONLY);
-	else if (path_within(name, workspace))
-		fd = fd_open_beneath(folder, path_relative(name, workspace), O_RDONLY);
-	else
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
 		errno = EINVAL;
 		return -1;
@@ -627,7 +621,7 @@ static int open_file(int folder, const char *workspace, const char *name)
 /* Add the file NAME of FOLDER to HASH, where there is one. */
 static void hash_lock(struct hash *hash, int folder, const char *name)
 {
-	auto_close int fd = open_file(folder, "/", name);
+	auto_close int fd = open_file(folder, name);
 	auto_free char *bytes = fd >= 0 ? memory_alloc(READ_BYTES) : NULL;
 	size_t left = LOCK_BYTES_MAX;
 	ssize_t got;
@@ -673,8 +667,33 @@ static void name_prepared(struct base *base, const struct base *below,
 		       WORD_DEVCONTAINER "-%.*s-%.*s", PLACE_SHOWN, place, SHOWN, hex);
 }
 
+/*
+ * *INSIDE becomes the place of the FILE of the word in WORKSPACE. A caller with fewer rights than this
+ * process may have named it (a task of a batch, a client of `serve`), so a file outside is not opened.
+ */
+static bool place_in_workspace(struct base *base, const char *file, const char *workspace,
+			       const char **inside, struct err *err)
+{
+	struct buf path;
+	bool fine;
+
+	buf_init(&path, PATH_MAX - 1);
+	fine = path_normal(workspace, file, &path) && path_within(path.data, workspace) &&
+	       strcmp(path.data, workspace) != 0;
+	if (fine)
+		*inside = arena_copy(&base->arena,
+				     str_of(path_relative(path.data, workspace)));
+	buf_fini(&path);
+	return fine ||
+	       err_set(err, EPERM,
+		       "base %.400s: FILE lies outside of the workspace %.400s, and no other file "
+		       "is read; copy it into the workspace, and name it from there, as in "
+		       "devcontainer:ci/devcontainer.json",
+		       base->word, workspace);
+}
+
 /* Read the file of the word into TEXT; *SHOWN gets its name. */
-static bool read_devcontainer(const struct base *base, const struct base_word *parsed,
+static bool read_devcontainer(struct base *base, const struct base_word *parsed,
 			      const char *workspace, int folder, const char **shown,
 			      struct buf *text, struct err *err)
 {
@@ -683,11 +702,13 @@ static bool read_devcontainer(const struct base *base, const struct base_word *p
 	const bool is_named = parsed->folder[0] != '\0';
 	auto_close int fd = -1;
 
-	*shown = is_named ? parsed->folder : names[0];
-	fd = open_file(folder, workspace, *shown);
+	*shown = names[0];
+	if (is_named && !place_in_workspace(base, parsed->folder, workspace, shown, err))
+		return false;
+	fd = open_file(folder, *shown);
 	if (fd < 0 && !is_named && errno == ENOENT) {
 		*shown = names[1];
-		fd = open_file(folder, workspace, *shown);
+		fd = open_file(folder, *shown);
 	}
 	if (fd < 0 && errno == ENOENT && !is_named)
 		return err_set(err, ENOENT,
@@ -794,7 +815,8 @@ static bool open_devcontainer(struct base *base, const struct base_word *parsed,
 {
 	struct devcontainer_cell cell = {.workspace = places->workspace,
 					 .shown = places->at != NULL ? places->at
-								     : places->workspace};
+								     : places->workspace,
+					 .quiet = parsed->folder[0] != '\0'};
 	struct base below = {.held_count = 0};
 	struct buf text, word;
 	bool found;

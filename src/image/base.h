@@ -9,7 +9,8 @@
  *                     before; without :TAG the only image of that layout
  *   snapshot:NAME     the root of a cell on another base, as it was frozen (snapshot.h)
  *   devcontainer      the image that .devcontainer/devcontainer.json of the workspace names, else
- *   devcontainer:FILE .devcontainer.json, else FILE, with its variables (devcontainer.h)
+ *   devcontainer:FILE .devcontainer.json, else FILE, with its variables (devcontainer.h). FILE is
+ *                     one of the workspace, and on the way to it no link is followed
  *
  * base_open takes a millisecond: it reads three small files and looks at one folder for each
  * layer. It never pulls, never unpacks and never waits. A base that is not in the cache yet is

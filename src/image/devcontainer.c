@@ -117,12 +117,16 @@ static const struct member *member_find(const char *name)
 	return NULL;
 }
 
-static bool members_check(const struct value *object, struct err *err)
+static bool members_check(const struct value *object, bool quiet, struct err *err)
 {
 	for (void *at = value_first(object); at != NULL; at = value_next(object, at)) {
 		const struct member *member = member_find(value_key(at));
 		struct buf shown;
 
+		if (member == NULL && quiet)
+			return err_set(err, EINVAL,
+				       "a member is none that is known here; leave it out, or "
+				       "name the image by --base image:NAME");
 		if (member == NULL) {
 			buf_init(&shown, ERR_TEXT_MAX / 2);
 			text_add_name(&shown, str_of(value_key(at)));
@@ -427,6 +431,20 @@ static bool take_all(struct devcontainer *read, const struct value *object,
 	return true;
 }
 
+/* Read TEXT as JSON into *OBJECT. QUIET: as in struct devcontainer_cell. */
+static bool read_json(struct str text, bool quiet, struct value **object, struct err *err)
+{
+	struct err why = {0};
+	size_t shown;
+
+	if (value_parse(text, VALUE_COMMENTS, object, &why))
+		return true;
+	/* The place, "line 1, column 1", stands before the first colon. */
+	shown = quiet ? strcspn(why.text, ":") : strlen(why.text);
+	return err_set(err, why.code, "%.*s%s", (int)shown, why.text,
+		       quiet ? ": this is no JSON" : "");
+}
+
 bool devcontainer_parse(struct str text, const struct devcontainer_cell *cell,
 			struct devcontainer *read, struct err *err)
 {
@@ -436,11 +454,11 @@ bool devcontainer_parse(struct str text, const struct devcontainer_cell *cell,
 	*read = (struct devcontainer){.user = "", .environment = none};
 	if (text.size > DEVCONTAINER_BYTES_MAX)
 		return err_set(err, EFBIG, "the file has more than 1 MiB");
-	if (!value_parse(text, VALUE_COMMENTS, &object, err))
+	if (!read_json(text, cell->quiet, &object, err))
 		return false;
 	if (value_kind(object) != VALUE_OBJECT)
 		return err_set(err, EINVAL, "the file holds no object");
-	return members_check(object, err) && take_all(read, object, cell, err);
+	return members_check(object, cell->quiet, err) && take_all(read, object, cell, err);
 }
 
 void devcontainer_fini(struct devcontainer *read)

@@ -44,6 +44,11 @@ struct devcontainer_cell {
 	const char *shown;     /* the same, in the view, where the file says nothing */
 	/* "NAME=value" of the image, NULL-ended; NULL: `${containerEnv:NAME}` is not known yet */
 	const char *const *environment;
+	/*
+	 * the file has a name that a caller chose, and may be one that the cell's policy hides: no
+	 * sentence quotes a text of it that is not of this form
+	 */
+	bool quiet;
 };
 
 struct devcontainer_command {

@@ -1124,7 +1124,42 @@ def a_devcontainer_opens_nothing_of_this_machine():
         os.rmdir(file)
         done = place.exec("devcontainer", "true")
         assert done.returncode == 125 and "has neither .devcontainer/devcontainer.json nor .devcontainer.json" in done.stderr, done
-        assert place.exec(f"devcontainer:{secret}", "true").returncode == 0
+
+
+@tap.case
+def a_file_of_a_devcontainer_lies_in_the_workspace():
+    with Project() as place:
+        secret = os.path.join(place.path, "secret")
+        with open(secret, "w", encoding="ascii") as file:
+            file.write('BEGIN-SECRET-KEY abcdef')
+        place.write('{"image": "trial:1"}', "other.json")
+        # Both forms of a name in the workspace are taken.
+        for name in ("other.json", "./a/../other.json", os.path.join(place.project, "other.json")):
+            assert place.exec(f"devcontainer:{name}", "true").returncode == 0, name
+        os.symlink(secret, os.path.join(place.project, "link"))
+        os.symlink(place.path, os.path.join(place.project, "above"))
+        outside = (secret, "../secret", "x/../../secret", os.path.join(place.project, "..", "secret"), os.path.join(place.path, "none"), "/etc/shadow",
+                   "/dev/stdin", "/proc/self/environ", "/", ".")
+        linked = ("link", "above/secret", os.path.join(place.project, "link"))
+        for name in outside + linked:
+            done = place.exec(f"devcontainer:{name}", "true")
+            assert done.returncode == 125 and "SECRET" not in done.stderr and "near" not in done.stderr and done.stderr.count("\n") == 1, (name, done)
+            part = "outside of the workspace" if name in outside else "no link is followed"
+            assert part in done.stderr, (name, done)
+        # The doors for programs: an engine, and tasks of a batch.
+        *_, opened = place.ask([("cell/open", {"workspace": place.project, "base": f"devcontainer:{secret}", "policy": {"read": ["."]}})])
+        assert "outside of the workspace" in opened["error"]["message"] and "SECRET" not in json.dumps(opened), opened
+        with open(os.path.join(place.path, "tasks.jsonl"), "w", encoding="ascii") as file:
+            file.write(json.dumps({"id": "one", "base": f"devcontainer:{secret}", "run": {"command": "true"}}) + "\n")
+        done = tap.run([PROGRAM, "batch", "tasks.jsonl", "--out", "out"], cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL)
+        kept = [os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(place.path, "out")) for name in names]
+        told = done.stdout + done.stderr + "".join(read(path) for path in kept)
+        assert "outside of the workspace" in told and "SECRET" not in told, (done, told)
+        # A file in the workspace that a policy may hide.
+        for content in ("SECRET=abcdef", '{"SECRET": 1}', '{"image": "x",\n "b": SECRET}', '{"SECRET": 1, "SECRET": 2}'):
+            place.write(content, "hidden")
+            done = place.exec("devcontainer:hidden", "true")
+            assert done.returncode == 125 and "SECRET" not in done.stderr and done.stderr.count("\n") == 1, (content, done)
 
 
 def random_layer(maker, known, modes):
