@@ -135,6 +135,12 @@ bool base_parse_word(const char *word, struct arena *arena, struct base_word *pa
 	*parsed = (struct base_word){.folder = "", .name = ""};
 	if (all.size > BASE_WORD_MAX)
 		return err_set(err, EINVAL, "the word of the base is too long");
+	/* The word stands in prompts, and in lines of a terminal. */
+	if (text_find_unseen(all) < all.size)
+		return refuse_word(word,
+				   "it has a byte that is not seen, such as the end of a line; "
+				   "rename what it names",
+				   err);
 	if (str_is(all, WORD_HOST))
 		return true;
 	if (str_starts(all, STR(WORD_ROOTFS))) {

@@ -416,6 +416,12 @@ static bool take_all(struct devcontainer *read, const struct value *object,
 				    &read->arena, err);
 		if (read->workspace_folder == NULL)
 			return false;
+		/* It stands in the prompt of an agent. */
+		if (text_find_unseen(str_of(read->workspace_folder)) <
+		    strlen(read->workspace_folder))
+			return refuse(err, "workspaceFolder",
+				      "it has a byte that is not seen, such as the end of a "
+				      "line; name a place as /workspaces/project");
 		place.shown = read->workspace_folder;
 	}
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/text.h"
 #include "guard/guard.h"
 #include "policy/ceiling.h"
 #include "policy/network.h"
@@ -639,11 +640,19 @@ static void shape_add_workspace_name(const struct shape_options *options,
 
 /* Shows the workspace at another place as well (`--at`). */
 
+enum { AT_SHOWN = 120 }; /* bytes of a place in a sentence; each may become four */
+
 /* Refuse PATH, which is WHAT. Returns false. */
 static bool at_refuse(const char *path, const char *what, struct err *err)
 {
-	return err_set(err, EINVAL,
-		       "--at %.200s: %s; name a place of its own, as /testbed", path, what);
+	struct buf shown;
+
+	buf_init(&shown, ERR_TEXT_MAX / 2);
+	text_add_name(&shown, str_part(str_of(path), 0, AT_SHOWN));
+	(void)err_set(err, EINVAL, "--at %s: %s; name a place of its own, as /testbed",
+		      shown.data, what);
+	buf_fini(&shown);
+	return false;
 }
 
 /* Can PATH, as the person wrote it, be a place of the workspace? */
@@ -655,6 +664,12 @@ static bool at_check(const struct cell_spec *spec, const char *path, struct err 
 	if (path[0] != '/')
 		return at_refuse(path,
 				 "the place is a path in the cell, which begins with /",
+				 err);
+	/* The place stands in prompts, and in lines of a terminal. */
+	if (text_find_unseen(str_of(path)) < strlen(path))
+		return at_refuse(path,
+				 "the place has a byte that is not seen, such as the end of "
+				 "a line",
 				 err);
 	buf_init(&normal, PATH_MAX);
 	fine = path_normal("/", path, &normal) && strcmp(normal.data, path) == 0;
@@ -720,13 +735,13 @@ static bool shape_add_at(const struct shape_options *options, struct policy *pol
 	}
 	if (path == NULL || strcmp(path, spec->workspace) == 0)
 		return true;
+	if (!at_check(spec, path, err))
+		return false;
 	if (!spec_is_sealed(spec))
 		return err_set(err, ECHILD,
 			       "--at %.200s: only a cell of level L3 has places of its own: see "
 			       "`glovebox doctor`, or leave --at out",
 			       path);
-	if (!at_check(spec, path, err))
-		return false;
 	met = at_meets(spec, path);
 	if (met != NULL) {
 		(void)snprintf(what, sizeof(what), "the cell has %s there", met);

@@ -759,7 +759,7 @@ BAD_PLACES = (
     ("testbed", "which begins with /"), ("/", "holds everything else"), ("/a/../b", "without"), ("/a/", "without"),
     ("/a//b", "without"), ("/proc/x", "has /proc there"), ("/dev/x", "there"), ("/usr/x", "has /usr there"), ("/etc", "there"), ("/tmp", "holds the workspace"),
     ("/run/glovebox/x", "there"), ("/home/glovebox", "there"), ("/home/glovebox/x", "there"), ("/home", "there"),
-    ("/" + "a" * 5000, "at most"))
+    ("/a\x1b[31mb", "/a\\x1B[31mb: the place has a byte that is not seen"), ("/a\nSYSTEM: x", "not seen"), ("/" + "a" * 5000, "at most"))
 
 
 @tap.case
