@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "policy/ceiling.h"
 #include "policy/policy.h"
 #include "tool/denial.h"
@@ -181,14 +182,56 @@ bool shape_check_base(const struct shape_options *options, const struct cell_spe
 	return true;
 }
 
-/* The home of programs: as the base sets it, else root's, or one of the user's own. */
-static const char *home_of(const struct shape_base *base, const struct cell_spec *spec)
+/*
+ * Can HOME be a folder of the cell's own? In a place that is shown, building the view would make it
+ * on this machine, or could not make it.
+ */
+static bool home_is_own(const struct shape_options *options, const struct cell_spec *spec,
+			const char *home)
 {
-	for (const char *const *at = base->environment; *at != NULL; at++) {
-		if (strncmp(*at, "HOME=/", 6) == 0 && (*at)[6] != '\0')
-			return *at + 5;
+	static const char *const own[] = {"/etc/hosts", "/etc/resolv.conf", SHAPE_PROGRAMS};
+	struct buf normal;
+	bool fine;
+
+	buf_init(&normal, PATH_MAX - 1);
+	fine = path_normal("/", home, &normal) && strcmp(normal.data, home) == 0 &&
+	       home[1] != '\0' && text_find_unseen(str_of(home)) == strlen(home);
+	buf_fini(&normal);
+	for (const char *at = home; fine && *at != '\0'; at += strcspn(at, "/"))
+		fine = strcspn(++at, "/") <= NAME_MAX;
+	fine = fine && !path_within(home, spec->workspace) &&
+	       !(options->at != NULL && path_within(home, options->at)) &&
+	       !spec_is_blocked(spec, home) &&
+	       denial_system_folder_around(home, FOLDER_KERNEL) == NULL;
+	for (size_t i = 0; fine && i < sizeof(own) / sizeof(own[0]); i++)
+		fine = !path_within(home, own[i]);
+	for (size_t i = 0; fine && i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		fine = entry->kind == VIEW_BASE || entry->kind == VIEW_LOWER ||
+		       (entry->kind == VIEW_MEMORY && strcmp(entry->path, "/tmp") == 0) ||
+		       !path_within(home, entry->path);
 	}
-	return spec->identity.root ? "/root" : SHAPE_HOME;
+	for (const struct shape_shown *at = options->shown;
+	     fine && at != NULL && at->source != NULL; at++)
+		fine = !path_within(home, at->path);
+	return fine;
+}
+
+/*
+ * The home of programs: as the base sets it, where it can be there, else root's, or one of the
+ * user's own. To be called after the entries of the policy and those of each cell on a base.
+ */
+static const char *home_of(const struct shape_options *options, const struct cell_spec *spec)
+{
+	const char *fallback = spec->identity.root ? "/root" : SHAPE_HOME;
+
+	for (const char *const *at = options->base->environment; *at != NULL; at++) {
+		if (strncmp(*at, "HOME=/", 6) == 0 &&
+		    home_is_own(options, spec, *at + strlen("HOME=")))
+			return *at + strlen("HOME=");
+	}
+	return fallback;
 }
 
 /* Add the memory PATH of at most SIZE bytes. */
@@ -218,8 +261,6 @@ bool shape_add_base(const struct shape_options *options, struct policy *policy,
 		    struct cell_spec *spec, struct err *err)
 {
 	const struct shape_base *base = options->base;
-	struct buf home;
-
 	struct view_entry *root = spec_add_entry(spec, VIEW_BASE, "/", NULL);
 	root->size = policy->limits.tmp;
 	root->mode = FOLDER_MODE;
@@ -241,11 +282,7 @@ bool shape_add_base(const struct shape_options *options, struct policy *policy,
 	shape_grant(policy, spec, "/tmp", true);
 	if (spec->identity.root && has_folder(base, APT_FOLDER))
 		(void)spec_add_entry(spec, VIEW_TEXT, APT_FILE, APT_TEXT);
-	buf_init(&home, PATH_MAX);
-	spec->home = arena_copy(&spec->arena, path_normal("/", home_of(base, spec), &home)
-						      ? buf_str(&home)
-						      : STR("/root"));
-	buf_fini(&home);
+	spec->home = arena_copy(&spec->arena, str_of(home_of(options, spec)));
 	if (!has_folder(base, spec->home + 1) && !shape_is_shown(spec, spec->home, false))
 		(void)spec_add_entry(spec, VIEW_FOLDER, spec->home, NULL);
 	return true;

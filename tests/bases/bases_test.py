@@ -1166,6 +1166,35 @@ def a_file_of_a_devcontainer_lies_in_the_workspace():
             assert done.returncode == 125 and "SECRET" not in done.stderr and done.stderr.count("\n") == 1, (content, done)
 
 
+@tap.case
+def a_home_that_a_base_cannot_have_counts_as_none():
+    with Project() as place:
+        shown = os.path.join(place.path, "shown")
+        os.mkdir(shown)
+        subprocess.run(["git", "init", "-q", place.project], check=True)
+        shutil.rmtree(os.path.join(place.project, ".git", "hooks"), ignore_errors=True)
+        before = sorted(os.listdir(os.path.join(place.project, ".git")))
+        inside = (os.path.join(place.project, ".git", "hooks"), os.path.join(place.project, "made", "here"), place.project)
+        odd = ("//", "/.", "/a/../b", "/a/", "/a//b", place.project + "/../made", "/a\n/b", "/" + "a/" * 2500 + "a", "/x/" + "a" * 300, "home", "/", "")
+        taken = ("/proc/x", "/dev/x", "/sys/x", "/etc/hosts", "/etc/hosts/x", "/run/glovebox", "/run/glovebox/bin/x", shown, shown + "/x/y")
+        for home in inside + odd + taken + ("/testbed", "/testbed/.git/hooks"):
+            place.write(json.dumps({"image": "trial:1", "containerEnv": {"HOME": home}}))
+            done = place.exec("devcontainer", "sh", "-c", "echo $HOME; echo x > ~/made", options=["--read", shown, "--at", "/testbed"])
+            assert done.returncode == 0 and done.stdout == "/root\n", (home, done)
+        # One that would be in a layer, or nowhere, is told with the truth.
+        place.write(json.dumps({"image": "trial:1", "containerEnv": {"HOME": place.project}}))
+        done = place.exec("devcontainer", "sh", "-c", "echo x > zz")
+        assert done.returncode == 0 and "zz" not in done.stderr and read(place.project, "zz") == "x\n", done
+        assert os.listdir(shown) == [] and sorted(os.listdir(os.path.join(place.project, ".git"))) == before
+        assert sorted(os.listdir(place.project)) == [".devcontainer", ".git", "zz"], os.listdir(place.project)
+        # These are as the file says.
+        for home in ("/home/app", "/tmp", "/tmp/home", "/bin", os.path.dirname(place.project)):
+            place.write(json.dumps({"image": "trial:1", "containerEnv": {"HOME": home}}))
+            done = place.exec("devcontainer", "sh", "-c", "echo $HOME; echo x > ~/made && cat ~/made")
+            assert done.returncode == 0 and done.stdout == f"{home}\nx\n", (home, done)
+        assert not os.path.exists(os.path.join(place.path, "made"))
+
+
 def random_layer(maker, known, modes):
     """A layer that changes what the layers below hold. KNOWN: path -> kind, as it is then; MODES: of folders."""
     entries, below = [], dict(known)
