@@ -565,6 +565,70 @@ def folders_that_a_killed_server_left_go_when_the_next_one_starts():
         assert not [name for name in os.listdir(own) if name.startswith(".")], os.listdir(own)
 
 
+def configure(service, **settings):
+    """Change SETTINGS of SERVICE, which does not run."""
+    with open(service.config, encoding="utf-8") as file:
+        config = json.load(file)
+    config["service"].update(settings)
+    with open(service.config, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+
+
+@tap.case
+def folders_of_a_killed_server_stay_when_they_are_to_be_kept_now():
+    with Service({"workspace": "work/{token}/{cell}", "on_close": "delete"}, tokens={"a" * 20: {}}) as service:
+        folder = os.path.join(service.workspace, "work", "a" * 20, "main")
+        kept = "a server that was killed has left this workspace; it stays, because on_close"
+        for closing in ("keep", "archive"):
+            assert service.bash("echo x >kept", token="a" * 20).status == 200
+            kill(service)
+            configure(service, on_close=closing)
+            service.start()
+            assert os.listdir(folder) == ["kept"]
+            assert sum(f"{folder}: {kept}" in line for line in service.said) == 1, service.said
+            # Those that it keeps are not swept either when that changes back.
+            assert service.bash("cat kept", token="a" * 20).text.startswith("x")
+            kill(service)
+            configure(service, on_close="delete")
+            service.start()
+            assert os.listdir(folder) == ["kept"]
+            assert len(service.said) == 1, service.said
+        assert service.bash("cat kept", token="a" * 20).text.startswith("x")
+        kill(service)
+        service.start()
+        assert not os.path.exists(folder)
+        removed = "a server that was killed has left this workspace; it is removed"
+        assert sum(f"{folder}: {removed}" in line for line in service.said) == 1, service.said
+        service.end()
+        own = os.path.join(service.workspace, ".glovebox")
+        assert not [name for name in os.listdir(own) if name.startswith(".")], os.listdir(own)
+
+
+@tap.case
+def a_folder_in_which_another_server_works_is_not_swept():
+    token = "a" * 20
+    for kept, swept in (("work/{token}/{cell}", "work/{token}/{cell}"), ("work/{token}", "work/{token}/{cell}"),
+                        ("work/{token}/main/{cell}", "work/{token}/{cell}")):
+        with Service({"workspace": kept}, tokens={token: {}}) as keeper, \
+                Service({"workspace": swept, "on_close": "delete", "root": keeper.workspace},
+                        tokens={token: {}}) as service:
+            assert keeper.bash("echo x >kept", token=token).status == 200
+            folder = os.path.join(keeper.workspace, "work", token, "main")
+            assert service.bash("echo y >theirs", token=token).status == 200
+            kill(service, keeper)
+            service.start()
+            assert os.path.exists(os.path.join(folder, "theirs")), (kept, service.said)
+            assert keeper.bash("cat kept && echo z >more", token=token).text.startswith("x"), kept
+            assert any(f"{folder}: " in line and "also that of another server" in line for line in service.said)
+            # Neither when both were killed.
+            assert service.bash("cat theirs", token=token).text.startswith("y")
+            kill(service, keeper)
+            kill(keeper)
+            service.start()
+            assert os.path.exists(os.path.join(folder, "theirs")), (kept, service.said)
+            service.end()
+
+
 @tap.case
 def no_cell_takes_a_folder_while_another_server_sweeps():
     settings = {"workspace": "{cell}", "on_close": "delete"}

@@ -31,6 +31,7 @@ enum {
 		10000, /* another server sweeps meanwhile; later it is left to the next start */
 	LINK_LOCK_MS = 2000, /* the same, for a new cell: all others wait as well */
 	DATE_ROOM = 16,
+	TELL_ROOM = 128, /* of a sentence, beside a path */
 };
 
 #define OWN_FOLDER ".glovebox"
@@ -38,6 +39,9 @@ enum {
 #define ARCHIVE ".archive"
 #define GONE    ".gone-"
 #define HOLDER  ".open-"
+/* The two kinds of holders: the folders in it go with their cells (`delete`), or stay. */
+#define HOLDER_GOES  HOLDER "goes-"
+#define HOLDER_STAYS HOLDER "stays-"
 
 /* A thread that removes a folder, which may take long. */
 struct remover {
@@ -153,11 +157,12 @@ static void unmake_below(struct buf *path, size_t from)
 }
 
 /*
- * The folders of cells that go with them (`delete`). Each server has a holder, a folder which it
- * keeps locked while it lives, with a link for each cell: its name is the cell's id, and it leads
- * to the folder's place below the root. A holder that nobody has locked is that of a server that
- * was killed. While one server sweeps, another one that starts waits, and so does a new cell of
- * one that lives: the sweep has the lock of OWN_FOLDER alone, and the makers of links share it.
+ * The folders of cells, which may go with them (`delete`). Each server has a holder, a folder which
+ * it keeps locked while it lives, with a link for each cell: its name is the cell's id, and it leads
+ * to the folder's place below the root. The name of the holder says whether the folders go. A holder
+ * that nobody has locked is that of a server that was killed. While one server sweeps, another
+ * one that starts waits, and so does a new cell of one that lives: the sweep has the lock of
+ * OWN_FOLDER alone, and the makers of links share it.
  */
 
 /*
@@ -189,11 +194,13 @@ static int own_lock(const struct workspaces *spaces, int how, int64_t wait_ms,
 /* Make our holder in OWN, which is locked, unless there is one. */
 static bool holder_open(struct workspaces *spaces, int own, struct err *err)
 {
-	char name[] = HOLDER "XXXXXX";
+	const bool goes = spaces->settings->on_close == SERVICE_DELETES;
+	char name[sizeof(HOLDER_STAYS "XXXXXX")];
 	struct buf path;
 
 	if (spaces->lock >= 0)
 		return true;
+	(void)snprintf(name, sizeof(name), "%sXXXXXX", goes ? HOLDER_GOES : HOLDER_STAYS);
 	spaces->lock = fd_hold_new(own, name, LOCK_EX, WORK_MODE);
 	if (spaces->lock < 0)
 		return err_set(err, errno, "%s/" OWN_FOLDER "/" HOLDER "…: %s",
@@ -224,11 +231,8 @@ void workspaces_close(struct workspaces *spaces)
 static bool holder_add(struct workspaces *spaces, const char *id, const char *relative,
 		       struct err *err)
 {
-	auto_close int own = -1;
+	auto_close int own = own_lock(spaces, LOCK_SH, LINK_LOCK_MS, err);
 
-	if (spaces->settings->on_close != SERVICE_DELETES)
-		return true;
-	own = own_lock(spaces, LOCK_SH, LINK_LOCK_MS, err);
 	return own >= 0 && holder_open(spaces, own, err) &&
 	       (symlinkat(relative, spaces->lock, id) == 0 ||
 		err_set(err, errno, "%s: %s", spaces->holder, strerror(errno)));
@@ -394,12 +398,11 @@ void workspaces_leave(struct workspaces *spaces, struct workspace *place,
 	} else if (place->folder != NULL) {
 		const bool gone = use == WORKSPACE_UNUSED && !is_shared &&
 				  was_unused(spaces, place, names.id);
-		const bool goes = !gone && spaces->settings->on_close != SERVICE_KEEPS;
 
-		if (goes && is_shared)
-			holder_remove(spaces, names.id);
-		else if (goes)
+		if (!gone && !is_shared && spaces->settings->on_close != SERVICE_KEEPS)
 			put_away(spaces, place, &names);
+		else if (!gone)
+			holder_remove(spaces, names.id);
 	}
 	free(place->folder);
 	free(place->state);
@@ -430,9 +433,67 @@ static bool read_place(int holder, const char *name, char place[PATH_MAX])
 	return is_place(str_of(place));
 }
 
-/* Move the folders of the place PLACE into INTO, below the root. NAME: of the link to it. */
-static bool sweep_place(const struct workspaces *spaces, const char *place,
-			const char *into, const char *name, struct err *err)
+/*
+ * The places that are taken: a member for each is true, and one for each folder above it is false.
+ * A place is taken by another one that is above or below it, too.
+ */
+static void take_place(struct value *taken, const char *place)
+{
+	auto_free char *above = memory_copy(place);
+
+	value_set_boolean(taken, place, true);
+	for (char *slash; (slash = strrchr(above, '/')) != NULL;) {
+		*slash = '\0';
+		if (value_member(taken, above) == NULL)
+			value_set_boolean(taken, above, false);
+	}
+}
+
+static bool is_taken(const struct value *taken, const char *place)
+{
+	auto_free char *above = memory_copy(place);
+	bool found = value_member(taken, place) != NULL;
+
+	for (char *slash; !found && (slash = strrchr(above, '/')) != NULL;) {
+		*slash = '\0';
+		found = value_is_true(value_member(taken, above));
+	}
+	return found;
+}
+
+/* Say what becomes of the workspace at PLACE, which a server that was killed has left. */
+static void tell(const struct workspaces *spaces, const char *place, const char *fate)
+{
+	struct buf sentence;
+
+	buf_init(&sentence, PATH_MAX + strlen(fate) + TELL_ROOM);
+	(void)buf_addf(&sentence,
+		       "%s/%s: a server that was killed has left this workspace; %s",
+		       spaces->root, place, fate);
+	complain(spaces, sentence.data);
+	buf_fini(&sentence);
+}
+
+/* The workspace at PLACE is not swept, and FATE says why: say so if it is there. */
+static void leave_place(const struct workspaces *spaces, const char *place, const char *fate)
+{
+	auto_close int root = open(spaces->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root >= 0 && faccessat(root, place, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		tell(spaces, place, fate);
+}
+
+/* A look at all holders. */
+struct look {
+	struct workspaces *spaces;
+	int own;             /* OWN_FOLDER, which is locked alone */
+	struct value *taken; /* the places of servers that live, and those that stay */
+	const char *into;    /* below the root: gets the folders that go */
+};
+
+/* Move the folders of PLACE away. NAME: of the link to it. */
+static bool sweep_place(const struct look *look, const char *place, const char *name,
+			struct err *err)
 {
 	static const char *const above[] = {"", OWN_FOLDER "/"};
 	struct buf relative, from, to, as;
@@ -452,11 +513,15 @@ static bool sweep_place(const struct workspaces *spaces, const char *place,
 		(void)buf_addf(&as, "%s-%zu", name, i);
 		(void)buf_addf(&relative, "%s%s", above[i], place);
 		/* This looks at each part for a link, too. */
-		ok = make_below(spaces, relative.data, &from, &new, err);
-		if (ok && new != SIZE_MAX)
+		ok = make_below(look->spaces, relative.data, &from, &new, err);
+		if (ok && new != SIZE_MAX) {
 			unmake_below(&from, new);
-		else if (ok)
-			ok = move_below(spaces, from.data, into, as.data, &to, err);
+		} else if (ok) {
+			ok = move_below(look->spaces, from.data, look->into, as.data, &to,
+					err);
+			if (ok && i == 0)
+				tell(look->spaces, place, "it is removed");
+		}
 	}
 	buf_fini(&as);
 	buf_fini(&to);
@@ -465,53 +530,100 @@ static bool sweep_place(const struct workspaces *spaces, const char *place,
 	return ok;
 }
 
-/*
- * Go through the holder NAME of OWN. Of a server that lives LIVE gets the places. Those of a dead
- * one that are not in LIVE are swept into INTO; with INTO NULL nothing is.
- */
-static void sweep_holder(struct workspaces *spaces, int own, const char *name,
-			 const char *into, struct value *live)
+/* Do what is to be done about the link NAME to PLACE. True: the link is no longer needed. */
+static bool sweep_link(const struct look *look, const char *place, const char *name)
 {
-	auto_close int holder =
-		openat(own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const bool dead = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) == 0;
-	DIR *names = holder >= 0 ? fd_open_names(holder) : NULL;
 	struct err err;
 
+	if (look->spaces->settings->on_close != SERVICE_DELETES) {
+		leave_place(look->spaces, place,
+			    "it stays, because on_close is not \"delete\" now");
+	} else if (is_taken(look->taken, place)) {
+		leave_place(look->spaces, place,
+			    "it stays, because it is also that of another server");
+	} else if (!sweep_place(look, place, name, &err)) {
+		complain(look->spaces, err.text);
+		return false;
+	}
+	return true;
+}
+
+static bool holder_goes(const char *name)
+{
+	return strncmp(name, HOLDER_GOES, strlen(HOLDER_GOES)) == 0;
+}
+
+/*
+ * Note the places in the holder NAME that are taken. False: ERR says why they are not known, and so
+ * nothing may be swept.
+ */
+static bool note_holder(const struct look *look, const char *name, struct err *err)
+{
+	auto_close int holder =
+		openat(look->own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const bool lives = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) != 0;
+	DIR *names = holder >= 0 ? fd_open_names(holder) : NULL;
+
+	/* Its server has ended meanwhile. */
+	if (holder < 0 && errno == ENOENT)
+		return true;
+	if (names == NULL)
+		return err_set(err, errno, "%s/" OWN_FOLDER "/%s: %s", look->spaces->root,
+			       name, strerror(errno));
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		char place[PATH_MAX];
+
+		if ((lives || !holder_goes(name)) && read_place(holder, at->d_name, place))
+			take_place(look->taken, place);
+	}
+	(void)closedir(names);
+	return true;
+}
+
+/* Sweep the holder NAME, if it is that of a server that was killed. */
+static bool sweep_holder(const struct look *look, const char *name, struct err *err)
+{
+	auto_close int holder =
+		openat(look->own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const bool dead = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) == 0;
+	DIR *names = dead ? fd_open_names(holder) : NULL;
+
+	if (!dead && errno != EWOULDBLOCK && errno != ENOENT)
+		return err_set(err, errno, "%s/" OWN_FOLDER "/%s: %s", look->spaces->root,
+			       name, strerror(errno));
 	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
 	     at = readdir(names)) {
 		char place[PATH_MAX];
 
-		const bool is_ours = read_place(holder, at->d_name, place);
-
-		if (!dead && is_ours)
-			value_set_boolean(live, place, true);
-		else if (dead && into != NULL && is_ours &&
-			 value_member(live, place) == NULL &&
-			 !sweep_place(spaces, place, into, at->d_name, &err))
-			complain(spaces, err.text);
-		else if (dead && into != NULL)
+		if (!holder_goes(name) || !read_place(holder, at->d_name, place) ||
+		    sweep_link(look, place, at->d_name))
 			(void)unlinkat(holder, at->d_name, 0);
 	}
 	if (names != NULL)
 		(void)closedir(names);
-	if (dead && into != NULL)
-		(void)unlinkat(own, name, AT_REMOVEDIR);
+	if (dead)
+		(void)unlinkat(look->own, name, AT_REMOVEDIR);
+	return true;
 }
 
-/* Call sweep_holder for each holder of OWN. */
-static void sweep_holders(struct workspaces *spaces, int own, const char *into,
-			  struct value *live)
+/* Call VISIT for each holder, until it returns false. */
+static bool look_at_holders(const struct look *look,
+			    bool (*visit)(const struct look *look, const char *name,
+					  struct err *err),
+			    struct err *err)
 {
-	DIR *names = fd_open_names(own);
+	DIR *names = fd_open_names(look->own);
+	bool ok = names != NULL || err_set(err, errno, "%s/" OWN_FOLDER ": %s",
+					   look->spaces->root, strerror(errno));
 
-	for (const struct dirent *at = names != NULL ? readdir(names) : NULL; at != NULL;
-	     at = readdir(names)) {
+	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
+	     ok && at != NULL; at = readdir(names)) {
 		if (strncmp(at->d_name, HOLDER, strlen(HOLDER)) == 0)
-			sweep_holder(spaces, own, at->d_name, into, live);
+			ok = visit(look, at->d_name, err);
 	}
 	if (names != NULL)
 		(void)closedir(names);
+	return ok;
 }
 
 /* Remove the folders in OWN that a service was removing when it was killed. */
@@ -537,25 +649,26 @@ static void sweep_gone(struct workspaces *spaces, int own)
 void workspaces_sweep(struct workspaces *spaces)
 {
 	char id[WORKSPACES_ID + 1] = "", into[sizeof(OWN_FOLDER "/" GONE) + WORKSPACES_ID];
-	auto_value struct value *live = value_new_object();
+	auto_value struct value *taken = value_new_object();
+	struct look look = {.spaces = spaces, .taken = taken, .into = into};
 	auto_close int own = -1;
 	struct err err;
 
 	if (spaces->settings->workspace == NULL)
 		return;
-	own = own_lock(spaces, LOCK_EX, SWEEP_LOCK_MS, &err);
-	if (own < 0) {
-		(void)err_while(&err,
-				"what servers that were killed have left stays until the "
-				"next start");
-		if (err.code != ENOENT)
-			complain(spaces, err.text);
-		return;
-	}
 	if (!text_random_hex(id, WORKSPACES_ID))
 		abort();
 	(void)snprintf(into, sizeof(into), OWN_FOLDER "/" GONE "%s", id);
-	sweep_holders(spaces, own, NULL, live);
-	sweep_holders(spaces, own, into, live);
-	sweep_gone(spaces, own);
+	own = look.own = own_lock(spaces, LOCK_EX, SWEEP_LOCK_MS, &err);
+	if (own < 0 && err.code == ENOENT)
+		return;
+	if (own < 0 || !look_at_holders(&look, note_holder, &err) ||
+	    !look_at_holders(&look, sweep_holder, &err)) {
+		(void)err_while(&err,
+				"what servers that were killed have left stays until the "
+				"next start");
+		complain(spaces, err.text);
+	}
+	if (own >= 0)
+		sweep_gone(spaces, own);
 }

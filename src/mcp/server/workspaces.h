@@ -3,10 +3,11 @@
  * says in which one a cell works, and .glovebox has one with its own state at the same place. Cells
  * may have a workspace in common; a service knows which do.
  *
- * With `delete` folders go with their cells. Each server then keeps a list of them, in a folder
- * which it has locked as long as it lives: the next server removes what one that was killed has
- * left. It looks at all lists while it has the lock of .glovebox alone, and who adds to a list
- * shares that lock, so no folder of a living cell is taken for one that was left.
+ * Each server keeps a list of its folders, in a folder which it has locked as long as it lives.
+ * With `delete` folders go with their cells, and the next server removes what one that was killed
+ * has left, if both have `delete`, and no other server has the folder on its list. It looks at all
+ * lists while it has the lock of .glovebox alone, and the server that adds to its list shares that
+ * lock, so no folder of a living cell is taken for one that was left.
  *
  * Large folders are removed by threads. Everything else is done at once, by the thread of the
  * loop; a lock that another server keeps for seconds is given up, and said.
@@ -51,7 +52,8 @@ enum workspace_use {
 
 /*
  * Remove what services that were killed have left, or were removing. To be called before the first
- * cell is made. What cannot be removed is complained of, and stays for the next start.
+ * cell is made. Each folder is told of. One that cannot be removed is complained of, and stays for the
+ * next start.
  */
 void workspaces_sweep(struct workspaces *spaces);
 /*
