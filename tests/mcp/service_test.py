@@ -629,6 +629,49 @@ def a_folder_in_which_another_server_works_is_not_swept():
             service.end()
 
 
+def when_left(path, then):
+    """A thread that calls THEN when a process has closed PATH, which it watches when this returns."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_CLOEXEC)
+    in_close_nowrite = 0x10
+    assert watch >= 0 and libc.inotify_add_watch(watch, path.encode(), in_close_nowrite) >= 0, ctypes.get_errno()
+
+    def wait():
+        os.read(watch, 4096)
+        then()
+        os.close(watch)
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+@tap.case
+def a_server_that_is_killed_during_a_sweep_is_left_to_the_next_one():
+    many = 20000  # names, which take longer to look at than a lock to be given up
+    with Service({"workspace": "{cell}", "on_close": "delete"}) as service:
+        kill(service)
+        folder = os.path.join(service.workspace, "main")
+        own = os.path.join(service.workspace, ".glovebox")
+        dying, dead = (os.path.join(own, f".open-goes-{name * 6}") for name in "ab")
+        for path in (folder, own, dying, dead):
+            os.mkdir(path, 0o700)
+        os.symlink("main", os.path.join(dying, "0" * 12))
+        for number in range(many):
+            os.symlink("x", os.path.join(dead, f"{number:013}"))
+        lock = os.open(dying, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Between the two looks at this list there is always one at the other.
+        thread = when_left(dying, lambda: os.close(lock))
+        service.start()
+        thread.join(WAIT_SECONDS)
+        assert not os.path.exists(dead)
+        assert os.path.isdir(folder) and os.listdir(dying) == ["0" * 12], service.said
+        kill(service)
+        service.start()
+        assert not os.path.exists(folder) and not os.path.exists(dying), service.said
+        service.end()
+
+
 @tap.case
 def no_cell_takes_a_folder_while_another_server_sweeps():
     settings = {"workspace": "{cell}", "on_close": "delete"}

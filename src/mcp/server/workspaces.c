@@ -486,9 +486,13 @@ static void leave_place(const struct workspaces *spaces, const char *place, cons
 /* A look at all holders. */
 struct look {
 	struct workspaces *spaces;
-	int own;             /* OWN_FOLDER, which is locked alone */
-	struct value *taken; /* the places of servers that live, and those that stay */
-	const char *into;    /* below the root: gets the folders that go */
+	int own; /* OWN_FOLDER, which is locked alone */
+	/*
+	 * The places of servers that live, and those that stay; also the names of the holders of
+	 * servers that live, which begin with a dot and so are no places.
+	 */
+	struct value *taken;
+	const char *into; /* below the root: gets the folders that go */
 };
 
 /* Move the folders of PLACE away. NAME: of the link to it. */
@@ -570,6 +574,8 @@ static bool note_holder(const struct look *look, const char *name, struct err *e
 	if (names == NULL)
 		return err_set(err, errno, "%s/" OWN_FOLDER "/%s: %s", look->spaces->root,
 			       name, strerror(errno));
+	if (lives)
+		value_set_boolean(look->taken, name, true);
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
 		char place[PATH_MAX];
 
@@ -580,14 +586,21 @@ static bool note_holder(const struct look *look, const char *name, struct err *e
 	return true;
 }
 
-/* Sweep the holder NAME, if it is that of a server that was killed. */
+/*
+ * Sweep the holder NAME, if it is that of a server that was killed before all holders were noted. Of
+ * one that was killed since then the places are taken, so they are left to the next start.
+ */
 static bool sweep_holder(const struct look *look, const char *name, struct err *err)
 {
-	auto_close int holder =
-		openat(look->own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const bool dead = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) == 0;
-	DIR *names = dead ? fd_open_names(holder) : NULL;
+	auto_close int holder = -1;
+	bool dead;
+	DIR *names;
 
+	if (value_member(look->taken, name) != NULL)
+		return true;
+	holder = openat(look->own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dead = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) == 0;
+	names = dead ? fd_open_names(holder) : NULL;
 	if (!dead && errno != EWOULDBLOCK && errno != ENOENT)
 		return err_set(err, errno, "%s/" OWN_FOLDER "/%s: %s", look->spaces->root,
 			       name, strerror(errno));
