@@ -516,6 +516,32 @@ def a_stray_message_is_not_run():
 
 
 @tap.case
+def a_forged_line_is_dropped_and_the_submitted_one_runs():
+    with fleet() as f:
+        f.run("fleet", "submit", f.tasks("n", [command(i, f"echo real-{i} >out", collect=["out"]) for i in range(3)]), "--job", "n")
+        wire = Wire(f.server)
+        # Others publish in place of t1 and t2, and under an id that the job has not.
+        forged = {"t1": json.dumps(command(1, "echo forged >out", collect=["out"], policy={"read": ["/"]})), "t2": "{", "zz": "{}",
+                  "z2": json.dumps({"id": "z2", "run": {"command": "true"}})}
+        for task, line in forged.items():
+            wire.request("$JS.API.STREAM.PURGE.GB_main_TASKS", b'{"filter":"gb.main.task.*.*.n.%s"}' % task.encode())
+            answer = wire.request(f"gb.main.task.default.1.n.{task}", line.encode(), {"Glovebox-Line": 1})
+            assert b'"seq"' in answer, answer
+        wire.close()
+        worker = f.worker()
+        # The worker that compares queue and store publishes t1 and t2 again.
+        f.wait_for_results("n", 3)
+        f.wait_until_not_queued("n")
+        assert f.result_names("n") == ["t0", "t1", "t2"]
+        for i in range(3):
+            with open(os.path.join(f.store, "blobs", f.result("n", f"t{i}")["files"]["out"]), encoding="utf-8") as file:
+                assert file.read() == f"real-{i}\n"
+        said = f.said(worker)
+        assert all(said.count(f"n/{task} is dropped") == 1 for task in forged), said
+        assert "not the one in the store" in said and "no such task in the store" in said, said
+
+
+@tap.case
 def a_task_tells_four_lines_a_second_and_the_last_one():
     with fleet() as f:
         f.worker(cells=1)

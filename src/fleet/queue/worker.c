@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -43,11 +44,15 @@ enum {
 	PACE_WAIT_S = 10, /* the longest wait until a task is asked for again */
 	DEBT_S = 3600, /* requests above the rate are waited for, but no longer than this */
 	HALVE_MS = 10000, /* refusals within this time are of one wave, and halve the rate once … */
-	HALF_GROWS_S = 60,     /* … which grows from a half to the whole in so long */
-	TELL_MS = 250,         /* between two lines of a task for those who look on … */
-	TELLS = 4,             /* … of which so many may come together */
-	JOBS_OPEN_MAX = 64,    /* that the lead keeps in memory */
-	JOBS_KNOWN_MAX = 4096, /* names of jobs of the fleet that a worker keeps in memory */
+	HALF_GROWS_S = 60,  /* … which grows from a half to the whole in so long */
+	TELL_MS = 250,      /* between two lines of a task for those who look on … */
+	TELLS = 4,          /* … of which so many may come together */
+	JOBS_OPEN_MAX = 64, /* that the lead keeps in memory */
+	JOBS_READ_MAX = 32, /* whose tasks a worker keeps in memory … */
+	JOBS_READ_BYTES = 64 << 20, /* … of so many bytes, and those of one more */
+	JOB_AGED_MS = 30000, /* a line that is not in a job is looked for once more after this */
+	DROPS_SAID = 10, /* sentences about dropped lines, in DROPS_MS; more are counted */
+	DROPS_MS = 60000,
 };
 
 /* The least part of its rate that a worker keeps while a model says that it is too much. */
@@ -89,6 +94,13 @@ struct pace {
 	int64_t at_ms, halved_ms;
 };
 
+/* The tasks of a job of this fleet, as the store has them. */
+struct known_job {
+	struct fleet_job *job;
+	size_t bytes;
+	int64_t read_ms, used_ms;
+};
+
 struct fleet_worker {
 	struct fleet_worker_options options;
 	struct fleet_slots *slots;
@@ -100,13 +112,18 @@ struct fleet_worker {
 	struct held *held;
 	struct value *marks; /* "cancel.J", "cancel.J.ID", "pause.J": true; replaced as a whole */
 	struct value *shares; /* lane -> the part of all its runs that are ours */
-	struct value *jobs; /* names of jobs that the store knows as the fleet's: true */
 	struct pace *paces;
 	size_t pace_count;
 	bool draining, stopping, over; /* over: the threads are to end */
 	bool news;                     /* for a heartbeat */
 	char said[ERR_TEXT_MAX];
 	int64_t said_ms;
+
+	/* Without the lock: `next` alone has them, which one slot after the other calls. */
+	struct known_job jobs[JOBS_READ_MAX];
+	size_t job_count;
+	size_t drops; /* since drops_ms */
+	int64_t drops_ms;
 };
 
 static void say(struct fleet_worker *worker, const char *line)
@@ -449,7 +466,7 @@ static void give_back(struct fleet_worker *worker, struct held *held, double sec
 	end_held(worker, held);
 }
 
-/* The job of HELD is paused: the queue is to have it no more. */
+/* HELD is not to run, because its job is paused or its line foreign: the queue is to have it no more. */
 static void take_out(struct fleet_worker *worker, struct held *held)
 {
 	struct err err;
@@ -569,45 +586,152 @@ static void asked(void *context, const struct fleet_slot_task *task, bool limite
 	(void)pthread_mutex_unlock(&worker->lock);
 }
 
-/*
- * Is JOB one that was submitted to this fleet? The store says so, which not everybody may write who
- * may publish. False with ERR: the store does not answer.
- */
-static bool is_submitted(struct fleet_worker *worker, const char *job, struct err *err)
+/* Forget the tasks of the job AT. */
+static void forget_job(struct fleet_worker *worker, struct known_job *at)
 {
-	bool known, mine = false, paused;
-
-	(void)pthread_mutex_lock(&worker->lock);
-	known = value_member(worker->jobs, job) != NULL;
-	(void)pthread_mutex_unlock(&worker->lock);
-	if (known)
-		return true;
-	if (!fleet_worker_enlisted(worker->options.store, worker->options.fleet, job,
-				   &mine, &paused, err))
-		return false;
-	if (!mine)
-		return err_set(err, 0,
-			       "nobody has submitted this job to the fleet %s with the store %s: "
-			       "is it the store of this worker that is wrong?",
-			       worker->options.fleet,
-			       fleet_store_where(worker->options.store));
-	(void)pthread_mutex_lock(&worker->lock);
-	if (value_count(worker->jobs) >= JOBS_KNOWN_MAX) {
-		value_free(worker->jobs);
-		worker->jobs = value_new_object();
-	}
-	value_set_boolean(worker->jobs, job, true);
-	(void)pthread_mutex_unlock(&worker->lock);
-	return true;
+	fleet_job_free(at->job);
+	*at = worker->jobs[--worker->job_count];
 }
 
-/* Read the line of HELD. False: it was given back or dropped, and is gone. */
+/* Forget jobs, those first that were not needed for the longest time, until there is room for one. */
+static void make_room_for_job(struct fleet_worker *worker)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < worker->job_count; i++)
+		bytes += worker->jobs[i].bytes;
+	while (worker->job_count == JOBS_READ_MAX || bytes > JOBS_READ_BYTES) {
+		struct known_job *oldest = &worker->jobs[0];
+
+		for (size_t i = 1; i < worker->job_count; i++) {
+			if (worker->jobs[i].used_ms < oldest->used_ms)
+				oldest = &worker->jobs[i];
+		}
+		bytes -= oldest->bytes;
+		forget_job(worker, oldest);
+	}
+}
+
+/*
+ * The tasks of the job NAME, which was submitted to this fleet: the store says so, which not
+ * everybody may write who may publish. Read once, and once more when they are AGAIN wanted and old.
+ * NULL with ERR: the store does not answer, or the job is not the fleet's.
+ */
+static struct known_job *know_job(struct fleet_worker *worker, const char *name,
+				  bool again, struct err *err)
+{
+	const struct fleet_worker_options *options = &worker->options;
+	const int64_t now_ms = clock_now_ms();
+	struct known_job *at = worker->jobs, *end = at + worker->job_count;
+	struct fleet_job *job = NULL;
+	bool mine = false, paused;
+	struct stat st;
+
+	while (at < end && strcmp(fleet_job_name_of(at->job), name) != 0)
+		at++;
+	if (at < end && again && now_ms - at->read_ms >= JOB_AGED_MS) {
+		forget_job(worker, at);
+		at = end;
+	}
+	if (at < end) {
+		at->used_ms = now_ms;
+		return at;
+	}
+	if (!fleet_name_check(FLEET_JOB, name, err) ||
+	    !fleet_worker_enlisted(options->store, options->fleet, name, &mine, &paused, err))
+		return NULL;
+	if (!mine) {
+		(void)err_set(err, 0,
+			      "nobody has submitted this job to the fleet %s with the store %s: "
+			      "is it the store of this worker that is wrong?",
+			      options->fleet, fleet_store_where(options->store));
+		return NULL;
+	}
+	make_room_for_job(worker);
+	if (!fleet_job_open(options->store, name, &job, err))
+		return NULL;
+	at = &worker->jobs[worker->job_count++];
+	*at = (struct known_job){.job = job, .read_ms = now_ms, .used_ms = now_ms};
+	if (fstat(fleet_tasks_fd(fleet_job_tasks(job)), &st) == 0)
+		at->bytes = (size_t)st.st_size;
+	return at;
+}
+
+/*
+ * The task ID of JOB as the store has it. False with *FOREIGN: LINE, which came from the queue, is
+ * not the line of this task. False without it: that could not be found out.
+ */
+static bool read_stored(struct fleet_worker *worker, const char *job, const char *id,
+			struct str line, struct fleet_task *task, bool *foreign,
+			struct err *err)
+{
+	auto_value struct value *came = NULL;
+
+	if (!value_parse(line, 0, &came, NULL))
+		came = NULL;
+	for (int attempt = 0; attempt < 2; attempt++) {
+		const struct known_job *known = know_job(worker, job, attempt > 0, err);
+		size_t nth;
+
+		if (known == NULL)
+			return false;
+		nth = fleet_job_find(known->job, id);
+		if (nth != FLEET_JOB_NONE) {
+			if (!fleet_tasks_get(fleet_job_tasks(known->job), nth, task, err))
+				return false;
+			if (came != NULL && value_equal(came, task->line))
+				return true;
+			fleet_task_fini(task);
+		}
+		(void)err_set(err, 0,
+			      nth == FLEET_JOB_NONE
+				      ? "the job has no such task in the store %s"
+				      : "its line is not the one in the store %s",
+			      fleet_store_where(worker->options.store));
+	}
+	*foreign = true;
+	return false;
+}
+
+/* The line of HELD is nobody's task: take it out of the queue, so that it does not come again. */
+static void drop_foreign(struct fleet_worker *worker, struct held *held, const char *why)
+{
+	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
+	const int64_t now_ms = clock_now_ms();
+	char line[ERR_TEXT_MAX + 512];
+
+	if (worker->drops_ms == 0 || now_ms - worker->drops_ms >= DROPS_MS) {
+		if (worker->drops > DROPS_SAID) {
+			(void)snprintf(line, sizeof(line),
+				       "%zu more lines were dropped that the store does not have",
+				       worker->drops - DROPS_SAID);
+			say(worker, line);
+		}
+		worker->drops = 0;
+		worker->drops_ms = now_ms;
+	}
+	if (++worker->drops <= DROPS_SAID) {
+		(void)snprintf(
+			line, sizeof(line),
+			"%s/%s is dropped, and does not run: %s. Somebody published it past "
+			"`glovebox fleet submit`: look who has credentials of this fleet",
+			job, fleet_name_check(FLEET_ID, id, NULL) ? id : "?", why);
+		say(worker, line);
+		tell_event(worker, job, id, "refused", why);
+	}
+	take_out(worker, held);
+}
+
+/*
+ * Have the task of HELD, which runs as the store has it: the queue says only which one it is.
+ * False: it was given back or dropped, and is gone.
+ */
 static bool read_line(struct fleet_worker *worker, struct held *held)
 {
 	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
 	char line[ERR_TEXT_MAX + 256];
 	struct err err = {0};
-	bool ok;
+	bool ok, foreign = false;
 
 	ok = fleet_lease_version(held->lease) <= QUEUE_LINE_VERSION ||
 	     err_set(&err, 0,
@@ -615,13 +739,14 @@ static bool read_line(struct fleet_worker *worker, struct held *held)
 		     "reads %d: use the newer release here",
 		     fleet_lease_version(held->lease), GLOVEBOX_VERSION,
 		     QUEUE_LINE_VERSION);
-	ok = ok && fleet_task_read(fleet_lease_line(held->lease), &held->task, &err);
-	ok = ok && (fleet_name_check(FLEET_JOB, job, &err) &&
-		    (strcmp(held->task.id, id) == 0 ||
-		     err_set(&err, 0, "its line has another id: \"%s\"", held->task.id)) &&
-		    is_submitted(worker, job, &err));
+	ok = ok && read_stored(worker, job, id, fleet_lease_line(held->lease),
+			       &held->task, &foreign, &err);
 	if (ok)
 		return true;
+	if (foreign) {
+		drop_foreign(worker, held, err.text);
+		return false;
+	}
 	(void)snprintf(line, sizeof(line), "%s/%s is given back: %s", job, id, err.text);
 	say(worker, line);
 	tell_event(worker, job, id, "refused", err.text);
@@ -1476,7 +1601,6 @@ bool fleet_worker_start(const struct fleet_worker_options *options,
 	pthread_condattr_t attributes;
 
 	made->options = *options;
-	made->jobs = value_new_object();
 	(void)pthread_mutex_init(&made->lock, NULL);
 	(void)pthread_condattr_init(&attributes);
 	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -1564,7 +1688,8 @@ void fleet_worker_finish(struct fleet_worker *worker)
 	free(worker->paces);
 	value_free(worker->marks);
 	value_free(worker->shares);
-	value_free(worker->jobs);
+	while (worker->job_count > 0)
+		forget_job(worker, &worker->jobs[0]);
 	(void)pthread_cond_destroy(&worker->changed);
 	(void)pthread_mutex_destroy(&worker->lock);
 	free(worker);
