@@ -646,6 +646,34 @@ def a_rate_counts_the_requests_of_runs():
 
 
 @tap.case
+def a_forged_heartbeat_starves_no_lane():
+    with fleet() as f:
+        f.run("fleet", "limit", "paced", "4", "--per-minute", "600")
+        wire = Wire(f.server)
+        beats = {"evil1": {"lanes": {"paced": 9 * 10**18}, "cells": 9223372036854775807, "busy": 9223372036854775807, "load": 1e300},
+                 "evil2": {"lanes": {"paced": 9 * 10**18}, "cells": -5, "busy": -5}, "evil3": {"lanes": {"paced": -9 * 10**18}}}
+
+        def forge():
+            for name, beat in beats.items():
+                assert b'"seq"' in wire.request(f"$KV.GB_main_WORKERS.{name}", json.dumps(beat).encode())
+            return len(f.result_names("h"))
+        forge()
+        f.worker("--name", "honest", cells=1)
+        # The first task shows that the worker is there; its shares are read ten seconds later at the latest.
+        lines = [command(0, "sleep 11", lane="paced"), *(command(i, lane="paced") for i in range(1, 12))]
+        f.run("fleet", "submit", f.tasks("h", lines), "--job", "h")
+        # Heartbeats are believed for 45 seconds: these come again and again.
+        wait_for(lambda: forge() >= 1, "the first task")
+        said = f.run("fleet", "workers").stdout
+        assert "4096 of 4096 cells busy, load 4096.0" in said and "0 of 0 cells busy" in said and "-5" not in said, said
+        said = f.run("fleet", "status").stdout
+        assert "4 workers" in said and "of 4097 cells busy" in said, said
+        # One of four permits is a quarter of the rate.
+        wait_for(lambda: forge() == 12, "the others")
+        wire.close()
+
+
+@tap.case
 def a_model_that_has_too_much_halves_the_rate():
     refusal = {"status": 429, "headers": {"content-type": "application/json", "retry-after-ms": "1"}, "body": "{}"}
     with asking([refusal, {"text": "done"}]) as f:

@@ -125,8 +125,8 @@ void fleet_lease_free(struct fleet_lease *lease);
  */
 bool fleet_queue_limit(struct fleet_queue *queue, const char *lane, int permits,
 		       int per_minute, struct err *err);
-/* The tasks of LANE that may be begun in a minute; 0: no limit. */
-int fleet_queue_per_minute(struct fleet_queue *queue, const char *lane);
+/* The tasks of LANE that may be begun in a minute; 0: no limit. *PERMITS: that may run, likewise. */
+int fleet_queue_per_minute(struct fleet_queue *queue, const char *lane, int *permits);
 
 /* Keys and values that the queue keeps. */
 enum fleet_bucket {

@@ -737,7 +737,7 @@ static bool look(struct fleet_queue *queue, struct err *err)
 	return true;
 }
 
-int fleet_queue_per_minute(struct fleet_queue *queue, const char *lane)
+int fleet_queue_per_minute(struct fleet_queue *queue, const char *lane, int *permits)
 {
 	const struct lane *limit;
 	int per_minute;
@@ -745,6 +745,7 @@ int fleet_queue_per_minute(struct fleet_queue *queue, const char *lane)
 	(void)pthread_mutex_lock(&queue->taking);
 	limit = limit_of(queue, lane);
 	per_minute = limit != NULL ? limit->per_minute : 0;
+	*permits = limit != NULL ? limit->permits : 0;
 	(void)pthread_mutex_unlock(&queue->taking);
 	return per_minute;
 }

@@ -91,6 +91,7 @@ struct pace {
 	double room; /* requests that may be made; below 0: that were made too many */
 	double part; /* of the rate: less than 1 after a model has said that it is too much */
 	int per_minute; /* the rate over the whole fleet; 0: none any more */
+	int permits;    /* tasks of it that run over the whole fleet; 0: no limit */
 	int64_t at_ms, halved_ms;
 };
 
@@ -266,6 +267,13 @@ static bool put_cancelled(struct fleet_store *store, const char *job, const char
 
 /* Tasks that run, and tasks that are cancelled. */
 
+int fleet_worker_number(const struct value *beat, const char *key)
+{
+	const int64_t number = value_integer(value_member(beat, key));
+
+	return number < 0 ? 0 : number > FLEET_BEAT_MOST ? FLEET_BEAT_MOST : (int)number;
+}
+
 static bool add_running(void *context, const char *key, struct str text)
 {
 	struct fleet_running *running = context;
@@ -275,8 +283,8 @@ static bool add_running(void *context, const char *key, struct str text)
 	if (!value_parse(text, 0, &beat, NULL))
 		return true;
 	running->workers++;
-	running->cells += (size_t)value_integer(value_member(beat, "cells"));
-	running->busy += (size_t)value_integer(value_member(beat, "busy"));
+	running->cells += (size_t)fleet_worker_number(beat, "cells");
+	running->busy += (size_t)fleet_worker_number(beat, "busy");
 	jobs = value_member(beat, "running");
 	for (void *at = value_first(jobs); at != NULL; at = value_next(jobs, at)) {
 		if (value_member(running->jobs, value_key(at)) == NULL)
@@ -529,7 +537,9 @@ static double update_pace(struct fleet_worker *worker, struct pace *pace)
 /* May one more task of LANE begin? *WAIT_S: how long until one may. */
 static bool keeps_pace(struct fleet_worker *worker, const char *lane, double *wait_s)
 {
-	const int per_minute = fleet_queue_per_minute(worker->options.queue, lane);
+	int permits = 0;
+	const int per_minute =
+		fleet_queue_per_minute(worker->options.queue, lane, &permits);
 	struct pace *pace;
 	bool may = true;
 	double rate;
@@ -545,8 +555,10 @@ static bool keeps_pace(struct fleet_worker *worker, const char *lane, double *wa
 				      .part = 1,
 				      .at_ms = clock_now_ms()};
 	}
-	if (pace != NULL)
+	if (pace != NULL) {
 		pace->per_minute = per_minute;
+		pace->permits = permits;
+	}
 	if (per_minute > 0) {
 		rate = update_pace(worker, pace);
 		may = pace->room >= 1;
@@ -1225,7 +1237,7 @@ static bool add_lanes(void *context, const char *key, struct str text)
 		return true;
 	member = value_member(beat, "lanes");
 	for (void *at = value_first(member); at != NULL; at = value_next(member, at)) {
-		const int64_t runs = value_integer(value_at(at));
+		const int runs = fleet_worker_number(member, value_key(at));
 
 		value_set_integer(lanes->all, value_key(at),
 				  runs + value_integer(value_member(lanes->all,
@@ -1234,6 +1246,22 @@ static bool add_lanes(void *context, const char *key, struct str text)
 			value_set_integer(lanes->ours, value_key(at), runs);
 	}
 	return true;
+}
+
+/*
+ * Our part of OURS of ALL runs of LANE: at most 1 and, since no number of a heartbeat is larger than
+ * FLEET_BEAT_MOST, at least 1 / (workers * FLEET_BEAT_MOST). No more run than the lane has permits,
+ * whatever heartbeats say. The lock is held.
+ */
+static double share_of(struct fleet_worker *worker, const char *lane, double ours, double all)
+{
+	const struct pace *pace = find_pace(worker, lane);
+
+	if (pace != NULL && pace->permits > 0 && all > pace->permits)
+		all = pace->permits;
+	/* A worker without a run may begin one: it would never get a share. */
+	ours = ours > 0 ? ours : 1;
+	return ours < all ? ours / all : 1;
 }
 
 /* Our part of all runs of each lane: by the heartbeats of all workers. */
@@ -1250,15 +1278,14 @@ static void read_shares(struct fleet_worker *worker)
 		value_free(shares);
 		return;
 	}
-	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
-		const double total = value_number(value_at(at));
-		const double mine = value_number(value_member(ours, value_key(at)));
-
-		/* A worker without a run may begin one: it would never get a share. */
-		value_set_real(shares, value_key(at),
-			       (mine > 0 ? mine : 1) / (total > 0 ? total : 1));
-	}
 	(void)pthread_mutex_lock(&worker->lock);
+	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
+		const char *lane = value_key(at);
+
+		value_set_real(shares, lane,
+			       share_of(worker, lane, value_number(value_member(ours, lane)),
+					value_number(value_at(at))));
+	}
 	old = worker->shares;
 	worker->shares = shares;
 	(void)pthread_mutex_unlock(&worker->lock);

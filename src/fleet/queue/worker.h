@@ -71,6 +71,11 @@ bool fleet_worker_enlisted(struct fleet_store *store, const char *fleet, const c
 bool fleet_worker_keep_limit(struct fleet_store *store, const char *fleet, const char *lane,
 			     int permits, int per_minute, struct err *err);
 
+/* No number of a heartbeat is believed beyond this: it may be anybody's who may publish. */
+enum { FLEET_BEAT_MOST = 4096 };
+/* The number KEY of the heartbeat BEAT, or of a part of it: 0 to FLEET_BEAT_MOST. */
+int fleet_worker_number(const struct value *beat, const char *key);
+
 /* All that runs, by the heartbeats of the workers. */
 struct fleet_running {
 	struct value *jobs; /* job -> {id: worker}; owned by the caller, also after a failure */

@@ -1091,6 +1091,7 @@ static bool print_worker(void *context, const char *key, struct str text)
 	auto_value struct value *beat = NULL;
 	const struct value *labels;
 	const char *program;
+	double load;
 
 	if (!value_parse(text, 0, &beat, NULL))
 		return true;
@@ -1099,10 +1100,12 @@ static bool print_worker(void *context, const char *key, struct str text)
 		return verb_print_json(beat, 0, listing->out) == CODE_DONE;
 	program = value_text(value_member(beat, "program"));
 	verb_print_name(key, NAME_COLUMNS, listing->out);
-	(void)fprintf(listing->out, " %" PRId64 " of %" PRId64 " cells busy, load %.1f, ",
-		      value_integer(value_member(beat, "busy")),
-		      value_integer(value_member(beat, "cells")),
-		      value_number(value_member(beat, "load")));
+	load = value_number(value_member(beat, "load"));
+	(void)fprintf(listing->out, " %d of %d cells busy, load %.1f, ",
+		      fleet_worker_number(beat, "busy"), fleet_worker_number(beat, "cells"),
+		      load > FLEET_BEAT_MOST ? FLEET_BEAT_MOST
+		      : load > 0             ? load
+					     : 0);
 	verb_print_name(program != NULL ? program : "?", 1, listing->out);
 	labels = value_member(beat, "labels");
 	for (size_t i = 0; i < value_count(labels); i++) {
