@@ -722,6 +722,7 @@ static void nothing_begin(struct keeper *keeper)
 	keeper->list.state = LIST_FRESH;
 	keeper->list.looked_ms = clock_wall_ms();
 	keeper->steps.looked = keeper->steps.count;
+	keeper->look.lost_one = false; /* this was the second try of a look that was lost */
 	(void)nested_take(keeper, NULL);
 }
 
