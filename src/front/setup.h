@@ -92,6 +92,7 @@ struct setup_flags {
 };
 
 struct model_level;
+struct pollfd;
 
 struct setup {
 	char *workspace;       /* real, absolute */
@@ -168,6 +169,12 @@ struct setup {
 	char *images, *snapshots;
 	struct based *based; /* of `cell_base`, once a session or shape wants it; or NULL */
 	bool prepares; /* the commands of a devcontainer may run first, which takes minutes */
+	/* the person names what runs, as with exec: the agent's tools and mode say nothing about it */
+	bool by_hand;
+	double prepare_s; /* of these commands together; 0: an hour each */
+	/* they end when one of these has its events, or its other end is gone; borrowed */
+	const struct pollfd *ends;
+	size_t end_count;
 	struct below below; /* the layers over which its sessions work (view/below.h) */
 	char *at; /* where its cells show the workspace as well (session.h); or NULL */
 	bool fresh_workspace; /* the person has none: commands begin where the base says */

@@ -1195,6 +1195,151 @@ def a_home_that_a_base_cannot_have_counts_as_none():
         assert not os.path.exists(os.path.join(place.path, "made"))
 
 
+@tap.case
+def the_commands_of_a_devcontainer_get_no_secret_of_the_session():
+    with Project() as place:
+        victim = os.path.join(place.path, "victim")
+        os.makedirs(victim)
+        with open(os.path.join(victim, "v"), "w", encoding="ascii") as file:
+            file.write("TOP\n")
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": f"env >/stolen; cat {victim}/v >>/stolen; echo x > {victim}/made; echo end >>/stolen"}))
+        options = ["-e", "SECRET", "-e", "OTHER=tok456", "--read", victim, "--write", ".", "--write", victim]
+        options[options.index("."):options.index(".") + 1] = [place.project]
+        environment = {**place.environment, "SECRET": "tok123"}
+        done = place.exec("devcontainer", "sh", "-c", f"cat {victim}/v; echo $SECRET$OTHER", options=options, env=environment)
+        assert done.stdout == "TOP\ntok123tok456\n", done
+        stolen = place.exec("devcontainer", "cat", "/stolen").stdout
+        assert "tok123" not in stolen and "tok456" not in stolen and "TOP" not in stolen and stolen.endswith("end\n"), stolen
+        assert os.listdir(victim) == ["v"]
+
+
+@tap.case
+def the_commands_of_a_devcontainer_run_only_where_an_agent_may_run_some():
+    with Project() as place:
+        config = os.path.join(place.path, "config.json")
+        for entry, part in (({"mode": "ask"}, "mode ask"), ({"tools": ["read_file", "list_files"]}, "no tool that runs commands")):
+            with open(config, "w", encoding="ascii") as file:
+                json.dump({"agents": {"default": {"cell_base": "devcontainer", **entry}}}, file)
+            done = tap.run([PROGRAM, "run", "-C", "project", "--config", config, "--model", "replay", "hello"], cwd=place.path, env=place.environment,
+                           stdin=subprocess.DEVNULL)
+            assert done.returncode != 0 and part in done.stderr and f"glovebox exec -C {place.project} --base devcontainer -- true" in done.stderr, (entry, done)
+            assert not os.path.exists(os.path.join(place.project, "counted"))
+        # The person's own words run in any mode, so the line helps.
+        assert place.exec("devcontainer", "true", options=["--config", config]).returncode == 0
+        assert read(place.project, "counted") == "count\n"
+
+
+def ends(process):
+    """The code of PROCESS, which is to end soon."""
+    try:
+        return process.wait(timeout=END_S)
+    finally:
+        process.kill()
+
+
+@tap.case
+def the_commands_of_a_devcontainer_end_with_those_who_wait_for_them():
+    with Project() as place:
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "echo $$ > began; busybox sleep 600"}))
+        began = os.path.join(place.project, "began")
+        place.environment["XDG_RUNTIME_DIR"] = os.path.join(place.path, "runtime")
+        os.mkdir(place.environment["XDG_RUNTIME_DIR"], 0o700)
+
+        def begin(*words, **options):
+            if os.path.exists(began):
+                os.remove(began)
+            process = subprocess.Popen([PROGRAM, *words], cwd=place.path, env=place.environment,
+                                       **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, **options})
+            return process
+
+        def wait(process):
+            end = time.monotonic() + END_S
+            while not os.path.exists(began) and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.01)
+            assert os.path.exists(began), process.stderr.read() if process.poll() is not None else process.args
+        hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}) + "\n"
+        for stop in (lambda process: process.stdin.close(), lambda process: process.send_signal(signal.SIGTERM)):
+            with begin("mcp", "-C", "project", "--base", "devcontainer", stdin=subprocess.PIPE) as process:
+                process.stdin.write(hello)
+                process.stdin.flush()
+                wait(process)
+                stop(process)
+                ends(process)
+                assert "was told to end" in process.stderr.read()
+        with begin("start", "-C", "project", "--base", "devcontainer", "--name", "z1") as process:
+            wait(process)
+            process.terminate()
+            ends(process)
+            # The engine behind it has the pipe of standard error as well.
+            assert "was told to end" in process.stderr.read()
+        done = place.exec("devcontainer", "true", options=["--timeout", "1"])
+        assert done.returncode == 125 and "did not end within 1 seconds" in done.stderr, done
+
+
+@tap.case
+def output_of_a_devcontainer_without_end_is_bounded():
+    with Project() as place:
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "while :; do echo 0123456789012345678901234567890123456789; done"}))
+        done = place.exec("devcontainer", "true", options=["--timeout", "5"])
+        assert done.returncode == 125 and "did not end within 5 seconds" in done.stderr and len(done.stderr) < 3 << 20, (done.returncode, done.stderr[-500:])
+        assert "is not shown" in done.stderr, done.stderr[-500:]
+
+
+@tap.case
+def what_the_commands_of_a_devcontainer_leave_is_told():
+    with Project() as place:
+        os.makedirs(os.path.join(place.project, ".git", "hooks"))
+        for name, text in (("HEAD", "ref: refs/heads/main\n"), ("config", "[core]\n")):
+            with open(os.path.join(place.project, ".git", name), "w", encoding="ascii") as file:
+                file.write(text)
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "mkdir -p .vscode; echo {} >.vscode/tasks.json; echo x >.envrc"}))
+        done = place.exec("devcontainer", "true")
+        assert done.returncode == 0 and "run by other programs by themselves" in done.stderr and ".envrc" in done.stderr, done
+
+
+@tap.case
+def the_commands_of_a_devcontainer_stand_in_the_audit():
+    with Project() as place:
+        audit, config = os.path.join(place.path, "audit"), os.path.join(place.path, "config.json")
+        with open(config, "w", encoding="ascii") as file:
+            json.dump({"service": {"audit": {"folder": audit, "arguments": True}}}, file)
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "echo onlythis >/x"}))
+        done = place.exec("devcontainer", "true", options=["--config", config])
+        assert done.returncode == 0, done
+        text = "".join(read(folder, name) for folder, _, names in os.walk(audit) for name in names if not name.endswith("lock"))
+        assert "onlythis" in text and text.count('"open"') == 2, text
+
+
+@tap.case
+def two_cells_at_once_run_the_commands_of_a_devcontainer_once():
+    with Project() as place:
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "echo count >> counted; until busybox test -e go; do busybox sleep 0.05; done"}))
+
+        def begin():
+            return subprocess.Popen([PROGRAM, "exec", "-C", "project", "--base", "devcontainer", "--", "true"], cwd=place.path, env=place.environment,
+                                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        with begin() as one_process, begin() as other:
+            lines = [one_process.stderr.readline(), other.stderr.readline()]
+            assert sorted("waiting for it" in line for line in lines) == [False, True], lines
+            place.write("", "go")
+            assert (ends(one_process), ends(other)) == (0, 0)
+        assert read(place.project, "counted") == "count\n"
+        snapshots = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots")
+        assert not [name for name in os.listdir(snapshots) if name.startswith(".lock")]
+
+
+@tap.case
+def what_a_frozen_root_lacks_is_told():
+    with Project() as place:
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "busybox mkfifo /pipe; echo x > /x"}))
+        done = place.exec("devcontainer", "cat", "/x")
+        assert (done.returncode, done.stdout) == (0, "x\n") and "1 files of the root are not in the snapshot" in done.stderr, done
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "cd /; for i in $(busybox seq 700); do mkdir dddd; cd dddd; done"}))
+        done = place.exec("devcontainer", "true")
+        assert done.returncode == 125 and "let the last of them remove it: more than" in done.stderr and " ... " in done.stderr, done
+
+
 def random_layer(maker, known, modes):
     """A layer that changes what the layers below hold. KNOWN: path -> kind, as it is then; MODES: of folders."""
     entries, below = [], dict(known)

@@ -8,9 +8,13 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "front/audit/recording.h"
+#include "front/output/policy_words.h"
 #include "front/setup.h"
+#include "front/verbs/exec.h"
 #include "image/base.h"
 #include "image/devcontainer.h"
 #include "image/snapshot.h"
@@ -27,15 +31,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
 	COMMAND_S = 3600,
-	LINE_BYTES = 4096,    /* of a line of output; a longer one is cut in two */
-	READ_ROOM = 16 << 10, /* of one read */
+	WAIT_S = 3 * COMMAND_S, /* for another process that runs the same commands */
+	LOOK_MS = 100,          /* between two looks whether it still does */
+	LINE_BYTES = 4096,      /* of a line of output; a longer one is cut in two */
+	READ_ROOM = 16 << 10,   /* of one read */
+	READS_LAST = 64, /* after the end of a command, whose children may go on printing */
+	PRINTED_MAX = 1 << 20, /* bytes of output of one command that are printed */
+	ENDS_MAX = 8,
+	REASON_MAX = 300, /* bytes of a sentence of the cell that are quoted from its beginning */
 	PATH_ROOM = PATH_MAX,
 };
+/* The time of a call that has come too late, which ends at once. */
+#define LEAST_S 0.001
 /* Bytes of the tar of a root, as of a snapshot of `glovebox serve`. */
 #define TAR_MAX (INT64_C(4) << 30)
 
@@ -142,6 +155,88 @@ bool based_keep(const struct policy *bound, const char *own, struct policy *both
 	return fine;
 }
 
+/* What ends the commands of a devcontainer before their own end. */
+
+struct ending {
+	/* a signal, or somebody for whom they run and who has gone */
+	struct watch watches[ENDS_MAX];
+	size_t count;
+	bool came;               /* one of these has */
+	struct running *running; /* what is cancelled then; or NULL */
+	int64_t until_ms;        /* of all commands together; CLOCK_NEVER */
+	double seconds;          /* that these are */
+};
+
+static void end_came(struct watch *watch, short events)
+{
+	struct ending *ending = watch->context;
+
+	(void)events;
+	ending->came = true;
+	if (ending->running != NULL && !running_is_done(ending->running))
+		running_cancel(ending->running);
+	loop_remove(watch);
+}
+
+static void add_end(struct ending *ending, int fd, short events)
+{
+	if (fd >= 0 && ending->count < ENDS_MAX)
+		ending->watches[ending->count++] = (struct watch){.fd = fd,
+								  .events = events,
+								  .ready = end_came,
+								  .context = ending};
+}
+
+/* ENDING for the commands that run before the session of SETUP with the options GIVEN. */
+static void ending_begin(struct ending *ending, const struct setup *setup,
+			 const struct session_options *given)
+{
+	const double run_s = setup->by_hand ? 0 : setup->policy->limits.run_s;
+
+	*ending = (struct ending){.seconds = setup->prepare_s, .until_ms = CLOCK_NEVER};
+	if (run_s > 0 && (ending->seconds <= 0 || run_s < ending->seconds))
+		ending->seconds = run_s;
+	if (ending->seconds > 0)
+		ending->until_ms = clock_deadline(ending->seconds);
+	add_end(ending, given->cancel_fd, POLLIN);
+	if (setup->interrupt != NULL)
+		add_end(ending, interrupt_fd(setup->interrupt), POLLIN);
+	for (size_t i = 0; i < setup->end_count; i++)
+		add_end(ending, setup->ends[i].fd, setup->ends[i].events);
+}
+
+static bool say_ended(struct err *err)
+{
+	return err_set(err, ECANCELED,
+		       "this program was told to end, and nothing was frozen; the commands run "
+		       "from the beginning with the next cell");
+}
+
+/*
+ * Wait for MS until FD (-1: nothing) can be read. False: ENDING has come first, or its time
+ * is over.
+ */
+static bool ending_wait(struct ending *ending, int fd, int ms, struct err *err)
+{
+	struct pollfd slots[ENDS_MAX + 1];
+	int64_t until_ms = ms < 0 ? CLOCK_NEVER : clock_now_ms() + ms;
+
+	if (until_ms > ending->until_ms)
+		until_ms = ending->until_ms;
+	for (size_t i = 0; i < ending->count; i++)
+		slots[i] = (struct pollfd){.fd = ending->watches[i].fd,
+					   .events = ending->watches[i].events};
+	slots[ending->count] = (struct pollfd){.fd = fd, .events = POLLIN};
+	(void)poll(slots, ending->count + 1, clock_poll_timeout(until_ms));
+	for (size_t i = 0; i < ending->count; i++)
+		ending->came = ending->came || slots[i].revents != 0;
+	if (ending->came)
+		return say_ended(err);
+	return clock_now_ms() < ending->until_ms ||
+	       err_set(err, ETIMEDOUT, "its commands had %g seconds, which are over",
+		       ending->seconds);
+}
+
 /* The commands of a devcontainer. */
 
 /* Prints what a command writes, line by line. */
@@ -149,6 +244,7 @@ struct printing {
 	struct watch watch;
 	struct buf line; /* that has not ended yet */
 	struct buf last; /* the one before that was not empty */
+	uint64_t taken;  /* bytes of output; those behind PRINTED_MAX are only counted */
 };
 
 static void print_line(struct printing *printing)
@@ -159,7 +255,8 @@ static void print_line(struct printing *printing)
 	if (line.size > 0) {
 		buf_init(&shown, 4 * LINE_BYTES);
 		text_add_name(&shown, line);
-		(void)fprintf(stderr, "  %s\n", shown.data);
+		if (printing->taken <= PRINTED_MAX)
+			(void)fprintf(stderr, "  %s\n", shown.data);
 		buf_clear(&printing->last);
 		(void)buf_addstr(&printing->last,
 				 str_part(buf_str(&shown), 0, ERR_TEXT_MAX / 4));
@@ -168,70 +265,139 @@ static void print_line(struct printing *printing)
 	buf_clear(&printing->line);
 }
 
-static void take_output(struct watch *watch, short events)
+/* Take one read of the output; false when there is none now. */
+static bool take_some(struct printing *printing)
 {
-	struct printing *printing = watch->context;
 	char bytes[READ_ROOM];
-	ssize_t got;
+	const ssize_t got = read(printing->watch.fd, bytes, sizeof(bytes));
 
-	(void)events;
-	while ((got = read(watch->fd, bytes, sizeof(bytes))) > 0) {
-		for (ssize_t i = 0; i < got; i++) {
-			if (bytes[i] == '\n' || printing->line.size == LINE_BYTES)
-				print_line(printing);
-			if (bytes[i] != '\n')
-				(void)buf_addc(&printing->line, bytes[i]);
-		}
+	for (ssize_t i = 0; i < got; i++) {
+		if (bytes[i] == '\n' || printing->line.size == LINE_BYTES)
+			print_line(printing);
+		if (bytes[i] != '\n')
+			(void)buf_addc(&printing->line, bytes[i]);
 	}
+	if (got > 0)
+		printing->taken += (uint64_t)got;
 	if (got == 0)
-		loop_remove(watch);
+		loop_remove(&printing->watch);
+	return got > 0;
 }
 
-/* Call TOOL with ARGUMENTS in SESSION until it ends, with the COUNT descriptors FDS. */
-static struct running *call_tool(struct session *session, const char *tool,
-				 const struct value *arguments, const int *fds, size_t count)
+/* One read each time, so that output without an end holds up neither a time limit nor a signal. */
+static void take_output(struct watch *watch, short events)
+{
+	(void)events;
+	(void)take_some(watch->context);
+}
+
+/* The command has ended: print what its pipe still holds, and say how much was not shown. */
+static void take_rest(struct printing *printing)
+{
+	for (int i = 0; i < READS_LAST && take_some(printing); i++)
+		;
+	loop_remove(&printing->watch);
+	print_line(printing);
+	if (printing->taken > PRINTED_MAX)
+		(void)fprintf(stderr,
+			      "glovebox: it has printed %" PRIu64
+			      " bytes; what came behind the first %d is not shown\n",
+			      printing->taken, PRINTED_MAX);
+}
+
+/*
+ * Call TOOL with ARGUMENTS in SESSION until it ends or ENDING comes, with the COUNT descriptors
+ * FDS.
+ */
+static struct running *call_tool(struct session *session, struct ending *ending,
+				 const char *tool, const struct value *arguments,
+				 const int *fds, size_t count)
 {
 	struct request request = {.tool = tool,
 				  .arguments = arguments,
 				  .by_front = true,
 				  .timeout_s = COMMAND_S,
 				  .fd_count = count};
-	struct running *running;
+	struct loop *loop = session_loop(session);
 
+	if (ending->until_ms != CLOCK_NEVER)
+		request.most_s = (double)(ending->until_ms - clock_now_ms()) / 1000;
+	if (ending->until_ms != CLOCK_NEVER && request.most_s < LEAST_S)
+		request.most_s = LEAST_S;
 	memcpy(request.fds, fds, count * sizeof(fds[0]));
-	running = session_start(session, &request, NULL, NULL);
-	while (!running_is_done(running))
-		loop_turn(session_loop(session), CLOCK_NEVER);
-	return running;
+	ending->running = session_start(session, &request, NULL, NULL);
+	for (size_t i = 0; i < ending->count; i++)
+		loop_add(loop, &ending->watches[i]);
+	while (!running_is_done(ending->running))
+		loop_turn(loop, CLOCK_NEVER);
+	for (size_t i = 0; i < ending->count; i++)
+		loop_remove(&ending->watches[i]);
+	return ending->running;
 }
 
-static bool judge_command(const char *member, const struct tool_result *result,
-			  const struct printing *printing, struct err *err)
+/*
+ * Set ERR to what RESULT of the cell says about WHAT. It may begin with a long path, so the
+ * middle is left out.
+ */
+static bool say_result(const char *what, const struct tool_result *result, struct err *err)
 {
 	const struct str text = str_trim(buf_str(&result->text));
+	const struct str head = str_part(text, 0, text_character_border(text, REASON_MAX));
+	size_t rest =
+		text.size - head.size > REASON_MAX ? text.size - REASON_MAX : head.size;
 
+	while (rest < text.size && ((unsigned char)text.data[rest] & 0xC0) == 0x80)
+		rest++;
+	return err_set(err, EIO, "%s: %.*s%s%.*s", what, (int)head.size, head.data,
+		       rest > head.size ? " ... " : "", (int)(text.size - rest),
+		       text.data + rest);
+}
+
+static bool judge_command(const char *member, const struct ending *ending,
+			  const struct tool_result *result,
+			  const struct printing *printing, struct err *err)
+{
+	if (ending->came)
+		return say_ended(err);
 	if (result->status == RESULT_DONE && result->exit_code == 0 && result->signal == 0)
 		return true;
+	if (result->status == RESULT_TIMED_OUT && clock_now_ms() >= ending->until_ms)
+		return err_set(err, ETIMEDOUT, "%s did not end within %g seconds", member,
+			       ending->seconds);
 	if (result->status == RESULT_TIMED_OUT)
-		return err_set(err, ETIMEDOUT, "%s did not end within %d seconds", member,
+		return err_set(err, ETIMEDOUT,
+			       "%s did not end in its time, %d seconds at most", member,
 			       COMMAND_S);
 	if (result->status != RESULT_DONE)
-		return err_set(err, EIO, "%s: %.*s", member,
-			       (int)str_part(text, 0, ERR_TEXT_MAX / 4).size, text.data);
+		return say_result(member, result, err);
 	return err_set(err, EIO, "%s ended with %s %d%s%s", member,
 		       result->signal != 0 ? "signal" : "code",
 		       result->signal != 0 ? result->signal : result->exit_code,
 		       printing->last.size > 0 ? ": " : "", printing->last.data);
 }
 
+/* Print what RESULT of a command tells besides its output, as `exec` does. */
+static void print_told(const struct session *session, const struct tool_result *result,
+		       const struct policy_words *words)
+{
+	struct buf told;
+
+	buf_init(&told, RESULT_TEXT_MAX);
+	exec_add_told(session, result, words, NULL, &told);
+	(void)fputs(told.data, stderr);
+	buf_fini(&told);
+}
+
 /* Run COMMAND, with no input. */
-static bool run_command(struct session *session,
-			const struct devcontainer_command *command, struct err *err)
+static bool run_command(struct session *session, struct ending *ending,
+			const struct devcontainer_command *command,
+			const struct policy_words *words, struct err *err)
 {
 	auto_value struct value *arguments = value_new_object();
 	int in[2] = {-1, -1}, out[2] = {-1, -1};
 	struct printing printing = {.watch = {.ready = take_output, .events = POLLIN}};
 	struct running *running;
+	struct buf title;
 	bool fine;
 
 	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
@@ -244,17 +410,23 @@ static bool run_command(struct session *session,
 	fd_close(&in[1]);
 	(void)fprintf(stderr, "glovebox: %s runs in the cell\n", command->member);
 	value_set(arguments, "argv", value_new_texts(command->argv));
+	buf_init(&title, LINE_BYTES);
+	(void)buf_addf(&title, "devcontainer: %s", command->member);
+	value_set_str(arguments, "title", buf_str(&title));
+	buf_fini(&title);
 	buf_init(&printing.line, LINE_BYTES + 1);
 	buf_init(&printing.last, ERR_TEXT_MAX);
 	printing.watch.fd = out[0];
 	printing.watch.context = &printing;
 	loop_add(session_loop(session), &printing.watch);
 	const int fds[] = {in[0], out[1], out[1]};
-	running = call_tool(session, "exec", arguments, fds, sizeof(fds) / sizeof(fds[0]));
-	take_output(&printing.watch, POLLIN);
-	loop_remove(&printing.watch);
-	print_line(&printing);
-	fine = judge_command(command->member, running_result(running), &printing, err);
+	running = call_tool(session, ending, "exec", arguments, fds,
+			    sizeof(fds) / sizeof(fds[0]));
+	take_rest(&printing);
+	print_told(session, running_result(running), words);
+	fine = judge_command(command->member, ending, running_result(running), &printing,
+			     err);
+	ending->running = NULL;
 	running_free(running);
 	fd_close(&in[0]);
 	fd_close(&out[0]);
@@ -264,8 +436,9 @@ static bool run_command(struct session *session,
 	return fine;
 }
 
-/* Pack the root of the cell of SESSION into TAR. */
-static bool pack(struct session *session, int tar, struct err *err)
+/* Pack the root of the cell of SESSION into TAR; *SKIPPED becomes the count of what is not in it. */
+static bool pack(struct session *session, struct ending *ending, int tar,
+		 int64_t *skipped, struct err *err)
 {
 	auto_value struct value *arguments = value_new_object();
 	const struct tool_result *result;
@@ -276,13 +449,17 @@ static bool pack(struct session *session, int tar, struct err *err)
 	value_set_integer(arguments, "most", TAR_MAX);
 	value_set_boolean(arguments, "exact", true);
 	value_set_boolean(arguments, "layer", true);
-	running = call_tool(session, "tree_get", arguments, &tar, 1);
+	running = call_tool(session, ending, "tree_get", arguments, &tar, 1);
 	result = running_result(running);
 	fine = result->status == RESULT_DONE;
-	if (!fine)
-		(void)err_set(err, EIO, "the root of the cell: %.*s",
-			      (int)str_part(buf_str(&result->text), 0, ERR_TEXT_MAX / 2).size,
-			      result->text.data);
+	*skipped = value_integer(value_member(result->details, "skipped"));
+	if (ending->came)
+		fine = say_ended(err);
+	else if (!fine)
+		(void)say_result("what the commands have changed of the root cannot be frozen; "
+				 "let the last of them remove it",
+				 result, err);
+	ending->running = NULL;
 	running_free(running);
 	return fine;
 }
@@ -354,15 +531,16 @@ static void drop_older(const char *folder, const char *prepared)
 
 /* Freeze the root of the cell of *TAKE_SESSION, which is closed, as BASED names it. */
 static bool freeze(const struct based *based, struct session **take_session,
-		   const struct base_places *places, struct err *err)
+		   struct ending *ending, const struct base_places *places, struct err *err)
 {
 	struct snapshot snapshot;
+	int64_t skipped = 0;
 	auto_close int tar = -1;
 	bool fine = snapshot_begin(places->snapshots, based->base.prepared, &snapshot, err);
 
 	if (fine) {
 		tar = open_tar(&snapshot, err);
-		fine = tar >= 0 && pack(*take_session, tar, err);
+		fine = tar >= 0 && pack(*take_session, ending, tar, &skipped, err);
 	}
 	session_close(*take_session);
 	*take_session = NULL;
@@ -372,9 +550,17 @@ static bool freeze(const struct based *based, struct session **take_session,
 		hash_text(STR(""), snapshot.digest);
 		fine = snapshot_add_layer(&snapshot, tar, based->base.below,
 					  based->base.mark, err) &&
+		       ending_wait(ending, snapshot_unpacks(&snapshot), -1, err) &&
 		       snapshot_finish(&snapshot, err);
 	}
 	snapshot_close(&snapshot);
+	if (fine && skipped > 0)
+		(void)fprintf(stderr,
+			      "glovebox: %" PRId64
+			      " files of the root are not in the snapshot, so the cells do not "
+			      "have them: pipes, sockets, and what its owner may not read "
+			      "(docs/bases.md)\n",
+			      skipped);
 	if (fine)
 		drop_older(places->snapshots, based->base.prepared);
 	/* Another process has done the same meanwhile. */
@@ -386,6 +572,7 @@ static bool freeze(const struct based *based, struct session **take_session,
  * freeze the root of that cell for the next one that opens the base in PLACES.
  */
 static bool prepare(const struct based *based, struct session_options *options,
+		    struct ending *ending, const struct policy_words *words,
 		    const struct base_places *places, struct err *err)
 {
 	const struct devcontainer *read = based->base.devcontainer;
@@ -393,9 +580,9 @@ static bool prepare(const struct based *based, struct session_options *options,
 	bool fine = session_open(options, &session, err);
 
 	for (size_t i = 0; fine && i < read->command_count; i++)
-		fine = run_command(session, &read->commands[i], err);
+		fine = run_command(session, ending, &read->commands[i], words, err);
 	if (fine)
-		fine = freeze(based, &session, places, err);
+		fine = freeze(based, &session, ending, places, err);
 	session_close(session);
 	for (size_t i = 0; fine && i < read->port_count; i++)
 		(void)fprintf(stderr,
@@ -405,10 +592,22 @@ static bool prepare(const struct based *based, struct session_options *options,
 	return fine || err_while(err, "base %s", based->base.word);
 }
 
+/* Has POLICY a tool of TOOLS with which its agent can run commands? */
+static bool runs_commands(const struct policy *policy, const struct tool *const *tools)
+{
+	for (; *tools != NULL; tools++) {
+		if (((*tools)->effects & EFFECT_RUNS) != 0 && !(*tools)->internal &&
+		    policy_has_tool(policy, (*tools)->name))
+			return true;
+	}
+	return false;
+}
+
 /* May the commands of a devcontainer run before the session of SETUP, and what they write stay? */
 static bool may_prepare(const struct setup *setup, const struct policy *policy,
 			struct err *err)
 {
+	const char *word = setup->based->base.word;
 	struct verdict verdict = {0};
 
 	if (setup->snapshots == NULL)
@@ -416,6 +615,17 @@ static bool may_prepare(const struct setup *setup, const struct policy *policy,
 			       "base %s: there is no place for snapshots; set HOME or "
 			       "XDG_DATA_HOME",
 			       setup->based->base.word);
+	if (!setup->by_hand &&
+	    (policy->mode == MODE_ASK || !runs_commands(policy, setup_tools(setup))))
+		return err_set(err, EAGAIN,
+			       "base %s: its commands have not been run for this content of the file "
+			       "and of the files of locks, and this agent %s; run them first: "
+			       "glovebox exec -C %s --base %s -- true",
+			       word,
+			       policy->mode == MODE_ASK
+				       ? "works in the mode ask, in which nothing runs unasked"
+				       : "has no tool that runs commands",
+			       setup->workspace, word);
 	policy_judge_path(policy, setup->workspace, true, false, &verdict);
 	value_free(verdict.plan);
 	return (setup->prepares && setup->review == NULL && setup->below.count == 0 &&
@@ -428,8 +638,111 @@ static bool may_prepare(const struct setup *setup, const struct policy *policy,
 		       setup->based->base.word, setup->workspace, setup->based->base.word);
 }
 
-bool based_settle(struct setup *setup, const struct session_options *given, struct err *err)
+/* PATHS are those in WORKSPACE only. An entry above the workspace becomes the workspace. */
+static void keep_within(struct policy_paths *paths, const char *workspace)
 {
+	size_t kept = 0;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		struct policy_path *entry = &paths->items[i];
+		auto_free char *real = realpath(entry->path, NULL);
+		const char *path = real != NULL ? real : entry->path;
+
+		if (path_within(workspace, path) && entry->pattern == NULL) {
+			policy_set_path(entry, workspace);
+			entry->trunk = 0;
+		} else if (!path_within(path, workspace)) {
+			free(entry->text);
+			free(entry->path);
+			free(entry->pattern);
+			continue;
+		}
+		paths->items[kept++] = *entry;
+	}
+	paths->count = kept;
+	paths->given = true;
+}
+
+/*
+ * The rights with which the commands of SETUP's devcontainer run. What they make of the root stays
+ * for all later cells, which may have fewer rights: so no secret of this session's may get into
+ * it, no variable, no key and no file but those of the workspace.
+ */
+static struct policy *rights_of_commands(const struct setup *setup)
+{
+	struct policy *policy = policy_intersect(setup->policy, setup->policy);
+
+	policy_names_fini(&policy->environment);
+	policy_names_fini(&policy->credentials);
+	policy->environment.given = policy->credentials.given = true;
+	keep_within(&policy->read, setup->workspace);
+	keep_within(&policy->write, setup->workspace);
+	return policy;
+}
+
+/*
+ * Hold the lock on the snapshot PREPARED in FOLDER, whose file PATH gets: one process at a time
+ * runs the commands of it. Waits for another one, until ENDING comes. Returns the descriptor that
+ * holds the lock; -1.
+ */
+static int lock_prepared(const char *folder, const char *prepared, struct ending *ending,
+			 struct buf *path, struct err *err)
+{
+	const int64_t until_ms = clock_deadline(WAIT_S);
+	bool told = false;
+
+	(void)buf_addf(path, "%s/.lock-%s", folder, prepared);
+	if (!fd_make_folders(path->data, err))
+		return -1;
+	while (clock_now_ms() < until_ms) {
+		auto_close int fd =
+			open(path->data, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			     S_IRUSR | S_IWUSR);
+		struct stat st;
+
+		if (fd < 0) {
+			(void)err_set(err, errno, "%s: %s", path->data, strerror(errno));
+			return -1;
+		}
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+			/* The one before has removed the file, perhaps after it was opened here. */
+			if (fstat(fd, &st) == 0 && st.st_nlink > 0)
+				return fd_take(&fd);
+			continue;
+		}
+		if (!told)
+			(void)fprintf(stderr,
+				      "glovebox: another glovebox runs the commands of this "
+				      "devcontainer; waiting for it\n");
+		told = true;
+		if (!ending_wait(ending, -1, LOOK_MS, err))
+			return -1;
+	}
+	(void)err_set(err, ETIMEDOUT,
+		      "another glovebox has run the commands of this devcontainer for %d "
+		      "seconds; end it, and try again",
+		      WAIT_S);
+	return -1;
+}
+
+/* Look again for the base of SETUP. */
+static bool find_again(struct setup *setup, struct err *err)
+{
+	based_close(setup->based);
+	setup->based = NULL;
+	return based_find(setup, err);
+}
+
+static bool is_raw(const struct setup *setup)
+{
+	return setup->based != NULL && setup->based->base.state == BASE_IS_RAW;
+}
+
+/* Run the commands of SETUP's devcontainer; the lock on what they make is held. */
+static bool settle_locked(struct setup *setup, const struct session_options *given,
+			  struct ending *ending, struct err *err)
+{
+	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
 	const struct base_places places = places_of(setup);
 	const char *files[SETUP_PROTECTED_MAX];
 	struct session_options options = {
@@ -439,28 +752,51 @@ bool based_settle(struct setup *setup, const struct session_options *given, stru
 		.cancel_fd = -1,
 	};
 
+	setup_fill_options(setup, files, &options);
+	options.publishes = options.asks = false;
+	options.ssh = NULL;
+	options.shown = NULL;
+	options.home = NULL;
+	options.undoes = NULL;
+	options.credentials = NULL;
+	options.credential_count = 0;
+	options.base = &setup->based->shape;
+	if (!recording_join(setup, &options.sink, err))
+		return false;
+	options.take_policy = rights_of_commands(setup);
+	return prepare(setup->based, &options, ending, &words, &places, err);
+}
+
+bool based_settle(struct setup *setup, const struct session_options *given, struct err *err)
+{
+	auto_close int lock = -1;
+	struct ending ending;
+	struct buf path;
+	bool fine;
+
 	if (!based_find(setup, err))
 		return false;
-	if (setup->based == NULL || setup->based->base.state != BASE_IS_RAW)
+	if (!is_raw(setup))
 		return true;
 	if (!session_check_tools(setup->policy, setup->tools, err) ||
 	    !may_prepare(setup, setup->policy, err))
 		return false;
-	setup_fill_options(setup, files, &options);
-	options.undo_folder = NULL;
-	options.publishes = options.asks = false;
-	options.ssh = NULL;
-	options.base = &setup->based->shape;
-	options.take_policy = policy_intersect(setup->policy, setup->policy);
-	if (!prepare(setup->based, &options, &places, err))
-		return false;
-	based_close(setup->based);
-	setup->based = NULL;
-	if (!based_find(setup, err))
-		return false;
-	return (setup->based != NULL && setup->based->base.state == BASE_IS_READY) ||
-	       err_set(err, EAGAIN,
-		       "base %s: its commands have changed the file, or a file of locks; run it "
-		       "once more",
-		       setup->policy->cell_base);
+	ending_begin(&ending, setup, given);
+	buf_init(&path, PATH_ROOM);
+	lock = lock_prepared(setup->snapshots, setup->based->base.prepared, &ending,
+			     &path, err);
+	/* Another process may have run them meanwhile. */
+	fine = lock >= 0 ? find_again(setup, err)
+			 : err_while(err, "base %s", setup->policy->cell_base);
+	if (fine && is_raw(setup))
+		fine = settle_locked(setup, given, &ending, err) && find_again(setup, err) &&
+		       (!is_raw(setup) ||
+			err_set(err, EAGAIN,
+				"base %s: its commands have changed the file, or a file of "
+				"locks; run it once more",
+				setup->policy->cell_base));
+	if (lock >= 0)
+		(void)unlink(path.data);
+	buf_fini(&path);
+	return fine;
 }

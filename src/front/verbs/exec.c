@@ -1626,6 +1626,7 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 	if (code != CODE_DONE)
 		return code == CODE_FAILED ? CODE_EXEC_NO_CELL : code;
 	setup->publishes = true;
+	setup->by_hand = true;
 	/* Where something else carries the program out, nobody listens to questions. */
 	setup->asks =
 		use == NULL && (flags->wrapped != NULL || options_given(options, "tty"));
@@ -1637,6 +1638,7 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 	if (err.code != 0 || !has_no_pattern(setup->policy, &err))
 		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	time = time_of(options, setup->wall_s);
+	setup->prepare_s = time.seconds;
 	if (flags->explain)
 		return explain_print(setup, flags, &time, prints_json(options), more, out);
 	if (setup->ssh != NULL && !(options_given(options, "tty") &&

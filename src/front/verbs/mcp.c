@@ -30,11 +30,13 @@
 #include "policy/service/recorded.h"
 #include "policy/service/service.h"
 #include "process/loop.h"
+#include "process/role.h"
 #include "store/database.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -171,6 +173,8 @@ struct serving {
 	struct supervisor *supervisor;
 	struct buf used_file;           /* where the use of tokens is kept */
 	const char *protected_files[2]; /* the tokens file; NULL-ended */
+	struct pollfd ends[3];          /* setup.ends of the shared session */
+	int parent;                     /* a pidfd of our parent, among them; -1 */
 };
 
 /* Does each client have a cell of its own, or that of its token? */
@@ -218,6 +222,32 @@ static void add_layer(const struct setup *setup, struct buf *text)
 			       setup->review->meta.id);
 }
 
+/*
+ * The commands of a devcontainer, which run before the shared session, end with what ends
+ * SERVING: a signal, and the client.
+ */
+static void watch_ends(struct serving *serving)
+{
+	struct setup *setup = &serving->shared.setup;
+	const bool http = options_given(serving->options, "http");
+
+	serving->parent = -1;
+	serving->ends[0] =
+		(struct pollfd){.fd = interrupt_fd(serving->interrupt), .events = POLLIN};
+	serving->ends[1] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLRDHUP};
+	setup->ends = serving->ends;
+	setup->end_count = http ? 1 : 2;
+	if (!http && role_parent(&serving->parent) && serving->parent >= 0)
+		serving->ends[setup->end_count++] =
+			(struct pollfd){.fd = serving->parent, .events = POLLIN};
+}
+
+static void forget_ends(struct serving *serving)
+{
+	serving->shared.setup.end_count = 0;
+	fd_close(&serving->parent);
+}
+
 static bool open_session(void *context, struct loop *loop, struct event_sink sink,
 			 struct session **session, struct err *err)
 {
@@ -236,8 +266,14 @@ static bool open_session(void *context, struct loop *loop, struct event_sink sin
 		.counting = hands->serving->settings.given ? COUNTING_CELL
 							   : COUNTING_COMMANDS,
 	};
+	bool opened;
 
-	if (setup_session_err(&hands->setup, &options, session, err)) {
+	if (!many)
+		watch_ends(hands->serving);
+	opened = setup_session_err(&hands->setup, &options, session, err);
+	if (!many)
+		forget_ends(hands->serving);
+	if (opened) {
 		hands->session = *session;
 		return true;
 	}

@@ -445,7 +445,7 @@ static bool add_mark(struct get *get, const char *name, struct err *err)
 	buf_init(&path, PATH_MAX);
 	ok = (buf_add(&path, get->path.data, size) &&
 	      (name != NULL ? buf_addf(&path, REMOVED "%s", name) : buf_adds(&path, HIDES))) ||
-	     err_set(err, ENAMETOOLONG, "%s: the path is too long", get->path.data);
+	     err_set(err, ENAMETOOLONG, "a path is too long: %s", get->path.data);
 	ok = ok &&
 	     add_plain(get, &(const struct told){.type = '0', .name = path.data}, err);
 	buf_fini(&path);
@@ -476,8 +476,8 @@ static bool add_below(struct get *get, int folder, const char *name,
 		return true;
 	}
 	if (depth >= DEPTH_MAX)
-		return err_set(err, EFBIG, "%s: more than %d folders in each other",
-			       get->path.data, DEPTH_MAX);
+		return err_set(err, EFBIG, "more than %d folders in each other: %s",
+			       DEPTH_MAX, get->path.data);
 	return buf_addc(&get->path, '/') &&
 	       add_plain(get,
 			 &(const struct told){.type = '5', .name = get->path.data, .st = st},
@@ -526,7 +526,7 @@ static bool add_folder(struct get *get, int fd, size_t depth, struct err *err)
 			ok = err_set(err, ECANCELED, "it was ended");
 		else if (!buf_adds(&get->path, names.items[i]) ||
 			 !buf_addf(&get->real, "/%s", names.items[i]))
-			ok = err_set(err, ENAMETOOLONG, "%s: the path is too long",
+			ok = err_set(err, ENAMETOOLONG, "a path is too long: %s",
 				     get->real.data);
 		else
 			ok = add_name(get, fd, names.items[i], depth, err);

@@ -29,6 +29,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,12 +65,17 @@ static bool open_place(void *context, const struct engine_wish *wish, struct loo
 		.dormant = true,
 		.counting = COUNTING_CELL,
 	};
+	/* Nobody waits for a cell whose process has gone before it was there. */
+	const struct pollfd caller = {.fd = behind->told};
 
 	(void)wish;
 	if (place->session != NULL || behind->told < 0)
 		return err_set(err, EAGAIN,
 			       "there is one cell only; glovebox start makes more");
+	behind->setup->ends = &caller;
+	behind->setup->end_count = 1;
 	behind->code = setup_session(behind->setup, &wanted, &place->session);
+	behind->setup->end_count = 0;
 	/* As exec has it: no cell, and nothing has run. */
 	if (behind->code == CODE_FAILED || behind->code == CODE_NO_CELL)
 		behind->code = CODE_EXEC_NO_CELL;
