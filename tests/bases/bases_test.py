@@ -1299,6 +1299,26 @@ def what_the_commands_of_a_devcontainer_leave_is_told():
 
 
 @tap.case
+def what_the_commands_of_a_devcontainer_overwrite_can_be_undone():
+    with Project() as place:
+        keep = os.path.join(place.project, "keep.txt")
+        with open(keep, "w", encoding="ascii") as file:
+            file.write("mine\n")
+        place.environment["XDG_STATE_HOME"] = os.path.join(place.path, "state")
+        config = os.path.join(place.path, "config.json")
+        with open(config, "w", encoding="ascii") as file:
+            json.dump({"agents": {"default": {"cell_base": "devcontainer"}}}, file)
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "echo gone >keep.txt"}))
+        done = tap.run([PROGRAM, "tool", "call", "bash", "-C", "project", "--config", config, '{"command": "true"}'], cwd=place.path, env=place.environment,
+                       stdin=subprocess.DEVNULL)
+        assert read(keep) == "gone\n", done  # its image has no bash
+        done = tap.run([PROGRAM, "undo", "-C", "project", "--list"], cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL)
+        assert "devcontainer: onCreateCommand" in done.stdout, done
+        done = tap.run([PROGRAM, "undo", "-C", "project"], cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0 and read(keep) == "mine\n", done
+
+
+@tap.case
 def the_commands_of_a_devcontainer_stand_in_the_audit():
     with Project() as place:
         audit, config = os.path.join(place.path, "audit"), os.path.join(place.path, "config.json")

@@ -22,6 +22,7 @@
 #include "process/loop.h"
 #include "session/session.h"
 #include "tool/tool.h"
+#include "tools/tools.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -306,18 +307,19 @@ static void take_rest(struct printing *printing)
 }
 
 /*
- * Call TOOL with ARGUMENTS in SESSION until it ends or ENDING comes, with the COUNT descriptors
- * FDS.
+ * Call TOOL, or MADE in its place (or NULL), with ARGUMENTS in SESSION until it ends or ENDING
+ * comes, with the COUNT descriptors FDS.
  */
 static struct running *call_tool(struct session *session, struct ending *ending,
-				 const char *tool, const struct value *arguments,
-				 const int *fds, size_t count)
+				 const char *tool, const struct tool *made,
+				 const struct value *arguments, const int *fds, size_t count)
 {
 	struct request request = {.tool = tool,
 				  .arguments = arguments,
 				  .by_front = true,
 				  .timeout_s = COMMAND_S,
-				  .fd_count = count};
+				  .fd_count = count,
+				  .made = made};
 	struct loop *loop = session_loop(session);
 
 	if (ending->until_ms != CLOCK_NEVER)
@@ -396,9 +398,13 @@ static bool run_command(struct session *session, struct ending *ending,
 	auto_value struct value *arguments = value_new_object();
 	int in[2] = {-1, -1}, out[2] = {-1, -1};
 	struct printing printing = {.watch = {.ready = take_output, .events = POLLIN}};
+	struct tool tool = exec_tool;
 	struct running *running;
 	struct buf title;
 	bool fine;
+
+	/* Where the session that follows has steps that can be undone, this is one of them. */
+	tool.is_step = true;
 
 	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
 	    fcntl(out[0], F_SETFL, O_NONBLOCK) < 0) {
@@ -420,7 +426,7 @@ static bool run_command(struct session *session, struct ending *ending,
 	printing.watch.context = &printing;
 	loop_add(session_loop(session), &printing.watch);
 	const int fds[] = {in[0], out[1], out[1]};
-	running = call_tool(session, ending, "exec", arguments, fds,
+	running = call_tool(session, ending, "exec", &tool, arguments, fds,
 			    sizeof(fds) / sizeof(fds[0]));
 	take_rest(&printing);
 	print_told(session, running_result(running), words);
@@ -449,7 +455,7 @@ static bool pack(struct session *session, struct ending *ending, int tar,
 	value_set_integer(arguments, "most", TAR_MAX);
 	value_set_boolean(arguments, "exact", true);
 	value_set_boolean(arguments, "layer", true);
-	running = call_tool(session, ending, "tree_get", arguments, &tar, 1);
+	running = call_tool(session, ending, "tree_get", NULL, arguments, &tar, 1);
 	result = running_result(running);
 	fine = result->status == RESULT_DONE;
 	*skipped = value_integer(value_member(result->details, "skipped"));
