@@ -653,9 +653,14 @@ def a_forged_heartbeat_starves_no_lane():
         beats = {"evil1": {"lanes": {"paced": 9 * 10**18}, "cells": 9223372036854775807, "busy": 9223372036854775807, "load": 1e300},
                  "evil2": {"lanes": {"paced": 9 * 10**18}, "cells": -5, "busy": -5}, "evil3": {"lanes": {"paced": -9 * 10**18}}}
 
+        forged_s = 0
+
         def forge():
-            for name, beat in beats.items():
-                assert b'"seq"' in wire.request(f"$KV.GB_main_WORKERS.{name}", json.dumps(beat).encode())
+            nonlocal forged_s
+            if time.monotonic() - forged_s > 10:
+                forged_s = time.monotonic()
+                for name, beat in beats.items():
+                    assert b'"seq"' in wire.request(f"$KV.GB_main_WORKERS.{name}", json.dumps(beat).encode())
             return len(f.result_names("h"))
         forge()
         f.worker("--name", "honest", cells=1)
