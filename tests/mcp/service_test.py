@@ -513,6 +513,21 @@ def a_workspace_is_moved_to_the_archive():
         assert os.listdir(os.path.join(archive, names[0])) == ["kept"]
 
 
+def held(own):
+    """The number of lists in the folder OWN whose servers live, or what these ran."""
+    count = 0
+    for name in os.listdir(own) if os.path.isdir(own) else []:
+        if name.startswith(".open-"):
+            lock = os.open(os.path.join(own, name), os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                count += 1
+            finally:
+                os.close(lock)
+    return count
+
+
 def kill(service, *others):
     """Kill SERVICE, and wait for the end of what it ran; OTHERS go on."""
     service.process.kill()
@@ -526,6 +541,10 @@ def kill(service, *others):
                 os.waitpid(pid, os.WNOHANG)
         return not found
     wait_for(gone, "it leaves processes behind")
+    # The kernel may leave out a child while another one ends; the locks tell of it.
+    with open(service.config, encoding="utf-8") as file:
+        own = os.path.join(json.load(file)["service"]["root"], ".glovebox")
+    wait_for(lambda: held(own) <= len(kept), "what it ran has its lock")
     service.reader.join(END_SECONDS)
     service.process.stderr.close()
 
@@ -670,6 +689,31 @@ def a_server_that_is_killed_during_a_sweep_is_left_to_the_next_one():
         service.start()
         assert not os.path.exists(folder) and not os.path.exists(dying), service.said
         service.end()
+
+
+@tap.case
+def a_folder_in_which_another_server_works_stays_when_a_cell_ends():
+    token = "a" * 20
+    for closing in ("delete", "archive"):
+        settings = {"workspace": "work/{token}/{cell}", "on_close": closing}
+        with Service({"workspace": "work/{token}/{cell}"}, tokens={token: {}}) as keeper, \
+                Service({**settings, "root": keeper.workspace}, tokens={token: {}}) as service:
+            folder = os.path.join(keeper.workspace, "work", token, "main")
+            # It is the other one that has made it.
+            assert service.bash("echo y >theirs", token=token).status == 200
+            assert service.bash("echo y >theirs", token=token, cell="alone").status == 200
+            assert keeper.bash("echo x >kept", token=token).status == 200
+            service.process.send_signal(signal.SIGTERM)
+            assert service.process.wait(END_SECONDS) == 0, service.said
+            service.reader.join(END_SECONDS)
+            assert sorted(os.listdir(folder)) == ["kept", "theirs"], service.said
+            assert any(f"{folder}: the workspace stays: it is also that of another server" in line
+                       for line in service.said), service.said
+            assert os.listdir(os.path.join(keeper.workspace, "work", token)) == ["main"]
+            assert keeper.bash("cat kept", token=token).text.startswith("x")
+            keeper.end()
+            own = os.path.join(keeper.workspace, ".glovebox")
+            assert not [name for name in os.listdir(own) if name.startswith(".open-")], os.listdir(own)
 
 
 @tap.case

@@ -29,7 +29,7 @@ enum {
 	WORK_MODE = 0700,
 	SWEEP_LOCK_MS =
 		10000, /* another server sweeps meanwhile; later it is left to the next start */
-	LINK_LOCK_MS = 2000, /* the same, for a new cell: all others wait as well */
+	LINK_LOCK_MS = 2000, /* the same, for a cell: all others wait as well */
 	DATE_ROOM = 16,
 	TELL_ROOM = 128, /* of a sentence, beside a path */
 };
@@ -390,25 +390,6 @@ static void put_away(struct workspaces *spaces, const struct workspace *place,
 	buf_fini(&name);
 }
 
-void workspaces_leave(struct workspaces *spaces, struct workspace *place,
-		      struct service_names names, enum workspace_use use, bool is_shared)
-{
-	if (use == WORKSPACE_FAILED) {
-		forget(spaces, place, names.id);
-	} else if (place->folder != NULL) {
-		const bool gone = use == WORKSPACE_UNUSED && !is_shared &&
-				  was_unused(spaces, place, names.id);
-
-		if (!gone && !is_shared && spaces->settings->on_close != SERVICE_KEEPS)
-			put_away(spaces, place, &names);
-		else if (!gone)
-			holder_remove(spaces, names.id);
-	}
-	free(place->folder);
-	free(place->state);
-	*place = (struct workspace){0};
-}
-
 /* Is RELATIVE the place of a workspace, whose parts do not begin with a dot? */
 static bool is_place(struct str relative)
 {
@@ -558,16 +539,21 @@ static bool holder_goes(const char *name)
 }
 
 /*
- * Note the places in the holder NAME that are taken. False: ERR says why they are not known, and so
- * nothing may be swept.
+ * Note the places in the holder NAME that are taken, unless it is ours. False: ERR says why they are
+ * not known, and so nothing may be swept.
  */
 static bool note_holder(const struct look *look, const char *name, struct err *err)
 {
-	auto_close int holder =
-		openat(look->own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const bool lives = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) != 0;
-	DIR *names = holder >= 0 ? fd_open_names(holder) : NULL;
+	const char *ours = look->spaces->holder;
+	auto_close int holder = -1;
+	bool lives;
+	DIR *names;
 
+	if (ours != NULL && strcmp(strrchr(ours, '/') + 1, name) == 0)
+		return true;
+	holder = openat(look->own, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	lives = holder >= 0 && flock(holder, LOCK_EX | LOCK_NB) != 0;
+	names = holder >= 0 ? fd_open_names(holder) : NULL;
 	/* Its server has ended meanwhile. */
 	if (holder < 0 && errno == ENOENT)
 		return true;
@@ -637,6 +623,54 @@ static bool look_at_holders(const struct look *look,
 	if (names != NULL)
 		(void)closedir(names);
 	return ok;
+}
+
+/*
+ * Lock OWN_FOLDER, so that no other server makes a cell, and look whether one has the folder of PLACE,
+ * or one above or below it. *OWN gets the lock. False: ERR says why it may not go.
+ */
+static bool is_ours_alone(struct workspaces *spaces, const struct workspace *place,
+			  int *own, struct err *err)
+{
+	auto_value struct value *taken = value_new_object();
+	struct look look = {.spaces = spaces, .taken = taken};
+
+	*own = look.own =
+		own_lock(spaces, LOCK_EX, spaces->locked_out ? 0 : LINK_LOCK_MS, err);
+	spaces->locked_out = *own < 0 && err->code == EWOULDBLOCK;
+	return *own >= 0 && look_at_holders(&look, note_holder, err) &&
+	       (!is_taken(taken, place->folder + strlen(spaces->root) + 1) ||
+		err_set(err, EEXIST, "it is also that of another server"));
+}
+
+void workspaces_leave(struct workspaces *spaces, struct workspace *place,
+		      struct service_names names, enum workspace_use use, bool is_shared)
+{
+	const bool goes =
+		place->folder != NULL && !is_shared &&
+		(use != WORKSPACE_USED || spaces->settings->on_close != SERVICE_KEEPS);
+	auto_close int own = -1;
+	struct err err;
+
+	if (!goes) {
+		holder_remove(spaces, names.id);
+	} else if (!is_ours_alone(spaces, place, &own, &err)) {
+		(void)err_while(&err, "%s: the workspace stays", place->folder);
+		complain(spaces, err.text);
+		/* Where it is not known who has it, it is left to the next start. */
+		if (err.code == EEXIST)
+			holder_remove(spaces, names.id);
+	} else if (use == WORKSPACE_FAILED) {
+		forget(spaces, place, names.id);
+	} else if (use == WORKSPACE_USED || !was_unused(spaces, place, names.id)) {
+		if (spaces->settings->on_close == SERVICE_KEEPS)
+			holder_remove(spaces, names.id);
+		else
+			put_away(spaces, place, &names);
+	}
+	free(place->folder);
+	free(place->state);
+	*place = (struct workspace){0};
 }
 
 /* Remove the folders in OWN that a service was removing when it was killed. */

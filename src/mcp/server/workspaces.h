@@ -33,6 +33,7 @@ struct workspaces {
 	void *context;          /* of `complain` */
 	int lock;               /* keeps the list of our folders; -1: there is none yet */
 	char *holder;           /* the path of the list */
+	bool locked_out; /* the lock of .glovebox was given up, so it is not waited for */
 	struct remover *removers;
 };
 
@@ -64,7 +65,8 @@ bool workspaces_make(struct workspaces *spaces, struct workspace *place,
 		     struct service_names names, struct err *err);
 /*
  * The cell NAMES, whose processes are gone, leaves PLACE, which is empty then: remove, archive or
- * keep it as the settings say. IS_SHARED: another cell works there, so it stays.
+ * keep it as the settings say. IS_SHARED: another cell works there, so it stays; so it does, with a
+ * complaint, when another server has it, or one above or below it, on its list.
  */
 void workspaces_leave(struct workspaces *spaces, struct workspace *place,
 		      struct service_names names, enum workspace_use use, bool is_shared);
