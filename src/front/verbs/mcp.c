@@ -574,6 +574,8 @@ static bool narrow(struct hands *hands, const struct mcp_wish *wish, struct err 
 	}
 	if (value_count(bounds) == 0)
 		return true;
+	free(hands->setup.policy->cell_base);
+	hands->setup.policy->cell_base = NULL;
 	if (!setup_serve_within(&hands->setup, bounds, err))
 		return false;
 	free(hands->setup.policy->cell_base);
