@@ -38,11 +38,14 @@ class Place:
         os.chmod(path, mode)
         return path
 
-    def run(self, *words, environment=None, timeout=240, stdin=subprocess.DEVNULL, **options):
+    def environment(self, more=None):
         known = {name: os.environ[name] for name in ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ}
-        known.update(HOME=self.home, LANG="C.UTF-8", **(environment or {}))
-        return subprocess.run([GLOVEBOX, *words], cwd=self.work, env=known, stdin=stdin, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=timeout, check=False, **options)
+        return {**known, "HOME": self.home, "LANG": "C.UTF-8", **(more or {})}
+
+    def run(self, *words, environment=None, timeout=240, stdin=subprocess.DEVNULL, **options):
+        return subprocess.run([GLOVEBOX, *words], cwd=self.work, env=self.environment(environment), stdin=stdin,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout, check=False,
+                              **options)
 
     def shell(self, base, script, *words, program="sh", **options):
         """What SCRIPT says in a cell on BASE, which has to end with 0."""
@@ -206,7 +209,7 @@ def a_delegate_keeps_its_own_base_where_its_caller_has_none():
 def ask(p, requests):
     """The answers of an engine to REQUESTS, each sent when the one before was answered."""
     answers = {}
-    with subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=dict(os.environ, HOME=p.home), stdin=subprocess.PIPE,
+    with subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=p.environment(), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as process:
         for number, (method, params) in enumerate([("hello", {"version": 1}), *requests]):
             process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
@@ -238,7 +241,7 @@ def a_snapshot_finds_the_folder_below_it_from_everywhere():
         assert opened["result"]["base_word"] == "rootfs:../small" and ran["result"]["exit"] == 0, (opened, ran)
         assert frozen["result"]["over"] == base, frozen
         looks = f"cd {other}/work && exec {GLOVEBOX} exec --base snapshot:one -- cat /mark /made"
-        done = subprocess.run(["sh", "-c", looks], env=dict(os.environ, HOME=p.home), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240,
+        done = subprocess.run(["sh", "-c", looks], env=p.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240,
                               check=False)
         assert done.stdout == "right\nnew\n", done
         # A folder has no digest, so what lies over it has none.
@@ -296,7 +299,7 @@ def a_snapshot_of_a_cell_on_a_base_is_a_base():
             done = p.run("exec", "--base", word, "--", "true")
             assert done.returncode == 125 and part in done.stderr and done.stderr.count("\n") == 1, (word, done)
         # What it lies over has to be there, and it goes only when nobody is on it.
-        with subprocess.Popen([GLOVEBOX, "exec", "--base", "snapshot:two", "--", "cat"], cwd=p.work, env=dict(os.environ, HOME=p.home),
+        with subprocess.Popen([GLOVEBOX, "exec", "--base", "snapshot:two", "--", "cat"], cwd=p.work, env=p.environment(),
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cell:
             cell.stdin.write("ready\n")
             cell.stdin.flush()
@@ -470,7 +473,7 @@ def the_engine_opens_cells_on_a_base():
                     {"id": 2, "method": "cell/open", "params": {"base": base, "policy": {"write": ["."]}}},
                     {"id": 3, "method": "exec/run", "params": {"cell": "c1", "argv": ["sh", "-c", "pwd; id"]}},
                     {"id": 4, "method": "cell/open", "params": {"base": "rootfs:/missing"}}]
-        process = subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=dict(os.environ, HOME=p.home),
+        process = subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=p.environment(),
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         answers = {}
         try:
@@ -791,7 +794,7 @@ def the_engine_shows_a_workspace_at_another_place():
                     ("file/read", {**cell, "path": "/testbed/src/a"}),
                     ("tool/call", {**cell, "tool": "write_file", "arguments": {"path": "/testbed/b", "content": "x"}}),
                     ("cell/changes", cell), ("cell/undo", cell), ("cell/open", {"at": "relative"})]
-        process = subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=dict(os.environ, HOME=p.home),
+        process = subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=p.environment(),
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         answers = {}
         try:
