@@ -36,7 +36,8 @@ class Place:
         self.path = tempfile.mkdtemp(prefix="glovebox-bases-")
         self.layout = Layout(os.path.join(self.path, "layout"))
         self.store = os.path.join(self.path, "cache", "glovebox", "images")
-        self.environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.path, "cache"), "HOME": self.path}
+        self.environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.path, "cache"),
+                            "XDG_DATA_HOME": os.path.join(self.path, "data"), "HOME": self.path}
 
     def __enter__(self):
         return self
@@ -324,7 +325,6 @@ def an_image_has_at_most_128_layers():
 @tap.case
 def a_cell_stands_on_128_layers_and_on_no_more():
     with Place() as place:
-        place.environment["XDG_DATA_HOME"] = os.path.join(place.path, "data")
         more = [[(f"f{number}", "file", str(number))] for number in range(LAYERS_MOST - 1)]
         word = place.busybox(more=more, packing="")
         done = place.exec(word, "sh", "-c", f"cat /f0 /f{LAYERS_MOST - 2}; ls -d /f* | busybox wc -l; echo x > /f1; cat /f1")
@@ -953,7 +953,6 @@ def the_commands_of_a_devcontainer_run_once_in_the_cell():
 def an_engine_goes_on_while_a_snapshot_is_unpacked():
     with Place() as place:
         word = place.busybox()
-        place.environment["XDG_DATA_HOME"] = os.path.join(place.path, "data")
         before = set(unpackers())
         with subprocess.Popen([PROGRAM, "serve"], cwd=place.path, env=place.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             answers, numbers = {}, iter(range(1, 1000))
