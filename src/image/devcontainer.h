@@ -41,7 +41,7 @@ enum {
 /* The words that begin `${…}` in the file, as they hold for one cell. */
 struct devcontainer_cell {
 	const char *workspace; /* absolute, on this machine */
-	const char *shown;     /* the same, in the view, where the file says nothing */
+	const char *shown;     /* the same, in the view, unless the file names a place */
 	/* "NAME=value" of the image, NULL-ended; NULL: `${containerEnv:NAME}` is not known yet */
 	const char *const *environment;
 	/*
@@ -61,7 +61,7 @@ struct devcontainer {
 	struct arena arena;
 	const char *image;            /* as the file names it */
 	const char *user;             /* remoteUser, else containerUser; "" */
-	const char *workspace_folder; /* NULL: it says nothing */
+	const char *workspace_folder; /* NULL: the file names none */
 	/* "NAME=value" with `${…}` as in the file, those of remoteEnv last; NULL-ended */
 	const char *const *environment;
 	size_t variable_count;

@@ -137,7 +137,7 @@ void prune_each_torn(const struct image_store *store, const struct image_record 
 
 	if (record->blob_count == 0)
 		return;
-	/* A manifest that is torn says nothing, and is found by its own digest. */
+	/* A torn manifest names no layers, and is found by its own digest. */
 	(void)layout_read(store->folder, &found, &image, &err);
 	for (size_t i = 0; i < record->blob_count; i++) {
 		const char *digest = record->blobs[i];

@@ -46,7 +46,7 @@ enum {
 	ENGINE_SPARE = 2, /* a caller that is refused is one, and its process another */
 	/*
 	 * MiB that are kept for them together: as many calls as may be under way with what an
-	 * output is given when the caller says nothing, and 1 GiB for those that ask for more
+	 * output is given when the caller names no `keep`, and 1 GiB for those that ask for more
 	 */
 	ENGINE_KEPT_MIB = 1024 + 2 * ENGINE_TASKS,
 	ENGINE_NAME = 128,               /* bytes of a name that the caller gives */

@@ -19,7 +19,9 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, os.path.join(sys.path[1], "..", "serve"))
 import tap  # noqa: E402, pylint: disable=wrong-import-position
+import wire  # noqa: E402, pylint: disable=wrong-import-position
 from layouts import MTIME, PACKED, Layout, digest, tar  # noqa: E402, pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv[2])
@@ -88,18 +90,7 @@ class Place:
                        cwd=self.path, stdin=subprocess.DEVNULL, **{"env": self.environment, **more})
 
     def ask(self, requests):
-        """The answers of an engine to REQUESTS, each sent when the one before was answered."""
-        answers = {}
-        with subprocess.Popen([PROGRAM, "serve"], cwd=self.path, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            for number, (method, params) in enumerate([("hello", {"version": 1}), *requests]):
-                process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
-                process.stdin.flush()
-                while number not in answers:
-                    answer = json.loads(process.stdout.readline())
-                    answers[answer.get("id")] = answer
-            process.stdin.close()
-            process.wait(timeout=END_S)
-        return [answers[number + 1] for number in range(len(requests))]
+        return wire.ask(PROGRAM, self.path, self.environment, requests)
 
     def busybox(self, tag="v1", config=None, more=(), packing="+gzip"):
         """Pull an image of busybox with layers of MORE entries over it; its word."""

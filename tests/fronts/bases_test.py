@@ -12,8 +12,10 @@ import tempfile
 
 sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(sys.path[0], "..", "serve"))
 import rootfs  # noqa: E402
 import tap  # noqa: E402
+import wire  # noqa: E402
 
 GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
 BUSYBOX = "/bin/busybox"
@@ -207,19 +209,7 @@ def a_delegate_keeps_its_own_base_where_its_caller_has_none():
 
 
 def ask(p, requests):
-    """The answers of an engine to REQUESTS, each sent when the one before was answered."""
-    answers = {}
-    with subprocess.Popen([GLOVEBOX, "serve"], cwd=p.work, env=p.environment(), stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:
-        for number, (method, params) in enumerate([("hello", {"version": 1}), *requests]):
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
-            process.stdin.flush()
-            while number not in answers:
-                answer = json.loads(process.stdout.readline())
-                answers[answer.get("id")] = answer
-        process.stdin.close()
-        process.wait(timeout=60)
-    return [answers[number + 1] for number in range(len(requests))]
+    return wire.ask(GLOVEBOX, p.work, p.environment(), requests)
 
 
 def out_of(answer):

@@ -36,7 +36,7 @@ static void check_variables(const struct devcontainer *read, struct devcontainer
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct str text = {(const char *)data, size};
-	struct devcontainer_cell cell = {.workspace = "/work/one", .shown = "/testbed"};
+	struct devcontainer_cell cell = {.workspace = "/project/one", .shown = "/testbed"};
 	struct devcontainer read;
 	struct err err = {0};
 

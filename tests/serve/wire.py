@@ -171,3 +171,19 @@ def gone(pids, seconds=WAIT_SECONDS):
 
 def folder():
     return os.path.realpath(tempfile.mkdtemp(prefix="glovebox-wire-", dir="/var/tmp"))
+
+
+def ask(program, cwd, environment, requests):
+    """The answers of an engine of its own to REQUESTS, each sent when the one before was answered."""
+    answers = {}
+    with subprocess.Popen([program, "serve"], cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        for number, (method, params) in enumerate([("hello", {"version": VERSION}), *requests]):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+            process.stdin.flush()
+            while number not in answers:
+                answer = json.loads(process.stdout.readline())
+                answers[answer.get("id")] = answer
+        process.stdin.close()
+        process.wait(timeout=WAIT_SECONDS)
+    return [answers[number + 1] for number in range(len(requests))]

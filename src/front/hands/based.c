@@ -378,18 +378,6 @@ static bool judge_command(const char *member, const struct ending *ending,
 		       printing->last.size > 0 ? ": " : "", printing->last.data);
 }
 
-/* Print what RESULT of a command tells besides its output, as `exec` does. */
-static void print_told(const struct session *session, const struct tool_result *result,
-		       const struct policy_words *words)
-{
-	struct buf told;
-
-	buf_init(&told, RESULT_TEXT_MAX);
-	exec_add_told(session, result, words, NULL, &told);
-	(void)fputs(told.data, stderr);
-	buf_fini(&told);
-}
-
 /* Run COMMAND, with no input. */
 static bool run_command(struct session *session, struct ending *ending,
 			const struct devcontainer_command *command,
@@ -429,7 +417,7 @@ static bool run_command(struct session *session, struct ending *ending,
 	running = call_tool(session, ending, "exec", &tool, arguments, fds,
 			    sizeof(fds) / sizeof(fds[0]));
 	take_rest(&printing);
-	print_told(session, running_result(running), words);
+	exec_print_told(session, running_result(running), words);
 	fine = judge_command(command->member, ending, running_result(running), &printing,
 			     err);
 	ending->running = NULL;

@@ -1195,12 +1195,8 @@ void exec_add_told(const struct session *session, const struct tool_result *resu
 	buf_fini(&words);
 }
 
-/*
- * Print refusals and limits that the program met; it could itself only say that it
- * failed.
- */
-static void print_denials(const struct session *session, const struct tool_result *result,
-			  const struct policy_words *words)
+void exec_print_told(const struct session *session, const struct tool_result *result,
+		     const struct policy_words *words)
 {
 	struct buf told;
 
@@ -1372,7 +1368,7 @@ static int follow(const struct setup *setup, struct session *session,
 	terminal_close(terminal);
 	signer_close(signer);
 	question_free(question);
-	print_denials(session, running_result(running), words);
+	exec_print_told(session, running_result(running), words);
 	hint_harm(running_result(running));
 	hint_repository(running_result(running), session, options->words[0]);
 	buf_init(&messages, RELAY_TAIL);

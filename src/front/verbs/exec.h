@@ -119,6 +119,9 @@ struct value *exec_arguments(const char *const *words, size_t count);
 void exec_add_told(const struct session *session, const struct tool_result *result,
 		   const struct policy_words *words, const struct exec_time *time,
 		   struct buf *out);
+/* The same, without a time, on standard error. */
+void exec_print_told(const struct session *session, const struct tool_result *result,
+		     const struct policy_words *words);
 
 /* The exit code of the program of RESULT. */
 int exec_code(const struct tool_result *result);

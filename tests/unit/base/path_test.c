@@ -196,10 +196,10 @@ static void a_path_moves_to_another_folder(void **state)
 	static const struct {
 		const char *path, *from, *to, *moved;
 	} rows[] = {
-		{"/at", "/at", "/home/me/work", "/home/me/work"},
-		{"/at/a/b", "/at", "/home/me/work", "/home/me/work/a/b"},
-		{"/atom", "/at", "/home/me/work", NULL},
-		{"/", "/at", "/home/me/work", NULL},
+		{"/at", "/at", "/a/tree", "/a/tree"},
+		{"/at/a/b", "/at", "/a/tree", "/a/tree/a/b"},
+		{"/atom", "/at", "/a/tree", NULL},
+		{"/", "/at", "/a/tree", NULL},
 		{"/a/b", "/a", "/", "/b"},
 		{"/a", "/", "/b", "/b/a"},
 	};
