@@ -408,7 +408,9 @@ static pid_t begin_taker(int folder, const char *path)
 
 	assert_true(inotify_add_watch(watch, path, IN_CREATE) >= 0);
 	child = fork();
-	for (ssize_t size = 0; child == 0;) {
+	while (child == 0) {
+		ssize_t size;
+
 		(void)alarm(HELD_PATIENCE_S);
 		size = read(watch, events, sizeof(events));
 		for (ssize_t at = 0; at < size;) {
