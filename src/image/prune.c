@@ -6,7 +6,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "image/layout.h"
-#include "image/pull.h"
 #include "image/unpacked.h"
 
 #include <dirent.h>
@@ -372,7 +371,7 @@ static bool is_made(const char *name, const char *start, const char *end)
 /* Only names that we give: a user may keep other files beside ours. */
 static bool is_leftover(const char *name, enum kind kind)
 {
-	static const char build[] = PULL_BUILD;
+	static const char build[] = IMAGE_STORE_PULL_BUILD;
 
 	switch (kind) {
 	case KIND_LAYERS:
@@ -380,7 +379,7 @@ static bool is_leftover(const char *name, enum kind kind)
 	case KIND_BLOBS:
 		return is_made(name, GONE, NULL);
 	case KIND_PULLS:
-		return is_made(name, "." PULL_LOCK, ".") ||
+		return is_made(name, "." IMAGE_STORE_PULL_LOCK, ".") ||
 		       strncmp(name, build, sizeof(build) - 1) == 0;
 	}
 	return false;
@@ -392,7 +391,7 @@ static void sweep(struct survey *survey, enum kind kind)
 	static const char *const folders[] = {
 		[KIND_LAYERS] = "layers",
 		[KIND_BLOBS] = "blobs/sha256",
-		[KIND_PULLS] = PULLS,
+		[KIND_PULLS] = IMAGE_STORE_PULLS,
 	};
 	struct prune *prune = survey->prune;
 	/* Where a link leads is not the cache. */
@@ -429,8 +428,9 @@ static void sweep(struct survey *survey, enum kind kind)
 static bool is_free_lock(int folder, const char *name, int *lock)
 {
 	if (strcmp(name, IMAGE_STORE_INDEX_LOCK) != 0 &&
-	    strcmp(name, IMAGE_STORE_RECORDS_LOCK) != 0 && !is_made(name, "layer-", NULL) &&
-	    !is_made(name, PULL_LOCK, NULL) && !is_made(name, IMAGE_STORE_HOLD, NULL))
+	    strcmp(name, IMAGE_STORE_RECORDS_LOCK) != 0 &&
+	    !is_made(name, "layer-", NULL) && !is_made(name, IMAGE_STORE_PULL_LOCK, NULL) &&
+	    !is_made(name, IMAGE_STORE_HOLD, NULL))
 		return false;
 	*lock = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	return *lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) == 0;

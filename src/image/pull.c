@@ -262,7 +262,8 @@ static bool fetch_into_stage(struct work *work, const char *lock_name, struct er
 
 	(void)text_random_hex(digits, RANDOM_DIGITS);
 	buf_init(&stage, PATH_MAX);
-	(void)buf_addf(&stage, "%s/" PULLS "/.%s.%s/", work->store.path, lock_name, digits);
+	(void)buf_addf(&stage, "%s/" IMAGE_STORE_PULLS "/.%s.%s/", work->store.path,
+		       lock_name, digits);
 	fetched = fd_make_folders(stage.data, err);
 	buf_truncate(&stage, stage.size - 1);
 	fetched = fetched && fetch_whole(work, stage.data, err);
@@ -274,12 +275,12 @@ static bool fetch_into_stage(struct work *work, const char *lock_name, struct er
 /* Find the image of `image:REF`, fetched by us or by the pull that we have waited for. */
 static bool find_remote(struct work *work, int *lock, struct err *err)
 {
-	char hex[HASH_HEX + 1], name[sizeof(PULL_LOCK) + HASH_HEX];
+	char hex[HASH_HEX + 1], name[sizeof(IMAGE_STORE_PULL_LOCK) + HASH_HEX];
 	struct err missing;
 	bool waited;
 
 	hash_text(str_of(work->word.name), hex);
-	(void)snprintf(name, sizeof(name), PULL_LOCK "%s", hex);
+	(void)snprintf(name, sizeof(name), IMAGE_STORE_PULL_LOCK "%s", hex);
 	*lock = image_store_lock(&work->store, name, waits, work, &waited, err);
 	if (*lock < 0)
 		return false;
@@ -495,8 +496,9 @@ bool pull_build(struct pull *pull, const char *dir, const char *file,
 			bud[at++] = args[i];
 		bud[at++] = dir;
 		(void)text_random_hex(digits, RANDOM_DIGITS);
-		(void)buf_addf(&stage, "%s/" PULLS "/" PULL_BUILD "%s/", pull->store,
-			       digits);
+		(void)buf_addf(&stage,
+			       "%s/" IMAGE_STORE_PULLS "/" IMAGE_STORE_PULL_BUILD "%s/",
+			       pull->store, digits);
 		built = fd_make_folders(stage.data, err);
 		buf_truncate(&stage, stage.size - 1);
 		(void)buf_addf(&from, "oci:%s:" STAGE_NAME, stage.data);

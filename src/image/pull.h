@@ -19,14 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * The folder of the store in which images arrive, each in a folder of its own: a dot, the lock of the
- * pull (PULL_LOCK and the hash of its name) and what is random, or PULL_BUILD and what is random.
- */
-#define PULLS      "pulls"
-#define PULL_LOCK  "pull-"
-#define PULL_BUILD ".build."
-
 enum { PULL_TIMEOUT_S = 3600 }; /* for the program that fetches, unless told */
 
 struct pull {

@@ -8,6 +8,7 @@
  *                                           counts of what was left out (unpacked.h)
  *   used/HEX.json                           an image that can be used, by the digest of its
  *                                           manifest: its word, its layers, its blobs
+ *   pulls/                                  images that arrive, and are not whole yet
  *   locks/                                  empty files, each locked by the process that works on its thing
  *
  * Each file is written beside its name and renamed, so a process that is killed leaves the old
@@ -50,6 +51,15 @@ enum image_store_use {
 bool image_store_open(const char *path, enum image_store_use use,
 		      struct image_store *store, struct err *err);
 void image_store_close(struct image_store *store);
+
+/*
+ * The folder in which images arrive, each in a folder of its own: a dot, the lock of the pull
+ * (IMAGE_STORE_PULL_LOCK and the hash of its name) and what is random, or IMAGE_STORE_PULL_BUILD and
+ * what is random.
+ */
+#define IMAGE_STORE_PULLS      "pulls"
+#define IMAGE_STORE_PULL_LOCK  "pull-"
+#define IMAGE_STORE_PULL_BUILD ".build."
 
 /* The locks of those who change index.json, and records. */
 #define IMAGE_STORE_INDEX_LOCK   "index"
