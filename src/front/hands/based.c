@@ -156,7 +156,7 @@ bool based_keep(const struct policy *bound, const char *own, struct policy *both
 	return fine;
 }
 
-/* What ends the commands of a devcontainer before their own end. */
+/* Ends the commands of a devcontainer before their own end. */
 
 struct ending {
 	/* a signal, or somebody for whom they run and who has gone */
