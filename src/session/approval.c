@@ -282,26 +282,6 @@ static void approval_command(const struct running *running, struct buf *text)
 }
 
 /*
- * The folder in which the call would run: the one that the call names, or the session's.
- */
-static void folder_of(const struct running *running, struct buf *folder)
-{
-	const struct session *session = running->session;
-	const struct row *rows = running->tool->params;
-
-	for (; rows != NULL && rows->name != NULL; rows++) {
-		const char *given =
-			value_text(value_member(running->arguments, rows->name));
-
-		if (rows->kind == ROW_FOLDER && given != NULL &&
-		    policy_normal(session->policy, session_workspace(session), given, folder))
-			return;
-	}
-	buf_clear(folder);
-	(void)buf_adds(folder, session->folder);
-}
-
-/*
  * Add TEXT line by line. Characters that nobody would see, or that would move the cursor,
  * become visible.
  */
@@ -473,7 +453,7 @@ static struct value *approval_data(const struct running *running, struct questio
 	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
 	buf_init(&folder, PATH_MAX);
 	approval_command(running, &command);
-	folder_of(running, &folder);
+	session_call_folder(running, &folder);
 	if (question.command.size == 0)
 		question.command = buf_str(&command);
 	question.agent = str_of(running->session->policy->name);

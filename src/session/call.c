@@ -282,6 +282,25 @@ static const char **command_find(const struct running *running, const struct pat
 	return argv;
 }
 
+void session_call_folder(const struct running *running, struct buf *folder)
+{
+	const struct session *session = running->session;
+	const struct row *rows = running->tool->params;
+
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const char *given =
+			rows->kind == ROW_FOLDER
+				? value_text(value_member(running->arguments, rows->name))
+				: NULL;
+
+		if (given != NULL &&
+		    policy_normal(session->policy, session_workspace(session), given, folder))
+			return;
+	}
+	buf_clear(folder);
+	(void)buf_adds(folder, session->folder);
+}
+
 void session_deny(struct running *running, const char *because, const char *rule)
 {
 	(void)tool_fail(&running->result, "%s", because);

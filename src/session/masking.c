@@ -280,22 +280,14 @@ static void visit_words(const struct places *places, struct str text)
 /* A command that names a file of secrets prints it as a rule, so such a file is read first. */
 static void visit_command(struct path_visit *visit, const struct running *running)
 {
-	const char *workspace = session_workspace(running->session);
 	const struct row *rows = running->tool->params;
 	struct places places = {.visit = visit, .count = 1};
 	const struct command_visit seen = {visit_seen, &places};
 	struct buf folder;
 
 	buf_init(&folder, PATH_MAX);
-	for (const struct row *row = rows; row != NULL && row->name != NULL; row++) {
-		const char *text = value_text(value_member(running->arguments, row->name));
-
-		if (row->kind == ROW_FOLDER && text != NULL)
-			(void)policy_normal(running->session->policy, workspace, text,
-					    &folder);
-	}
-	places.folders[0] =
-		memory_copy(folder.size > 0 ? folder.data : running->session->folder);
+	session_call_folder(running, &folder);
+	places.folders[0] = memory_copy(folder.data);
 	for (const struct row *row = rows; row != NULL && row->name != NULL; row++) {
 		const struct value *value = value_member(running->arguments, row->name);
 		const char **argv;

@@ -1143,6 +1143,8 @@ void session_jobs_over(struct job *job);
 void session_jobs_answered(struct job *job, const struct frame *frame);
 void session_jobs_waits(struct job *job);
 
+/* The folder in which RUNNING's call would run: the one that it names, or the session's. */
+void session_call_folder(const struct running *running, struct buf *folder);
 /* Make a denial the result of RUNNING. */
 void session_deny(struct running *running, const char *because, const char *rule);
 /* Begin RUNNING, which was judged and announced (call.c). */
