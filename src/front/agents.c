@@ -13,6 +13,7 @@
 #include "base/value.h"
 #include "extend/brought.h"
 #include "extend/trust.h"
+#include "front/config_file.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/setup.h"
@@ -198,7 +199,7 @@ static bool read_shipped(const char *agent, struct config *config, struct value 
 /* Append the folder of the user's roles to PATH. False: there is no home directory. */
 static bool folder_add(struct buf *path)
 {
-	return setup_config_beside("agents", path);
+	return config_file_beside("agents", path);
 }
 
 bool agents_files_place(const char *name, struct buf *path)
@@ -270,7 +271,7 @@ static bool read_users(const char *agent, struct config *config, struct err *err
 	buf_init(&path, PATH_MAX);
 	buf_init(&text, CONFIG_TEXT_MAX);
 	if (agents_files_place(agent, &path)) {
-		fine = setup_config_read(path.data, &text, &why) &&
+		fine = config_file_read(path.data, &text, &why) &&
 		       agents_role_read(path.data, buf_str(&text), &entry, &why);
 		if (fine)
 			config_set_role(config, agent, entry);
@@ -554,8 +555,8 @@ static bool agent_registry_make(struct setup *setup, const struct value *chain,
 	auto_value struct value *others = value_new_object();
 	struct names names = {0};
 	const struct value *agents;
-	bool ok = setup_config_load(setup->config_given ? setup->config : NULL, &config,
-				    err);
+	bool ok =
+		config_file_load(setup->config_given ? setup->config : NULL, &config, err);
 
 	if (ok) {
 		agents_files_know_names(config, setup->workspace);

@@ -20,6 +20,7 @@
 #include "front/conversation/delegated.h"
 #include "front/conversation/mentions.h"
 #include "front/extend/invoke.h"
+#include "front/interrupt.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/talk.h"

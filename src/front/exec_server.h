@@ -23,7 +23,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "front/setup.h"
 #include "front/verbs/exec.h"
 #include "session/session.h"
 

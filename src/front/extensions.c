@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
-#include "front/setup.h"
+#include "front/interrupt.h"
 #include "front/verb.h"
 #include "mcp/client/remotes.h"
 #include "plugins/plugin.h"

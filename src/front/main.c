@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/value.h"
 #include "broker/broker.h"
 #include "extend/hook_run.h"
 #include "front/attack_call.h"
 #include "front/audit/exporter.h"
+#include "front/config_file.h"
 #include "front/conversation/delegated.h"
 #include "front/editor.h"
 #include "front/hands/shim.h"
@@ -22,7 +24,6 @@
 #include "front/inside/git_sign.h"
 #include "front/inside/opener.h"
 #include "front/patches.h"
-#include "front/setup.h"
 #include "front/verb.h"
 #include "image/unpacked.h"
 #include "mcp/bridge/bridge.h"
@@ -70,6 +71,7 @@ int main(int argc, char **argv)
 {
 	/* The arguments of a shell are its caller's, and name none of the roles. */
 	const bool is_shell = shim_is_wanted();
+	struct err err = {0};
 	int code;
 
 	value_own_memory();
@@ -99,8 +101,8 @@ int main(int argc, char **argv)
 		return verb_printed(code, stdout);
 	if (bridge_program(argc, argv, &code))
 		return code;
-	if (!setup_take_ceiling())
-		return CODE_USAGE;
+	if (!config_file_take_ceiling(&err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (!patches_program(argc, argv, &code) && !opener_program(argc, argv, &code) &&
 	    !git_sign_program(argc, argv, &code) && !delegated_role(argc, argv, &code) &&
 	    !editor_role(argc, argv, &code))

@@ -3,36 +3,33 @@
  */
 
 #include "front/setup.h"
-#include "front/audit/recording.h"
 
 #include "agent/tools/model_search.h"
 #include "agent/tools/orchestra.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/library.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "base/text/text.h"
 #include "base/value.h"
 #include "broker/source.h"
 #include "cell/publish.h"
 #include "extend/extension.h"
 #include "front/agents.h"
+#include "front/audit/recording.h"
+#include "front/config_file.h"
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
 #include "front/extensions.h"
 #include "front/hands/based.h"
+#include "front/interrupt.h"
 #include "front/login/logins.h"
 #include "front/review/layered.h"
-#include "front/rules.h"
 #include "front/ssh/access.h"
 #include "front/verb.h"
 #include "image/snapshot.h"
 #include "image/store.h"
-#include "model/catalogue.h"
 #include "model/model.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
@@ -49,13 +46,9 @@
 #include "view/review.h"
 #include "view/shape.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -244,161 +237,6 @@ static const char *const *environment_wipe(const struct policy_names *passed)
 		explicit_bzero(environ[i], strlen(environ[i]));
 	environ = copy;
 	return (const char *const *)copy;
-}
-
-/*
- * A thread waits for the signals. So neither a handler nor a global variable is needed,
- * and a second signal ends the program even while the main thread is stuck in a write.
- */
-
-enum {
-	/*
-	 * timeout(1), npm and docker send a signal to the process and then to its group.
-	 * A person who presses Ctrl+C a second time takes longer than this.
-	 */
-	SAME_SIGNAL_MS = 100,
-};
-
-struct interrupt {
-	int ends[2];
-	atomic_int signal;
-	atomic_bool held; /* SIGINT does nothing */
-	bool started;
-	sigset_t set, before;
-};
-
-/*
- * Fill SET with the signals to wait for. A signal that the caller ignores stays ignored,
- * as nohup(1) and a background job of a script need it.
- */
-static void signals_of_interest(sigset_t *set)
-{
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-
-	(void)sigemptyset(set);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		struct sigaction now;
-
-		if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-			(void)sigaddset(set, numbers[i]);
-	}
-}
-
-/*
- * Handle the signal NUMBER. A signal before UNTIL_MS repeats the one before it and is
- * ignored; any other second signal ends the process.
- */
-static void signal_take(struct interrupt *interrupt, int number, int64_t *until_ms)
-{
-	const int64_t now = clock_now_ms();
-	int none = 0;
-
-	if (now < *until_ms || (number == SIGINT && atomic_load(&interrupt->held)))
-		return;
-	if (!atomic_compare_exchange_strong(&interrupt->signal, &none, number))
-		_exit(CODE_SIGNAL + number);
-	*until_ms = now + SAME_SIGNAL_MS;
-	(void)!write(interrupt->ends[1], "", 1);
-}
-
-static _Noreturn void *wait_for_signals(void *context)
-{
-	struct interrupt *interrupt = context;
-	int64_t until_ms = 0;
-
-	for (;;) {
-		const int number = sigwaitinfo(&interrupt->set, NULL);
-
-		if (number > 0)
-			signal_take(interrupt, number, &until_ms);
-	}
-}
-
-bool interrupt_open(struct interrupt **opened, struct err *err)
-{
-	struct interrupt *interrupt = memory_alloc(sizeof(*interrupt));
-
-	interrupt->ends[0] = interrupt->ends[1] = -1;
-	atomic_init(&interrupt->signal, 0);
-	atomic_init(&interrupt->held, false);
-	if (!fd_pipe(interrupt->ends, err) ||
-	    !fd_set_blocking(interrupt->ends[0], false, err) ||
-	    !fd_set_blocking(interrupt->ends[1], false, err)) {
-		interrupt_close(interrupt);
-		return false;
-	}
-	*opened = interrupt;
-	return true;
-}
-
-void interrupt_close(struct interrupt *interrupt)
-{
-	if (interrupt == NULL)
-		return;
-	/*
-	 * The thread sleeps until the process ends, and keeps INTERRUPT. To wake it costs
-	 * more than all else that a verb does at its end: every page that this thread
-	 * writes to then has to be taken back from the thread's processor.
-	 */
-	if (interrupt->started) {
-		(void)pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
-		return;
-	}
-	fd_close(&interrupt->ends[0]);
-	fd_close(&interrupt->ends[1]);
-	free(interrupt);
-}
-
-int interrupt_fd(const struct interrupt *interrupt)
-{
-	return interrupt->ends[0];
-}
-
-bool interrupt_start(struct interrupt *interrupt, struct err *err)
-{
-	pthread_t thread;
-	int failed;
-
-	signals_of_interest(&interrupt->set);
-	(void)pthread_sigmask(SIG_BLOCK, &interrupt->set, &interrupt->before);
-	failed = pthread_create(&thread, NULL, wait_for_signals, interrupt);
-	if (failed != 0) {
-		(void)pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
-		return err_set(err, failed, "starting to listen for signals: %s%s",
-			       strerror(failed),
-			       failed == EAGAIN ? "; raise the limit of processes (ulimit -u) "
-						  "or of memory (ulimit -v, -d)"
-						: "");
-	}
-	(void)pthread_detach(thread);
-	interrupt->started = true;
-	return true;
-}
-
-int interrupt_signal(const struct interrupt *interrupt)
-{
-	return atomic_load(&interrupt->signal);
-}
-
-void interrupt_settle(struct interrupt *interrupt)
-{
-	int number = SIGINT;
-	char bytes[16];
-
-	if (atomic_load(&interrupt->signal) == SIGINT)
-		while (read(interrupt->ends[0], bytes, sizeof(bytes)) > 0)
-			;
-	(void)atomic_compare_exchange_strong(&interrupt->signal, &number, 0);
-}
-
-void interrupt_close_session(struct interrupt *interrupt, struct session *session)
-{
-	if (session != NULL && session_is_renewing(session)) {
-		(void)fprintf(stderr, "glovebox: waiting for the new tokens of a login; "
-				      "without them you would have to log in again\n");
-		atomic_store(&interrupt->held, true);
-	}
-	session_close(session);
 }
 
 /* Makes an open session, the servers' cell or the shape of a cell from a filled setup. */
@@ -700,160 +538,6 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 }
 
 /*
- * Reads the ceiling of this machine. It binds only when nobody but root could have
- * written it, so anything else about it is an error.
- */
-
-/* Does the kernel show every unknown owner by the number UID? */
-static bool is_nobodys(uid_t uid)
-{
-	unsigned long first, outside, count;
-	FILE *map = fopen("/proc/self/uid_map", "re");
-	bool mapped = map == NULL;
-
-	while (!mapped && fscanf(map, "%lu %lu %lu", &first, &outside, &count) == 3)
-		mapped = uid >= first && uid - first < count;
-	if (map != NULL)
-		(void)fclose(map);
-	return !mapped;
-}
-
-/*
- * In a user namespace without root, as in a cell, root's files belong to nobody whom the
- * namespace knows.
- */
-static bool is_roots(int fd, const char *path, struct err *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	if (st.st_uid != 0 && !is_nobodys(st.st_uid))
-		return err_set(err, EPERM,
-			       "%s: belongs to user %u; what binds all users must be root's: "
-			       "chown root %s",
-			       path, (unsigned)st.st_uid, path);
-	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return err_set(err, EPERM, "%s: others may write to it: chmod go-w %s",
-			       path, path);
-	return true;
-}
-
-static bool real_path(const char *path, char *real)
-{
-	return realpath(path, real) != NULL;
-}
-
-static bool ceiling_load(struct ceiling **ceiling, struct err *err)
-{
-	auto_close int fd =
-		open(CEILING_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	auto_close int folder = -1;
-	auto_free char *above = memory_copy(CEILING_FILE);
-	struct buf text;
-
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return true;
-	if (fd < 0)
-		return err_set(err, errno, "%s: %s", CEILING_FILE, strerror(errno));
-	*strrchr(above, '/') = '\0';
-	folder = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	buf_init(&text, CONFIG_TEXT_MAX);
-	const bool fine = is_roots(folder, above, err) && is_roots(fd, CEILING_FILE, err) &&
-			  fd_read_all(fd, &text, CEILING_FILE, err) &&
-			  ceiling_parse(buf_str(&text), real_path, ceiling, err);
-	buf_fini(&text);
-	return fine;
-}
-
-bool setup_take_ceiling(void)
-{
-	struct ceiling *ceiling = NULL;
-	struct err err = {0};
-
-	if (!ceiling_load(&ceiling, &err)) {
-		(void)verb_complain(CODE_USAGE, "%s", err.text);
-		return false;
-	}
-	session_bound(ceiling);
-	return true;
-}
-
-/* Finds the configuration, checks its owner and mode, and reads it. */
-
-const char *setup_variable(const char *name)
-{
-	const char *value = name != NULL ? getenv(name) : NULL;
-
-	return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
-bool setup_config_beside(const char *name, struct buf *path)
-{
-	char inside[NAME_MAX + 1];
-	int size = snprintf(inside, sizeof(inside), "glovebox/%s", name);
-
-	return size > 0 && (size_t)size < sizeof(inside) &&
-	       path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config", inside, path);
-}
-
-static bool check_owner(const char *path, const struct stat *st, struct err *err)
-{
-	if (!S_ISREG(st->st_mode))
-		return err_set(err, EINVAL, "%s: is not a regular file", path);
-	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return err_set(err, EPERM,
-			       "%s: belongs to another user (uid %u), who could change what agents may "
-			       "do; copy it, or chown it to yourself",
-			       path, (unsigned)st->st_uid);
-	if (st->st_mode & (S_IWGRP | S_IWOTH))
-		return err_set(err, EPERM, "%s: %s may write to it; chmod go-w %s", path,
-			       st->st_mode & S_IWOTH ? "anyone" : "its group", path);
-	return true;
-}
-
-bool setup_config_read(const char *path, struct buf *buf, struct err *err)
-{
-	/* Without O_NONBLOCK, opening a FIFO of that name would block the program. */
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	if (!check_owner(path, &st, err) || !fd_read_all(fd, buf, path, err))
-		return false;
-	/* Editors of other systems put a byte order mark there, which is no part of JSON. */
-	if (str_starts(buf_str(buf), STR("\xef\xbb\xbf")))
-		buf_remove(buf, 0, 3);
-	return true;
-}
-
-bool setup_config_load(const char *path, struct config **config, struct err *err)
-{
-	struct buf place;
-	struct buf text;
-	struct err why = {0};
-	bool fine = true;
-
-	buf_init(&place, PATH_MAX - 1);
-	buf_init(&text, CONFIG_TEXT_MAX);
-	if (path || setup_config_beside("config.json", &place)) {
-		const char *name = path ? path : place.data;
-
-		fine = setup_config_read(name, &text, &why) ||
-		       (!path && (why.code == ENOENT || why.code == ENOTDIR));
-		fine = fine && config_parse(buf_str(&text), name, config, &why);
-		if (!fine)
-			(void)err_set(err, CONFIG_WRONG, "%s", why.text);
-	} else {
-		*config = config_new();
-	}
-	buf_fini(&text);
-	buf_fini(&place);
-	return fine;
-}
-
-/*
  * Read one policy (config_parse_policy) from PATH. The same rules of owner and mode hold,
  * because a policy decides what a program may do.
  */
@@ -863,7 +547,7 @@ static bool config_file_load_policy(const char *path, struct value **entry, stru
 	bool fine;
 
 	buf_init(&text, CONFIG_TEXT_MAX);
-	fine = setup_config_read(path, &text, err) &&
+	fine = config_file_read(path, &text, err) &&
 	       config_parse_policy(buf_str(&text), path, entry, err);
 	buf_fini(&text);
 	return fine;
@@ -1240,7 +924,7 @@ static bool take_rules(struct setup *setup, const struct setup_flags *flags, str
 	setup->keeps_rules = flags->policy_file == NULL && !flags->shipped_only &&
 			     flags->wrapped == NULL && setup->bounds == NULL;
 	if (!setup->keeps_rules ||
-	    front_rules_apply(setup->policy, setup->role_name, setup->workspace, err))
+	    config_file_rules_apply(setup->policy, setup->role_name, setup->workspace, err))
 		return true;
 	err->code = CONFIG_WRONG;
 	return false;
@@ -1443,7 +1127,7 @@ static char *config_place(const char *given)
 	char *path = NULL;
 
 	buf_init(&place, PATH_MAX);
-	if (given != NULL || setup_config_beside("config.json", &place))
+	if (given != NULL || config_file_beside("config.json", &place))
 		path = memory_copy(given != NULL ? given : place.data);
 	buf_fini(&place);
 	return path;
@@ -1507,7 +1191,7 @@ static char *store_place(bool (*find)(const char *set, const char *home, struct 
 	char *place = NULL;
 
 	buf_init(&path, PATH_MAX);
-	if (find(setup_variable(variable), setup_variable("HOME"), &path))
+	if (find(config_file_variable(variable), config_file_variable("HOME"), &path))
 		place = memory_copy(path.data);
 	buf_fini(&path);
 	return place;
@@ -1551,14 +1235,13 @@ bool setup_init(struct setup *setup, const struct options *options,
 		setup->level_is_asked = true;
 	}
 	if (!set_workspace(setup, folder != NULL ? folder : ".", err) ||
-	    !setup_config_load(options_text(options, "config"), &config, err) ||
+	    !config_file_load(options_text(options, "config"), &config, err) ||
 	    !take_policy_file(setup, config, flags, err) ||
 	    !choose_agent(setup, config, flags, err))
 		return false;
 	return true;
 }
 
-/* Add HOST to the bounds of delegates, so that they may reach it as well. */
 void setup_keep_state(struct setup *setup, const char *state)
 {
 	static const char variable[] = "XDG_STATE_HOME=";
@@ -1583,6 +1266,7 @@ void setup_keep_state(struct setup *setup, const char *state)
 	buf_fini(&path);
 }
 
+/* Add HOST to the bounds of delegates, so that they may reach it as well. */
 static void note_host(struct setup *setup, const char *host)
 {
 	for (size_t i = 0; i < value_count(setup->entries); i++) {
@@ -1934,27 +1618,6 @@ void setup_fini(struct setup *setup)
 	free(setup->role_name);
 	memset(setup, 0, sizeof(*setup));
 }
-
-/* Finds one file in the table that dev/embed makes. */
-
-struct str setup_embedded_text(const char *name)
-{
-	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++)
-		if (strcmp(file->name, name) == 0)
-			return (struct str){file->data, file->size};
-	return STR("");
-}
-
-/* Opens the models/catalogue.json that is built into the program. */
-
-bool setup_catalogue_open(const struct value *additions, struct catalogue **catalogue,
-			  struct err *err)
-{
-	return catalogue_open(setup_embedded_text("models/catalogue.json"), additions,
-			      catalogue, err);
-}
-
-/* Makes one list of tools out of two. */
 
 void setup_each_model(const struct setup *setup,
 		      void (*name)(void *context, const char *name), void *context)

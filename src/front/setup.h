@@ -6,14 +6,12 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/library.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "extend/notes.h"
 #include "front/extensions.h"
 #include "front/output/policy_words.h"
 #include "front/verb.h"
-#include "model/catalogue.h"
 #include "policy/config.h"
 #include "policy/service/recorded.h"
 #include "session/session.h"
@@ -34,13 +32,6 @@ struct recording;
 struct shape_home;
 struct shape_shown;
 struct ssh_access;
-
-/*
- * Read the ceiling of this machine (policy/ceiling.h), which binds all sessions that this
- * process makes. False: it cannot be read or is not root's; the complaint is printed, and
- * no verb may run.
- */
-bool setup_take_ceiling(void);
 
 /* Settings of the command line besides -C, --config and --agent. */
 struct setup_flags {
@@ -181,7 +172,7 @@ struct setup {
 	bool tells_review;    /* the person is told where a new review lies (layered.h) */
 	bool publishes;       /* its sessions publish the policy's ports */
 	bool asks;            /* programs of its cells may ask a person (session.h) */
-	bool keeps_rules;     /* answers of `always` are kept for it (front/rules.h) */
+	bool keeps_rules; /* answers of `always` are kept for it (front/config_file.h) */
 	struct ssh_access *ssh; /* of --ssh; or NULL */
 	uint64_t undo_space;    /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
@@ -373,65 +364,10 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 bool setup_resume(const struct options *options, const char *name, struct options *filled,
 		  struct journal_found *found, struct err *err);
 
-/*
- * Turns Ctrl+C, SIGTERM and SIGHUP into a descriptor that becomes readable. The first
- * signal asks for an orderly end; a second signal ends the front immediately, and the
- * cell dies with the front. Signals within a tenth of a second of the first count as
- * that one, because timeout(1), npm and docker send two.
- */
-
-bool interrupt_open(struct interrupt **interrupt, struct err *err);
-/*
- * Signals have their former effect again. A process starts only one interrupt: its thread
- * keeps it until the process ends. NULL is fine.
- */
-void interrupt_close(struct interrupt *interrupt);
-
-/*
- * The descriptor, readable once a signal has come (session_options.cancel_fd). The code
- * that has handled the signal may read the descriptor empty.
- */
-int interrupt_fd(const struct interrupt *interrupt);
-
-/*
- * From now on signals make the descriptor readable. Before this call a signal simply ends
- * the process, which is right as long as nothing runs. Call it when the session is open,
- * or earlier when a terminal has to be put back.
- */
-bool interrupt_start(struct interrupt *interrupt, struct err *err);
-
-/* The number of the first signal that came; 0: none. */
-int interrupt_signal(const struct interrupt *interrupt);
-
-/*
- * Call it when the work that a SIGINT cancelled has ended. The descriptor is read empty,
- * and the next SIGINT asks for an orderly end again instead of ending the front. SIGTERM
- * and SIGHUP stay recorded, because they mean the whole program.
- */
-void interrupt_settle(struct interrupt *interrupt);
-
-/*
- * End SESSION, whose agent has ended. Where tokens of a login are on their way, the person is
- * told so, and Ctrl+C does not end the front before they are in their file: without them the
- * login would be dead.
- */
-void interrupt_close_session(struct interrupt *interrupt, struct session *session);
-
-/*
- * Reads the configuration from disk. A file that another user owns or may write is
- * refused, because the configuration decides what agents may do. A file of root is fine.
- */
-
-/*
- * Read PATH. NULL: read glovebox/config.json in the XDG config directory; when that file
- * is missing, CONFIG is empty. A PATH that is missing is an error.
- */
-bool setup_config_load(const char *path, struct config **config, struct err *err);
-
 /* ERR.code of a credential that was named and has no key here; no system call of ours returns it. */
 #define SETUP_NO_KEY EKEYREVOKED
 
-/* The exit code for ERR, of setup_init or setup_config_load: the same for every verb. */
+/* The exit code for ERR, of setup_init or config_file_load: the same for every verb. */
 int setup_code(const struct err *err);
 
 /*
@@ -440,41 +376,6 @@ int setup_code(const struct err *err);
  */
 bool setup_credential_is_there(const struct credential *credential, struct buf *shown,
 			       struct err *err);
-
-/* Read the whole of PATH into TEXT. The same rules of owner and mode hold. */
-bool setup_config_read(const char *path, struct buf *text, struct err *err);
-
-/*
- * The value of the variable NAME of the environment. NULL: it is not set, or empty; so is
- * a NULL NAME.
- */
-const char *setup_variable(const char *name);
-
-/*
- * Append the path of NAME in the folder of the person's configuration to PATH: of
- * "config.json", the configuration itself, or of another file or folder. False: there is
- * no home directory.
- */
-bool setup_config_beside(const char *name, struct buf *path);
-
-/*
- * The files that are built into the program: the shipped roles (agents/), the demo's
- * project (examples/demo/), the replays (examples/replays/), the catalogue of models
- * (models/) and the completion scripts of shells (completions/). dev/embed makes the
- * table at build time, sorted by name.
- */
-
-/* Ends with a row whose name is NULL. */
-extern const struct embedded_file embedded_files[];
-
-/* The text of the file NAME; empty when there is none. */
-struct str setup_embedded_text(const char *name);
-
-/* The program's built-in catalogue of models, with the person's additions. */
-
-/* ADDITIONS: the value of the configuration's key `models`, or NULL. */
-bool setup_catalogue_open(const struct value *additions, struct catalogue **catalogue,
-			  struct err *err);
 
 /* Call NAME with each model that the configuration and the agents of SETUP name. */
 void setup_each_model(const struct setup *setup,

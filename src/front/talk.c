@@ -18,13 +18,14 @@
 #include "extend/lsp/lsp.h"
 #include "front/agents.h"
 #include "front/ask/form.h"
+#include "front/config_file.h"
 #include "front/conversation/stopping.h"
 #include "front/extend/hook_files.h"
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
+#include "front/interrupt.h"
 #include "front/login/logins.h"
 #include "front/output/formats.h"
-#include "front/rules.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "model/local.h"
@@ -774,7 +775,7 @@ static bool refuse_nameless(struct err *err)
 {
 	for (size_t i = 0; providers[i] != NULL; i++) {
 		const char *name = providers[i]->key_name;
-		const bool is_set = setup_variable(name) != NULL;
+		const bool is_set = config_file_variable(name) != NULL;
 
 		if (!is_set && !logins_have(providers[i]->base_url))
 			continue;
@@ -796,15 +797,15 @@ bool talk_model(const char *name, const struct config_role *role,
 
 	*model = (struct model_options){
 		.name = name,
-		.base_url = setup_variable("GLOVEBOX_BASE_URL"),
-		.embedded = setup_embedded_text(default_replay),
+		.base_url = config_file_variable("GLOVEBOX_BASE_URL"),
+		.embedded = config_file_embedded(default_replay),
 		.temperature = role->temperature,
 		.thinking_budget = role->thinking_budget,
 		.kept_key = logins_find,
 		.retries = MODEL_RETRIES,
 	};
 	if (model->name == NULL)
-		model->name = setup_variable("GLOVEBOX_MODEL");
+		model->name = config_file_variable("GLOVEBOX_MODEL");
 	if (model->name == NULL)
 		model->name = role->model;
 	if (model->name == NULL && model->base_url != NULL)
@@ -814,7 +815,7 @@ bool talk_model(const char *name, const struct config_role *role,
 	if (model->name == NULL && !refuse_nameless(err))
 		return false;
 	key_variable = model_key_variable(model->name);
-	model->key = setup_variable(key_variable);
+	model->key = config_file_variable(key_variable);
 	url = model->base_url != NULL ? model->base_url : model_home(model->name);
 	kept = model->key == NULL && url != NULL && logins_have(url);
 	if (model->key == NULL && !kept && model->base_url == NULL &&
@@ -982,7 +983,7 @@ static bool keep_rule(void *context, enum rule_kind kind, const char *rule, stru
 {
 	const struct setup *setup = context;
 
-	return front_rules_keep(setup->role_name, setup->workspace, kind, rule, err);
+	return config_file_rules_keep(setup->role_name, setup->workspace, kind, rule, err);
 }
 
 static int open_session(struct talk *talk, struct setup *setup,
@@ -1092,7 +1093,7 @@ static bool open_model(struct talk *talk, const struct model_options *options,
 	struct model_options with = *options;
 
 	if (talk->catalogue == NULL &&
-	    !setup_catalogue_open(talk->setup->models, &talk->catalogue, err))
+	    !config_file_catalogue(talk->setup->models, &talk->catalogue, err))
 		return false;
 	with.catalogue = talk->catalogue;
 	if (!model_open(&with, model, err))

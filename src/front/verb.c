@@ -12,8 +12,8 @@
 #include "build_config.h"
 #include "front/agents.h"
 #include "front/cells/place.h"
+#include "front/config_file.h"
 #include "front/output/formats.h"
-#include "front/setup.h"
 #include "front/wrap/mcp_install.h"
 #include "front/wrap/profile.h"
 #include "model/catalogue.h"
@@ -1184,7 +1184,7 @@ static void offer_models(struct completing *completing, const struct config *con
 	struct err err = {0};
 
 	offer(completing, "replay", "the built-in recording");
-	if (setup_catalogue_open(config_value(config, "models"), &catalogue, &err))
+	if (config_file_catalogue(config_value(config, "models"), &catalogue, &err))
 		catalogue_each(catalogue, offer_name, completing);
 	catalogue_close(catalogue);
 }
@@ -1307,7 +1307,7 @@ static void offer_names(struct completing *completing, enum option_names names)
 	struct err err = {0};
 
 	if (names == NAMES_AGENTS || names == NAMES_MODELS)
-		(void)setup_config_load(NULL, &config, &err);
+		(void)config_file_load(NULL, &config, &err);
 	switch (names) {
 	case NAMES_NONE:
 		break;
@@ -1496,7 +1496,7 @@ static int print_script(const char *shell, FILE *out)
 	struct str text;
 
 	(void)snprintf(name, sizeof(name), "completions/glovebox.%.64s", shell);
-	text = setup_embedded_text(name);
+	text = config_file_embedded(name);
 	if (text.size > 0) {
 		(void)fwrite(text.data, text.size, 1, out);
 		return CODE_DONE;

@@ -11,7 +11,7 @@
  *	{"rules": [{"agent": "coder", "folder": "/home/ann/project", "kind": "command",
  *	            "rule": "git push", "since": "2026-11-29"}]}
  *
- * This module reads and writes that text; front/rules.c keeps the file.
+ * This module reads and writes that text; front/config_file.c keeps the file.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
 #include "base/value.h"
 #include "front/cells/peer.h"
 #include "front/hands/relay.h"
-#include "front/setup.h"
+#include "front/interrupt.h"
 #include "front/verb.h"
 #include "mcp/message.h"
 #include "process/loop.h"

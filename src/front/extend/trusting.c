@@ -9,6 +9,7 @@
 #include "base/value.h"
 #include "extend/extension.h"
 #include "front/agents.h"
+#include "front/config_file.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "mcp/client/remotes.h"
@@ -204,7 +205,7 @@ bool trusting_open(struct setup *setup, struct console *console, int wake_fd, bo
 	if (setup->extension != NULL || setup->config == NULL)
 		return true;
 	buf_init(&config, PATH_MAX);
-	if (!setup_config_beside("config.json", &config))
+	if (!config_file_beside("config.json", &config))
 		buf_clear(&config);
 	fine = read_workspace(setup, console, wake_fd, quiet, &list, &trust, err);
 	if (fine) {

@@ -12,6 +12,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/audit/recording.h"
+#include "front/interrupt.h"
 #include "front/output/policy_words.h"
 #include "front/setup.h"
 #include "front/verbs/exec.h"

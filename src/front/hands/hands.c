@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/hands/run_folder.h"
-#include "front/setup.h"
+#include "front/interrupt.h"
 #include "front/verb.h"
 #include "tui/console.h"
 

@@ -13,6 +13,7 @@
 #include "front/hands/hands.h"
 #include "front/hands/run_folder.h"
 #include "front/hands/shim.h"
+#include "front/interrupt.h"
 #include "front/wrap/profile.h"
 #include "front/wrap/settings.h"
 #include "process/frame.h"

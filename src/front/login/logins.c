@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "front/setup.h"
+#include "front/config_file.h"
 #include "front/verb.h"
 #include "model/http.h"
 #include "model/provider.h"
@@ -26,7 +26,7 @@ static const char model_member[] = "model";
 
 bool logins_path(struct buf *path)
 {
-	return setup_config_beside("login.json", path);
+	return config_file_beside("login.json", path);
 }
 
 static void wipe(struct buf *text)

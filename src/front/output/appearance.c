@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "front/setup.h"
+#include "front/config_file.h"
 #include "front/verb.h"
 #include "policy/config.h"
 #include "tui/theme.h"
@@ -39,7 +39,7 @@ void appearance_load(struct appearance *appearance, const struct options *option
 	const char *theme = NULL;
 
 	*appearance = (struct appearance){0};
-	if (setup_config_load(options_text(options, "config"), &config, &err)) {
+	if (config_file_load(options_text(options, "config"), &config, &err)) {
 		theme = value_text(config_value(config, "theme"));
 		appearance->thinking =
 			str_is(value_str(config_value(config, "thinking")), "show");
@@ -64,7 +64,7 @@ void appearance_prepare(const struct options *options)
 	bool reader = options_given(options, "reader");
 	struct err err = {0};
 
-	if (!reader && setup_config_load(options_text(options, "config"), &config, &err))
+	if (!reader && config_file_load(options_text(options, "config"), &config, &err))
 		reader = value_is_true(config_value(config, "reader"));
 	if (reader)
 		(void)setenv("GLOVEBOX_READER", "1", 1);
@@ -92,9 +92,9 @@ static bool read_theme(const char *name, struct theme *theme, struct err *err)
 	(void)snprintf(file, sizeof(file), "%s/%s%s", folder_name, name, suffix);
 	buf_init(&path, PATH_MAX);
 	buf_init(&text, THEME_FILE_MAX);
-	if (!setup_config_beside(file, &path))
+	if (!config_file_beside(file, &path))
 		(void)err_set(err, ENOENT, "there is no theme \"%s\"", name);
-	else if (!setup_config_read(path.data, &text, &why))
+	else if (!config_file_read(path.data, &text, &why))
 		(void)(why.code == ENOENT || why.code == ENOTDIR
 			       ? err_set(err, ENOENT,
 					 "there is no theme \"%s\": it is auto, dark, light, "
@@ -164,7 +164,7 @@ static void each_own(void (*add)(void *context, const char *name), void *context
 	DIR *names = NULL;
 
 	buf_init(&path, PATH_MAX);
-	if (setup_config_beside(folder_name, &path))
+	if (config_file_beside(folder_name, &path))
 		names = opendir(path.data);
 	for (struct dirent *entry; names != NULL && (entry = readdir(names)) != NULL;) {
 		const struct str name = str_of(entry->d_name);

@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "extend/brought.h"
 #include "extend/trust.h"
+#include "front/config_file.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "policy/commands.h"
@@ -168,7 +169,7 @@ static int list_run(const struct options *options, FILE *out)
 	int code = setup_open(&setup, options, &flags), printed;
 
 	if (code == CODE_DONE &&
-	    !setup_config_load(options_text(options, "config"), &config, &err))
+	    !config_file_load(options_text(options, "config"), &config, &err))
 		code = verb_complain(setup_code(&err), "%s", err.text);
 	if (code != CODE_DONE) {
 		setup_fini(&setup);

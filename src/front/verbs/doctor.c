@@ -14,6 +14,8 @@
 #include "build_config.h"
 #include "front/agents.h"
 #include "front/attack_call.h"
+#include "front/config_file.h"
+#include "front/interrupt.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -821,12 +823,12 @@ static struct value *report_workspaces(void)
 static struct value *report_model(void)
 {
 	struct value *rows = value_new_array();
-	const char *url = setup_variable("GLOVEBOX_BASE_URL");
-	const char *name = setup_variable("GLOVEBOX_MODEL");
+	const char *url = config_file_variable("GLOVEBOX_BASE_URL");
+	const char *name = config_file_variable("GLOVEBOX_MODEL");
 	bool any = false;
 
 	for (size_t i = 0; i < sizeof(model_variables) / sizeof(model_variables[0]); i++) {
-		const bool set = setup_variable(model_variables[i]) != NULL;
+		const bool set = config_file_variable(model_variables[i]) != NULL;
 
 		any = any || (set && str_ends(str_of(model_variables[i]), STR("_KEY")));
 		value_append(rows, row_new(model_variables[i], true,
@@ -865,9 +867,9 @@ static struct value *report_configuration(const struct options *options)
 	buf_init(&path, PATH_BYTES_MAX);
 	if (given != NULL)
 		(void)buf_adds(&path, given);
-	else if (!setup_config_beside("config.json", &path))
+	else if (!config_file_beside("config.json", &path))
 		(void)buf_adds(&path, "(no home)");
-	if (!setup_config_load(given, &config, &err))
+	if (!config_file_load(given, &config, &err))
 		row = row_new(path.data, false, "refused", err.text);
 	else if (!agents_files_check(config, ".", &err))
 		row = row_new(path.data, false, "an agent is refused", err.text);

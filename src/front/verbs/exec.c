@@ -20,8 +20,10 @@
 #include "front/ask/desk.h"
 #include "front/ask/question.h"
 #include "front/cells/carry.h"
+#include "front/config_file.h"
 #include "front/hands/based.h"
 #include "front/hands/relay.h"
+#include "front/interrupt.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/ssh/signer.h"
@@ -998,7 +1000,7 @@ static void tell_passed(const struct options *options)
 
 	/* A wrong configuration is complained about later. */
 	if (*said == NULL ||
-	    !setup_config_load(options_text(options, "config"), &config, NULL))
+	    !config_file_load(options_text(options, "config"), &config, NULL))
 		return;
 	entries = config_value(config, "credentials");
 	arena_init(&arena);

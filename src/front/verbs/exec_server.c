@@ -6,6 +6,7 @@
 #include "front/exec_server.h"
 #include "base/err.h"
 #include "base/value.h"
+#include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/exec.h"

@@ -3,6 +3,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "front/config_file.h"
+#include "front/interrupt.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -80,7 +82,7 @@ static bool find_service(const char *name, struct service *service, struct err *
 	for (size_t i = 0; name != NULL && providers[i] != NULL; i++)
 		if (strcmp(providers[i]->name, name) == 0)
 			service->provider = providers[i];
-	service->url = setup_variable("GLOVEBOX_BASE_URL");
+	service->url = config_file_variable("GLOVEBOX_BASE_URL");
 	if (service->provider != NULL && service->url == NULL &&
 	    logins_wants(service->provider))
 		service->url = service->provider->base_url;
@@ -195,7 +197,7 @@ static bool choose_service(const struct interrupt *interrupt, const char *given,
 	struct buf question;
 	bool fine;
 
-	if (given != NULL || setup_variable("GLOVEBOX_BASE_URL") != NULL)
+	if (given != NULL || config_file_variable("GLOVEBOX_BASE_URL") != NULL)
 		return find_service(given, service, err);
 	buf_init(&question, NAME_MAX_BYTES);
 	(void)buf_adds(&question, "Service (");
@@ -235,7 +237,7 @@ static void tell_kept(const struct service *service, const char *model, FILE *ou
 	(void)fprintf(out, "The key for %s is kept in %s, and sent to no other server.\n",
 		      service->url, path.data);
 	buf_fini(&path);
-	if (setup_variable(service->provider->key_name) != NULL)
+	if (config_file_variable(service->provider->key_name) != NULL)
 		(void)fprintf(out,
 			      "%s is set in the environment, and holds: the kept key is used "
 			      "where it is not set.\n",
@@ -305,7 +307,7 @@ static void tell_set(const struct service *service, FILE *out)
 	for (size_t i = 0; providers[i] != NULL; i++) {
 		const char *name = providers[i]->key_name;
 
-		if (setup_variable(name) == NULL || strcmp(name, last) == 0 ||
+		if (config_file_variable(name) == NULL || strcmp(name, last) == 0 ||
 		    (service->provider != NULL && service->provider != providers[i]))
 			continue;
 		(void)fprintf(out, "%s is still set in the environment.\n", name);

@@ -16,6 +16,8 @@
 #include "cell/starter.h"
 #include "front/agents.h"
 #include "front/audit/recording.h"
+#include "front/config_file.h"
+#include "front/interrupt.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -315,7 +317,7 @@ static struct mcp *make_server(struct hands *hands)
 	add_instructions(&hands->setup, &instructions);
 	add_layer(&hands->setup, &instructions);
 	options.instructions = instructions.data;
-	options.prompts = setup_config_beside("prompts", &prompts) ? prompts.data : NULL;
+	options.prompts = config_file_beside("prompts", &prompts) ? prompts.data : NULL;
 	mcp_packages_add(hands->setup.plugins.loaded, &options, &hands->packages);
 	mcp = mcp_new(&options);
 	buf_fini(&prompts);
@@ -406,7 +408,7 @@ static void extend_due(struct timer *timer)
 /* Is the variable NAME the number of this process, or not there? */
 static bool is_for_us(const char *name)
 {
-	const char *said = setup_variable(name);
+	const char *said = config_file_variable(name);
 	uint64_t pid;
 
 	return said == NULL ||
@@ -416,8 +418,8 @@ static bool is_for_us(const char *name)
 /* NULL: nobody wants to be told. */
 static struct supervisor *supervisor_open(struct loop *loop)
 {
-	const char *path = setup_variable("NOTIFY_SOCKET");
-	const char *often = setup_variable("WATCHDOG_USEC");
+	const char *path = config_file_variable("NOTIFY_SOCKET");
+	const char *often = config_file_variable("WATCHDOG_USEC");
 	struct supervisor *supervisor;
 	uint64_t us = 0;
 	size_t length;
@@ -464,10 +466,10 @@ static void supervisor_close(struct supervisor *supervisor)
 /* The socket that the manager has made is *FD; -1: it has made none. */
 static bool supervisor_socket(int *fd, struct err *err)
 {
-	const char *count = setup_variable("LISTEN_FDS");
+	const char *count = config_file_variable("LISTEN_FDS");
 
 	*fd = -1;
-	if (count == NULL || setup_variable("LISTEN_PID") == NULL ||
+	if (count == NULL || config_file_variable("LISTEN_PID") == NULL ||
 	    !is_for_us("LISTEN_PID"))
 		return true;
 	if (strcmp(count, "1") != 0)
@@ -638,7 +640,7 @@ static void cell_closed(void *context, void *kept)
 static bool read_tokens(void *context, const char *path, struct buf *text, struct err *err)
 {
 	(void)context;
-	return setup_config_read(path, text, err);
+	return config_file_read(path, text, err);
 }
 
 static bool check_token(void *context, const struct service_token *token, struct err *err)
@@ -917,8 +919,8 @@ static bool scope_settle(const struct options *options, struct err *err)
 	if (!exec_scope(options, &begins_again, err))
 		return false;
 	/* A unit of systemd says itself whether it has a group (Delegate=). */
-	begins_again = begins_again && setup_variable("NOTIFY_SOCKET") == NULL &&
-		       setup_variable("LISTEN_PID") == NULL;
+	begins_again = begins_again && config_file_variable("NOTIFY_SOCKET") == NULL &&
+		       config_file_variable("LISTEN_PID") == NULL;
 	if (options_given(options, "http") && begins_again && !groups_cell_check(&any, NULL))
 		exec_begin_in_scope();
 	return true;
@@ -932,7 +934,7 @@ static bool read_settings(struct serving *serving, struct err *err)
 	const struct value *value;
 	bool ok;
 
-	if (!setup_config_load(options_text(serving->options, "config"), &config, err))
+	if (!config_file_load(options_text(serving->options, "config"), &config, err))
 		return false;
 	value = config_value(config, "service");
 	service_read(value, &serving->settings);
@@ -966,7 +968,7 @@ static int new_token(struct serving *serving, const char *name, FILE *out)
 				     "the configuration names; name one there");
 	buf_init(&text, CONFIG_TEXT_MAX);
 	buf_init(&token, NAME_MAX);
-	made = (setup_config_read(path, &text, &err) || err.code == ENOENT) &&
+	made = (config_file_read(path, &text, &err) || err.code == ENOENT) &&
 	       mcp_service_new_token(path, buf_str(&text), name, &token, &err);
 	if (made) {
 		(void)fprintf(out, "%s\n", token.data);

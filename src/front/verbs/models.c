@@ -1,6 +1,7 @@
 /* glovebox models: lists the models that can be asked from here, and their needs. */
 
 #include "base/value.h"
+#include "front/config_file.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -42,7 +43,7 @@ struct look {
 
 static bool is_set(const struct provider *provider)
 {
-	return setup_variable(provider->key_name) != NULL;
+	return config_file_variable(provider->key_name) != NULL;
 }
 
 static bool is_kept(const struct provider *provider)
@@ -450,8 +451,8 @@ static int models_run(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (!setup_config_load(options_text(options, "config"), &config, &err) ||
-	    !setup_catalogue_open(config_value(config, "models"), &look.catalogue, &err))
+	if (!config_file_load(options_text(options, "config"), &config, &err) ||
+	    !config_file_catalogue(config_value(config, "models"), &look.catalogue, &err))
 		code = verb_complain(setup_code(&err), "%s", err.text);
 	else if (!local_look(&look.found, urls, wait_ms, &err))
 		code = verb_complain(asked ? CODE_USAGE : CODE_FAILED, "%s", err.text);

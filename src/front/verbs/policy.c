@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/rules.h"
+#include "front/config_file.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
@@ -426,7 +426,7 @@ static int list_rules(bool json, FILE *out)
 	struct err err = {0};
 	int code = CODE_DONE;
 
-	if (!front_rules_read(&rules, &err))
+	if (!config_file_rules_read(&rules, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else if (rules.count == 0 && !json)
 		(void)fprintf(out,
@@ -481,7 +481,7 @@ static int rules_run(const struct options *options, FILE *out)
 				     options->words[0]);
 	if (!text_parse_count(options->words[1], RULES_MAX, &removal.number, &err))
 		return verb_complain(CODE_USAGE, "policy rules remove: %s", err.text);
-	if (!front_rules_change(remove_rule, &removal, &err))
+	if (!config_file_rules_change(remove_rule, &removal, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	return CODE_DONE;
 }
@@ -704,7 +704,7 @@ static int offer(const struct subjects *subjects, const struct rule *rule, bool 
 	(void)fflush(out);
 	if (!asks || !talk_confirm(stderr, "Keep this rule?"))
 		return CODE_DONE;
-	if (!front_rules_keep(rule->agent, rule->folder, rule->kind, rule->rule, &err))
+	if (!config_file_rules_keep(rule->agent, rule->folder, rule->kind, rule->rule, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	return CODE_DONE;
 }
@@ -724,7 +724,7 @@ static bool gather(int64_t since_ms, struct subjects *subjects, struct rules *ke
 		   struct err *err)
 {
 	struct journal *journal = NULL;
-	const bool fine = front_rules_read(kept, err) &&
+	const bool fine = config_file_rules_read(kept, err) &&
 			  journal_open_default(&journal, err) &&
 			  asked_read(journal, since_ms, take_question, subjects, err);
 

@@ -10,11 +10,13 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "front/chat.h"
+#include "front/config_file.h"
 #include "front/conversation/aside.h"
 #include "front/conversation/mentions.h"
 #include "front/conversation/pictures.h"
 #include "front/conversation/stopping.h"
 #include "front/extend/invoke.h"
+#include "front/interrupt.h"
 #include "front/output/appearance.h"
 #include "front/output/formats.h"
 #include "front/review/decided.h"
@@ -439,7 +441,7 @@ static void load_keys(struct chat *chat)
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
-	if (setup_config_beside("keys.json", &path) &&
+	if (config_file_beside("keys.json", &path) &&
 	    !keys_load(console_keys(chat->console), path.data, &err))
 		(void)verb_complain(CODE_DONE, "the usual keys hold: %s", err.text);
 	buf_fini(&path);
@@ -879,7 +881,7 @@ static int play(const char *folder, const struct options *options)
 		.model =
 			{
 				.name = "replay",
-				.embedded = setup_embedded_text(demo_replay),
+				.embedded = config_file_embedded(demo_replay),
 				.temperature = CONFIG_TEMPERATURE_ABSENT,
 			},
 	};

@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/agents.h"
+#include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"

@@ -13,7 +13,9 @@
 #include "cell/starter.h"
 #include "front/agents.h"
 #include "front/audit/recording.h"
+#include "front/config_file.h"
 #include "front/hands/based.h"
+#include "front/interrupt.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/setup.h"
@@ -696,7 +698,7 @@ static int serve_verb(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE,
 				     "serve: --stdio and --unix exclude each other");
 	/* No cell could be opened with it. */
-	if (!setup_config_load(options_text(options, "config"), &config, &err))
+	if (!config_file_load(options_text(options, "config"), &config, &err))
 		return verb_complain(setup_code(&err), "serve: %s", err.text);
 	if (!record(&serving, config, &err))
 		return verb_complain(CODE_FAILED, "serve: %s", err.text);

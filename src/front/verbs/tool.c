@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/agents.h"
+#include "front/interrupt.h"
 #include "front/review/layered.h"
 #include "front/setup.h"
 #include "front/verb.h"

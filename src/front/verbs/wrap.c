@@ -18,6 +18,7 @@
 #include "base/text/diff.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "front/config_file.h"
 #include "front/hands/hands.h"
 #include "front/hands/shells.h"
 #include "front/setup.h"
@@ -62,7 +63,7 @@ enum {
 
 static bool add_own_folder(const char *name, struct buf *path)
 {
-	return setup_config_beside(WRAP_FOLDER, path) && buf_addf(path, "/%s.json", name);
+	return config_file_beside(WRAP_FOLDER, path) && buf_addf(path, "/%s.json", name);
 }
 
 /* The places of profile NAME on disk, in their order; false when there is none. */
@@ -109,7 +110,7 @@ static struct value *profile_names(void)
 	}
 	add_names(WRAP_SYSTEM, names);
 	buf_init(&path, PATH_MAX);
-	if (setup_config_beside(WRAP_FOLDER, &path))
+	if (config_file_beside(WRAP_FOLDER, &path))
 		add_names(path.data, names);
 	buf_fini(&path);
 	return names;
@@ -144,10 +145,10 @@ static bool find_profile(void *context, const char *name, struct buf *text,
 	if (!wrap_profile_name_is_valid(name))
 		return refuse_name(name, err);
 	if (find_on_disk(name, source))
-		return setup_config_read(source->data, text, err);
+		return config_file_read(source->data, text, err);
 	buf_clear(source);
 	(void)buf_addf(source, WRAP_FOLDER "%s.json", name);
-	shipped = setup_embedded_text(source->data);
+	shipped = config_file_embedded(source->data);
 	return shipped.size > 0 ? buf_addstr(text, shipped) : refuse_name(name, err);
 }
 
@@ -346,7 +347,7 @@ static bool find_keys(struct wrapping *wrapping, struct err *err)
 	const struct policy_names *names = &wrapping->profile.credentials;
 	auto_config struct config *config = NULL;
 
-	if (!setup_config_load(options_text(wrapping->options, "config"), &config, err))
+	if (!config_file_load(options_text(wrapping->options, "config"), &config, err))
 		return false;
 	wrapping->keys = memory_array(names->count + 1, sizeof(wrapping->keys[0]));
 	for (size_t i = 0; i < names->count; i++) {
@@ -427,7 +428,7 @@ static int check_key(struct wrapping *wrapping)
 	for (size_t i = 0; i < keys->count; i++) {
 		if (wrapping_is_passed(wrapping, keys->items[i]))
 			return CODE_DONE;
-		if (set == NULL && setup_variable(keys->items[i]) != NULL)
+		if (set == NULL && config_file_variable(keys->items[i]) != NULL)
 			set = keys->items[i];
 	}
 	if (options_given(wrapping->options, "no-credential") ||
@@ -582,7 +583,7 @@ static void add_variables(struct wrapping *wrapping)
 			       names->items[i], wrapping_expand(wrapping, value));
 		value_append(list, value_new_text(entry.data));
 	}
-	if (setup_variable(variable) != NULL) {
+	if (config_file_variable(variable) != NULL) {
 		buf_clear(&entry);
 		(void)buf_addf(&entry, "%s=%s", variable, wrapping->places.root);
 		value_append(list, value_new_text(entry.data));
@@ -1107,7 +1108,7 @@ static const char *key_place(struct wrapping *wrapping)
 		return outside->source;
 	for (char *const *key = wrapping->profile.keys.items; key != NULL && *key != NULL;
 	     key++)
-		if (setup_variable(*key) != NULL)
+		if (config_file_variable(*key) != NULL)
 			return *key;
 	return first_there(wrapping, NULL) != NULL ? "login" : "none";
 }
@@ -1203,7 +1204,7 @@ static bool is_shipped(const char *name)
 	char file[WRAP_NAME_MAX + 16];
 
 	(void)snprintf(file, sizeof(file), WRAP_FOLDER "%s.json", name);
-	return setup_embedded_text(file).size > 0;
+	return config_file_embedded(file).size > 0;
 }
 
 static int new_profile(const char *name, FILE *out)

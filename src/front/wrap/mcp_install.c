@@ -11,7 +11,7 @@
 #include "base/text/shell.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/setup.h"
+#include "front/interrupt.h"
 #include "front/verb.h"
 #include "front/verbs/run.h"
 #include "process/follow.h"

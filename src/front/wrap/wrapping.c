@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "front/setup.h"
+#include "front/config_file.h"
 #include "tool/denial.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static bool find_root(struct wrapping *wrapping, struct err *err)
 {
 	const struct wrap_profile *profile = &wrapping->profile;
 	const char *variable = profile->root_variable;
-	const char *given = setup_variable(variable);
+	const char *given = config_file_variable(variable);
 	struct buf normal;
 
 	if (profile->root_folder == NULL)

@@ -1,7 +1,7 @@
 /* config_file: whose files are believed, and what a missing one means. */
 #include "../base/unit.h"
 
-#include "front/setup.h"
+#include "front/config_file.h"
 
 #include "base/fd.h"
 
@@ -64,7 +64,7 @@ static void a_file_of_ones_own_is_read(void **state)
 
 	(void)state;
 	write_file("config.json", "{\"minimum_level\": \"L2\"}", 0644, path);
-	if (!setup_config_load(path, &config, &err))
+	if (!config_file_load(path, &config, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(config_minimum_level(config), 2);
 }
@@ -79,7 +79,7 @@ static void what_others_may_write_is_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		write_file("config.json", "{}", modes[i], path);
-		assert_false(setup_config_load(path, &config, &err));
+		assert_false(config_file_load(path, &config, &err));
 		assert_non_null(strstr(err.text, "may write to it; chmod go-w "));
 	}
 	assert_null(config);
@@ -113,7 +113,7 @@ static int load_anothers(const char *path)
 
 	if (!make_anothers(&path))
 		return NOT_MADE;
-	if (setup_config_load(path, &config, &err))
+	if (config_file_load(path, &config, &err))
 		return NOT_REFUSED;
 	return strstr(err.text, "belongs to another user (uid 65534)") ? 0 : NOT_SAID;
 }
@@ -143,10 +143,10 @@ static void a_missing_file_is_an_error_only_when_named(void **state)
 
 	(void)state;
 	(void)snprintf(path, sizeof(path), "%.4000s/missing.json", folder);
-	assert_false(setup_config_load(path, &none, &err));
+	assert_false(config_file_load(path, &none, &err));
 	assert_non_null(strstr(err.text, "missing.json: No such file"));
 	assert_int_equal(setenv("XDG_CONFIG_HOME", folder, 1), 0);
-	assert_true(setup_config_load(NULL, &config, &err));
+	assert_true(config_file_load(NULL, &config, &err));
 	assert_int_equal(config_minimum_level(config), 3);
 }
 
@@ -163,13 +163,13 @@ static void the_default_lies_in_the_config_directory(void **state)
 	write_file("glovebox/config.json", "// mine\n{\"minimum_level\": \"L0\"}", 0600,
 		   path);
 	assert_int_equal(setenv("XDG_CONFIG_HOME", folder, 1), 0);
-	assert_true(setup_config_load(NULL, &config, &err));
+	assert_true(config_file_load(NULL, &config, &err));
 	assert_int_equal(config_minimum_level(config), 0);
 
 	buf_init(&place, PATH_BYTES);
 	assert_int_equal(setenv("XDG_CONFIG_HOME", "relative", 1), 0);
 	assert_int_equal(setenv("HOME", "/home/x", 1), 0);
-	assert_true(setup_config_beside("config.json", &place));
+	assert_true(config_file_beside("config.json", &place));
 	assert_string_equal(place.data, "/home/x/.config/glovebox/config.json");
 	buf_fini(&place);
 }
@@ -181,11 +181,11 @@ static void a_fifo_and_a_folder_are_no_configuration(void **state)
 	char path[PATH_BYTES];
 
 	(void)state;
-	assert_false(setup_config_load(folder, &config, &err));
+	assert_false(config_file_load(folder, &config, &err));
 	assert_non_null(strstr(err.text, "is not a regular file"));
 	(void)snprintf(path, sizeof(path), "%.4000s/fifo", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_false(setup_config_load(path, &config, &err));
+	assert_false(config_file_load(path, &config, &err));
 	assert_non_null(strstr(err.text, "is not a regular file"));
 }
 
@@ -197,7 +197,7 @@ static void what_is_wrong_inside_names_the_file(void **state)
 
 	(void)state;
 	write_file("config.json", "{\"agnets\": {}}", 0600, path);
-	assert_false(setup_config_load(path, &config, &err));
+	assert_false(config_file_load(path, &config, &err));
 	assert_non_null(strstr(err.text, "/config.json: /: there is no key \"agnets\""));
 }
 

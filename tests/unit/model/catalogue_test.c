@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "front/setup.h"
+#include "front/config_file.h"
 #include "model/catalogue.h"
 #include "model/model.h"
 

@@ -1,10 +1,9 @@
 /* keys: the manual says what the table says. */
 #include "base/memory.h"
 #include "base/str.h"
+#include "front/config_file.h"
 #include "policy/config.h"
 #include "policy/credentials/credential.h"
-
-#include "front/setup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,7 @@
  */
 
 #include "image/base.h"
+#include "front/config_file.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -12,7 +13,6 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "front/setup.h"
 #include "front/verb.h"
 #include "image/prune.h"
 #include "image/pull.h"
@@ -67,7 +67,8 @@ static uint64_t left_out_of(const struct maker_counts *counts, size_t i)
 /* The folder of the cache; false after a complaint. */
 static bool find_store(struct buf *path)
 {
-	if (image_store_path(setup_variable("XDG_CACHE_HOME"), setup_variable("HOME"), path))
+	if (image_store_path(config_file_variable("XDG_CACHE_HOME"),
+			     config_file_variable("HOME"), path))
 		return true;
 	(void)verb_complain(CODE_FAILED,
 			    "there is no place for a cache; set HOME or XDG_CACHE_HOME");
@@ -404,8 +405,8 @@ static void list_snapshot(struct listing *listing, const struct snapshot_item *i
 /* The folder of all snapshots of this user; false: there is no home. */
 static bool find_snapshots(struct buf *folder)
 {
-	return snapshot_place(setup_variable("XDG_DATA_HOME"), setup_variable("HOME"),
-			      folder);
+	return snapshot_place(config_file_variable("XDG_DATA_HOME"),
+			      config_file_variable("HOME"), folder);
 }
 
 static bool list_snapshots(struct listing *listing, struct err *err)
@@ -591,8 +592,8 @@ static int show_verb(const struct options *options, FILE *out)
 	buf_init(&path, PATH_MAX);
 	auto_free char *here = getcwd(NULL, 0);
 	buf_init(&kept, PATH_MAX);
-	const bool has_store = image_store_path(setup_variable("XDG_CACHE_HOME"),
-						setup_variable("HOME"), &path);
+	const bool has_store = image_store_path(config_file_variable("XDG_CACHE_HOME"),
+						config_file_variable("HOME"), &path);
 	const struct base_places places = {
 		.images = has_store ? path.data : NULL,
 		.snapshots = find_snapshots(&kept) ? kept.data : NULL,
@@ -826,7 +827,7 @@ struct finding {
 
 static bool is_in_path(const char *program, struct buf *place)
 {
-	struct str list = str_of(setup_variable("PATH")), folder;
+	struct str list = str_of(config_file_variable("PATH")), folder;
 
 	while (path_next_folder(&list, &folder)) {
 		buf_clear(place);

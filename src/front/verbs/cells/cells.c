@@ -15,7 +15,6 @@
 #include "front/cells/carry.h"
 #include "front/cells/peer.h"
 #include "front/cells/place.h"
-#include "front/setup.h"
 #include "front/verb.h"
 #include "mcp/message.h"
 #include "process/loop.h"

@@ -18,6 +18,7 @@
 #include "front/cells/carry.h"
 #include "front/cells/peer.h"
 #include "front/cells/place.h"
+#include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/exec.h"

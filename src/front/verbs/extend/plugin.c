@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "front/agents.h"
+#include "front/config_file.h"
 #include "front/extensions.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -818,7 +819,7 @@ static int check_run_verb(const struct options *options, FILE *out)
 	struct err err = {0};
 	int code;
 
-	if (!setup_config_load(options_text(options, "config"), &config, &err))
+	if (!config_file_load(options_text(options, "config"), &config, &err))
 		return verb_complain(setup_code(&err), "%s", err.text);
 	check.config = config;
 	if (workspace != NULL)

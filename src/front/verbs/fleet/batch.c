@@ -19,6 +19,7 @@
 #include "fleet/batch/slots.h"
 #include "fleet/store.h"
 #include "fleet/task.h"
+#include "front/config_file.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/fleet/cluster.h"
@@ -779,7 +780,7 @@ static int read_options(struct batching *batching)
 		return verb_complain(CODE_USAGE,
 				     "batch: --slurm and --kubernetes exclude each other");
 	/* No engine could be begun with it. */
-	if (!setup_config_load(options_text(options, "config"), &config, &err))
+	if (!config_file_load(options_text(options, "config"), &config, &err))
 		return verb_complain(setup_code(&err), "batch: %s", err.text);
 	return CODE_DONE;
 }

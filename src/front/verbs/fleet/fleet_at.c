@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/value.h"
-#include "front/setup.h"
+#include "front/config_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ bool fleet_at_read(struct fleet_at *at_fleet, const struct options *options,
 	const struct value *fleet;
 
 	*at_fleet = (struct fleet_at){0};
-	if (!setup_config_load(options_text(options, "config"), &at_fleet->config, err))
+	if (!config_file_load(options_text(options, "config"), &at_fleet->config, err))
 		return false;
 	fleet = config_value(at_fleet->config, "fleet");
 	/* A URL that is given is not that of any of several. */
