@@ -9,7 +9,7 @@
  * last UNDO_END. A log that is read back is not trusted: lengths, kinds and paths are
  * checked, and nothing larger than a ceiling is accepted. Each chunk has a sum, so that a
  * reader notices a wrong byte; 0 is the sum of a chunk of an earlier version. The list of a
- * workspace (undo/store.h) keeps states as the same bytes.
+ * workspace (undo/list.h) keeps states as the same bytes.
  *
  * A log is also the record of a killed writer. Between the changes stand notes
  * (UNDO_NOTE): the temporary names that a write is about to use, the beginning of a set
@@ -39,7 +39,7 @@
 
 /*
  * The state of one path at one moment, and the place of its content. Logs and the list
- * of a workspace (undo/store.h) consist of states. States that are read back are not
+ * of a workspace (undo/list.h) consist of states. States that are read back are not
  * trusted but checked.
  */
 

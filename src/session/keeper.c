@@ -17,6 +17,7 @@
 #include "session/approval.h"
 #include "session/session.h"
 #include "tool/tool.h"
+#include "undo/list.h"
 #include "undo/plan.h"
 #include "undo/store.h"
 #include "view/spec.h"

@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "files/record.h"
+#include "undo/list.h"
 #include "undo/store.h"
 
 #include <errno.h>

@@ -10,6 +10,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json/fields.h"
+#include "base/memory.h"
 #include "base/value.h"
 #include "undo/store.h"
 

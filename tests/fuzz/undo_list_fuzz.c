@@ -1,5 +1,5 @@
 /* Fuzz target of undo/undo_list: what is taken is in order and prints as it was. */
-#include "undo/store.h"
+#include "undo/list.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 #include "tools/looks/rows.h"
 #include "tools/search/walk.h"
 #include "tools/tools.h"
-#include "undo/store.h"
+#include "undo/list.h"
 
 #include <dirent.h>
 #include <errno.h>

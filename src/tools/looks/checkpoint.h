@@ -22,7 +22,7 @@
 #include "tool/call.h"
 #include "tools/looks/watcher.h"
 #include "tools/search/walk.h"
-#include "undo/store.h"
+#include "undo/list.h"
 
 #include <stdbool.h>
 #include <stdint.h>

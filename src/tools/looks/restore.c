@@ -17,8 +17,8 @@
 #include "tool/call.h"
 #include "tools/looks/checkpoint.h"
 #include "tools/tools.h"
+#include "undo/list.h"
 #include "undo/place.h"
-#include "undo/store.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include "files/record.h"
 #include "tool/call.h"
 #include "tools/looks/checkpoint.h"
-#include "undo/store.h"
+#include "undo/list.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "files/record.h"
 #include "tools/looks/checkpoint.h"
-#include "undo/store.h"
+#include "undo/list.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "guard/readers.h"
 #include "tool/call.h"
 #include "tools/looks/checkpoint.h"
-#include "undo/store.h"
+#include "undo/list.h"
 
 #include <dirent.h>
 #include <errno.h>

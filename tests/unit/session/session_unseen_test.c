@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "tool/call.h"
-#include "undo/store.h"
+#include "undo/list.h"
 
 enum {
 	SOON_MS = 20000,   /* sanitizers, a busy machine; far from for ever */

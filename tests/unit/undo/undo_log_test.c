@@ -11,8 +11,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "files/record.h"
+#include "undo/list.h"
 #include "undo/plan.h"
-#include "undo/store.h"
 
 struct seen {
 	size_t metas, changes;
