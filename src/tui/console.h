@@ -15,8 +15,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "process/loop.h"
-#include "process/pty.h"
 #include "tui/line.h"
 #include "tui/notify.h"
 
@@ -27,7 +25,6 @@ struct choice;
 struct console;
 struct keys;
 struct live;
-struct terminal;
 struct theme;
 struct value;
 
@@ -187,39 +184,3 @@ size_t console_decide(struct console *console, const struct choice *choice, int 
 		      struct buf *words);
 /* Can the terminal show rows that change? */
 bool console_shows(const struct console *console);
-
-/*
- * The caller's terminal while a program of `exec --tty` has a terminal of its own. The
- * caller's is raw, so that every key goes to the program, and its settings are restored
- * on every way out, a kill included. The program never gets its descriptor.
- */
-
-/*
- * Block the signals of window and job control, which then wait for terminal_open. Call it
- * before any thread is started.
- */
-void terminal_prepare(void);
-
-/*
- * Make the terminal behind standard input raw, when standard input is a terminal. Each
- * new size is sent to SOCKET (packets of process/pty.h) in the turns of LOOP.
- */
-bool terminal_open(struct loop *loop, int socket, struct terminal **terminal,
-		   struct err *err);
-/*
- * A program outside of every cell has the terminal itself, which stays as it is. When this
- * process is killed and takes the program along, the terminal is restored.
- */
-bool terminal_lend(struct terminal **terminal, struct err *err);
-/*
- * Make the program draw its whole screen again: its terminal becomes one row smaller for a
- * moment.
- */
-void terminal_redraw(struct terminal *terminal);
-void terminal_close(struct terminal *terminal); /* restores the settings; NULL is fine */
-
-/*
- * The size of the terminal behind descriptor 0, 1 or 2; without one, the size of an old
- * terminal.
- */
-struct pty_size terminal_size(void);

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "tui/backlog.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 #include "tui/paint.h"
 #include "tui/region/footer.h"
 #include "tui/screen.h"

@@ -13,7 +13,7 @@
 #include "tool/event.h"
 #include "tui/commit/calls.h"
 #include "tui/commit/markdown.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 #include "tui/live.h"
 #include "tui/paint.h"
 #include "tui/region/tail.h"

@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "process/loop.h"
 #include "process/pty.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -21,7 +21,7 @@
 #include "serve/caller.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 #include "tui/terminal_filter.h"
 
 #include <errno.h>

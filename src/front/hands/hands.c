@@ -13,7 +13,7 @@
 #include "front/hands/run_folder.h"
 #include "front/interrupt.h"
 #include "front/verb.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "process/pty.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 #include "tui/terminal_filter.h"
 
 #include <errno.h>

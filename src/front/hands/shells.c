@@ -20,7 +20,7 @@
 #include "process/loop.h"
 #include "session/session.h"
 #include "tools/tools.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -42,7 +42,7 @@
 #include "session/session.h"
 #include "tool/denial.h"
 #include "tool/tool.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 #include "tui/screen.h"
 #include "view/git_remotes.h"
 #include "view/shape.h"

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/text/text.h"
-#include "tui/console.h"
+#include "tui/lent/terminal.h"
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/region/footer.h"
