@@ -29,7 +29,7 @@
 #include "tools/patches/patch.h"
 #include "tui/console.h"
 #include "tui/keys.h"
-#include "tui/lent/viewer.h"
+#include "tui/lent/job.h"
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/paint.h"
@@ -1004,8 +1004,8 @@ static void show_record(struct chat *chat, bool alone)
 		(void)err_set(&err, ENOENT, "This conversation is not recorded.");
 	else if (transcript_open(talk_session_id(chat->talk), &look, &transcript, &err) &&
 		 (!alone || transcript_cut(&transcript, &err)))
-		(void)viewer_show(chat->console, transcript.fd, transcript.call_line,
-				  talk_interrupt_fd(chat->talk), &err);
+		(void)lent_job_show(chat->console, transcript.fd, transcript.call_line,
+				    talk_interrupt_fd(chat->talk), &err);
 	if (err.code != 0)
 		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
 	transcript_close(&transcript);

@@ -37,7 +37,7 @@
 #include "store/journal.h"
 #include "tool/event.h"
 #include "tui/console.h"
-#include "tui/lent/viewer.h"
+#include "tui/lent/job.h"
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/paint.h"
@@ -322,7 +322,7 @@ static void view_question(struct asking *asking, const struct choice *choice)
 	(void)buf_addc(&text, '\n');
 	live_hide(console_live(asking->console));
 	if (!fd_memory_file("question", buf_str(&text), &fd, &err) ||
-	    !viewer_show(asking->console, fd, 1, asking->woken, &err)) {
+	    !lent_job_show(asking->console, fd, 1, asking->woken, &err)) {
 		notice.text = str_of(err.text);
 		(void)asking->view.event(asking->view.context, &notice, NULL);
 	}

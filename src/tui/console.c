@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "tui/choose/list.h"
+#include "tui/lent/job.h"
 #include "tui/lent/terminal.h"
-#include "tui/lent/visual.h"
 #include "tui/line.h"
 #include "tui/live.h"
 #include "tui/paint.h"
@@ -756,7 +756,7 @@ static void edit_meanwhile(struct console *console)
 	buf_init(&text, LINE_BYTES_MAX);
 	line_add_whole(line, &text);
 	live_hold(console->live);
-	const bool edited = visual_edit(console, &text, wake_fd, &err);
+	const bool edited = lent_job_edit(console, &text, wake_fd, &err);
 	(void)pthread_mutex_lock(&console->lock);
 	if (edited)
 		line_replace(line, buf_str(&text));
@@ -1287,7 +1287,7 @@ static void edit_outside(struct console *console, struct line *line, int stop_fd
 	buf_init(&text, LINE_BYTES_MAX);
 	line_add_whole(line, &text);
 	live_stop(console->live);
-	const bool edited = visual_edit(console, &text, stop_fd, &err);
+	const bool edited = lent_job_edit(console, &text, stop_fd, &err);
 	console_set_mode(console, MODE_TYPING);
 	if (edited)
 		line_replace(line, buf_str(&text));

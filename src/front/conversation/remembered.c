@@ -7,14 +7,14 @@
 #include "extend/notes.h"
 #include "front/chat.h"
 #include "front/talk.h"
-#include "tui/lent/visual.h"
+#include "tui/lent/job.h"
 
 /* Let the person edit the notes. False: ERR says why they are as they were. */
 static bool edit(struct chat *chat, const struct buf *before, struct buf *after,
 		 struct err *err)
 {
 	(void)buf_addstr(after, buf_str(before));
-	return visual_edit(chat->console, after, talk_interrupt_fd(chat->talk), err);
+	return lent_job_edit(chat->console, after, talk_interrupt_fd(chat->talk), err);
 }
 
 void remembered_edit(struct chat *chat)

@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "policy/autoexec.h"
 #include "process/program.h"
-#include "tui/lent/viewer.h"
+#include "tui/lent/job.h"
 #include "tui/paint.h"
 #include "tui/screen.h"
 
@@ -665,7 +665,7 @@ void print_review(const struct review_meta *meta, const struct review_report *re
 static bool page(const char *pager, struct str text)
 {
 	const char *const words[] = {"/bin/sh", "-c", pager, NULL};
-	auto_free const char **environment = viewer_environment_new();
+	auto_free const char **environment = lent_job_pager_environment_new();
 	struct program_start start = {
 		.argv = words,
 		.environment = environment,
