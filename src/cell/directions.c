@@ -37,7 +37,7 @@ static void set_variable(struct cell_spec *spec, const char *name, const char *t
 
 /*
  * The settings by which git uses a forge's key: a helper that answers with the phantom
- * (front/inside/git_credential.h), in place of every other helper for that address; and
+ * (front/inside/git.h), in place of every other helper for that address; and
  * addresses of ssh that become those of HTTPS, unless the policy lists ssh.
  */
 

@@ -41,7 +41,7 @@ struct undo_plan;
 #define SHAPE_PROGRAM  SHAPE_BIN "/glovebox"
 /* The same program by the name under which it applies patches. */
 #define SHAPE_PATCH SHAPE_BIN "/apply_patch"
-/* … and by the one under which it answers git (front/inside/git_credential.h). */
+/* … and by the one under which it answers git (front/inside/git.h). */
 #define SHAPE_GIT_CREDENTIAL_NAME "git-credential-glovebox"
 #define SHAPE_GIT_CREDENTIAL      SHAPE_BIN "/" SHAPE_GIT_CREDENTIAL_NAME
 /* The certificate of the cell's authority, and the system's certificates with it. */
