@@ -10,9 +10,9 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "front/hands/run_folder.h"
 #include "front/interrupt.h"
 #include "front/verb.h"
+#include "store/database.h"
 #include "tui/lent/terminal.h"
 
 #include <dirent.h>
@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -129,6 +130,55 @@ static bool write_environments(const struct hands *hands, int at, struct err *er
 	return ok;
 }
 
+static void find_left(const char *above, const char *beginning, hands_folder_left *left,
+		      void *context)
+{
+	DIR *names = opendir(above);
+
+	for (const struct dirent *name = names != NULL ? readdir(names) : NULL;
+	     name != NULL; name = readdir(names)) {
+		struct buf path;
+
+		if (name->d_name[0] == '.' ||
+		    strncmp(name->d_name, beginning, strlen(beginning)) != 0)
+			continue;
+		buf_init(&path, PATH_MAX);
+		(void)buf_addf(&path, "%s/%s", above, name->d_name);
+		auto_close int at = fd_hold(AT_FDCWD, path.data, LOCK_EX | LOCK_NB, 0);
+		if (at >= 0)
+			left(context, path.data, at);
+		buf_fini(&path);
+	}
+	if (names != NULL)
+		(void)closedir(names);
+}
+
+static bool make_locked(const char *above, const char *beginning, struct buf *folder,
+			int *held, struct err *err)
+{
+	buf_clear(folder);
+	(void)buf_addf(folder, "%s/%s-XXXXXX", above, beginning);
+	*held = fd_hold_new(AT_FDCWD, folder->data, LOCK_EX, 0700);
+	return *held >= 0 || err_set(err, errno, "%s: %s", folder->data, strerror(errno));
+}
+
+bool hands_folder_open(const char *below, const char *beginning, hands_folder_left *left,
+		       void *context, struct buf *folder, int *held, struct err *err)
+{
+	struct buf above;
+	bool ok;
+
+	buf_init(&above, PATH_MAX / 2);
+	ok = database_state_path(below, &above, err) && fd_make_folders(above.data, err) &&
+	     (mkdir(above.data, 0700) == 0 || errno == EEXIST ||
+	      err_set(err, errno, "%s: %s", above.data, strerror(errno)));
+	if (ok)
+		find_left(above.data, beginning, left, context);
+	ok = ok && make_locked(above.data, beginning, folder, held, err);
+	buf_fini(&above);
+	return ok;
+}
+
 static void take_left_back(void *context, const char *path, int at)
 {
 	take_back(context, path, at);
@@ -142,8 +192,8 @@ static bool make_folder(const struct hands *hands, struct buf *folder, int *at,
 
 	hash_text(str_of(hands->root), beginning);
 	beginning[ROOT_DIGITS] = '\0';
-	return run_folder_open("wrap/hands", beginning, take_left_back,
-			       (void *)(uintptr_t)hands->root, folder, at, err) &&
+	return hands_folder_open("wrap/hands", beginning, take_left_back,
+				 (void *)(uintptr_t)hands->root, folder, at, err) &&
 	       link_all(hands->root, *at, err) && write_environments(hands, *at, err);
 }
 

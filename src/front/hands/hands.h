@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
 
@@ -38,3 +39,18 @@ int hands_run(const struct hands *hands);
 pid_t hands_start(const char *const *argv, const struct value *set, struct err *err);
 /* Wait for the end of such a process. Returns its exit code as a shell tells it. */
 int hands_wait(pid_t pid);
+
+/*
+ * A folder in the person's state for the time of one run. Nobody else can open it, and the run holds
+ * a lock on it. A folder without a lock is one that a killed run has left: the next run gives it to its
+ * caller, who cleans up. PATH, open as AT and locked by us, is such a folder.
+ */
+typedef void hands_folder_left(void *context, const char *path, int at);
+
+/*
+ * Make a folder in BELOW, of the state, whose name begins with BEGINNING. Before that LEFT
+ * gets each folder of such a name that nobody holds. FOLDER gets the path, and *HELD is the
+ * open folder, locked as long as it is open. The caller removes the folder at the end.
+ */
+bool hands_folder_open(const char *below, const char *beginning, hands_folder_left *left,
+		       void *context, struct buf *folder, int *held, struct err *err);

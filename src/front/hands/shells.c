@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "front/hands/hands.h"
-#include "front/hands/run_folder.h"
 #include "front/hands/shim.h"
 #include "front/interrupt.h"
 #include "front/wrap/profile.h"
@@ -133,8 +132,8 @@ static void remove_left(void *context, const char *path, int at)
 
 static bool open_folder(struct server *server, struct err *err)
 {
-	return run_folder_open("wrap/shells", "run", remove_left, NULL, &server->folder,
-			       &server->held, err) &&
+	return hands_folder_open("wrap/shells", "run", remove_left, NULL, &server->folder,
+				 &server->held, err) &&
 	       link_program(server, err) && listen_there(server, err);
 }
 
