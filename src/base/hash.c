@@ -3,15 +3,20 @@
 
 #include "base/memory.h"
 
+#include <errno.h>
 #include <nettle/hmac.h>
 #include <nettle/sha1.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 _Static_assert(HASH_HEX == 2 * SHA256_DIGEST_SIZE, "two digits a byte");
 _Static_assert(HASH_MARK_HEX == 2 * sizeof(XXH128_canonical_t), "two digits a byte");
+
+enum { FILE_PIECE = 256 << 10 }; /* of one read */
 
 struct hash {
 	struct sha256_ctx context;
@@ -102,6 +107,29 @@ void hash_digest_text(struct hash *hash, char hex[HASH_HEX + 1])
 
 	hash_digest(hash, digest);
 	print_hex(digest, sizeof(digest), hex);
+}
+
+bool hash_file(int fd, uint64_t most, char hex[HASH_HEX + 1], uint64_t *size)
+{
+	auto_free char *piece = memory_alloc(FILE_PIECE);
+	struct hash *hash = hash_new();
+	ssize_t n = 1;
+
+	*size = 0;
+	while (n != 0 && *size <= most) {
+		n = pread(fd, piece, FILE_PIECE, (off_t)*size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		hash_add(hash, (struct str){piece, (size_t)n});
+		*size += (uint64_t)n;
+	}
+	hash_digest_text(hash, hex);
+	hash_free(hash);
+	if (*size > most)
+		errno = EFBIG;
+	return n == 0 && *size <= most;
 }
 
 void hash_hmac(struct str key, struct str text, uint8_t digest[HASH_BYTES])

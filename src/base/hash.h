@@ -33,6 +33,11 @@ void hash_add(struct hash *hash, struct str piece);
 void hash_digest(struct hash *hash, uint8_t digest[HASH_BYTES]);
 /* The same in hexadecimal. */
 void hash_digest_text(struct hash *hash, char hex[HASH_HEX + 1]);
+/*
+ * The hash of the file FD from its beginning, and its SIZE in bytes. False with errno, EFBIG: it has more
+ * than MOST bytes.
+ */
+bool hash_file(int fd, uint64_t most, char hex[HASH_HEX + 1], uint64_t *size);
 /* For a mark: ends with hash_mark_hex instead of hash_digest. */
 struct hash *hash_new_mark(void);
 void hash_mark_hex(struct hash *hash, char hex[HASH_MARK_HEX + 1]);

@@ -29,7 +29,6 @@ enum {
 	/* One part of a name, as file systems have it. */
 	STORE_PART_MAX = 255,
 	/* Bytes that are hashed at a time. */
-	STORE_PIECE = 256 << 10,
 };
 
 struct fleet_store {
@@ -244,38 +243,6 @@ bool fleet_store_remove(struct fleet_store *store, const char *name, struct err 
 
 /* Blobs. */
 
-/* Hash the file FD from its begin. */
-static bool hash_file(int fd, char hex[FLEET_HASH_BYTES], uint64_t *size, struct err *err)
-{
-	auto_free char *piece = memory_alloc(STORE_PIECE);
-	struct hash *hash = hash_new();
-	uint64_t at = 0;
-	ssize_t n;
-
-	while ((n = pread(fd, piece, STORE_PIECE, (off_t)at)) > 0 ||
-	       (n < 0 && errno == EINTR)) {
-		if (n < 0)
-			continue;
-		hash_add(hash, (struct str){piece, (size_t)n});
-		at += (uint64_t)n;
-		if (at > FLEET_BLOB_MAX)
-			break;
-	}
-	if (n < 0)
-		(void)err_set(err, errno, "reading a file for the store: %s",
-			      strerror(errno));
-	else if (at > FLEET_BLOB_MAX)
-		(void)err_set(err, EFBIG,
-			      "a file for the store has more than the %d bytes that a "
-			      "blob may have",
-			      FLEET_BLOB_MAX);
-	else
-		hash_digest_text(hash, hex);
-	hash_free(hash);
-	*size = at;
-	return n == 0;
-}
-
 bool fleet_store_blob(struct fleet_store *store, int fd, char hash[FLEET_HASH_BYTES],
 		      uint64_t *bytes, struct err *err)
 {
@@ -289,8 +256,13 @@ bool fleet_store_blob(struct fleet_store *store, int fd, char hash[FLEET_HASH_BY
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EINVAL,
 			       "a blob of a store is made from a regular file only");
-	if (!hash_file(fd, hex, &source.size, err))
-		return false;
+	if (!hash_file(fd, FLEET_BLOB_MAX, hex, &source.size))
+		return errno == EFBIG
+			       ? err_set(err, EFBIG,
+					 "a file for the store has more than the %d bytes that a blob may have",
+					 FLEET_BLOB_MAX)
+			       : err_set(err, errno, "reading a file for the store: %s",
+					 strerror(errno));
 	(void)snprintf(name, sizeof(name), STORE_BLOBS "%s", hex);
 	if (!store->kind->has(store->self, name, source.size, &has, err))
 		return false;

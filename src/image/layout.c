@@ -19,7 +19,7 @@
 #define BLOBS "blobs/sha256/"
 
 /* Bytes of a digest before its digits. */
-enum { DIGEST_KIND = sizeof("sha256:") - 1, READ_BYTES = 64 << 10 };
+enum { DIGEST_KIND = sizeof("sha256:") - 1 };
 
 int layout_open_blob(int folder, const char *digest, struct err *err)
 {
@@ -43,19 +43,11 @@ int layout_open_blob(int folder, const char *digest, struct err *err)
 
 bool layout_is_torn(int blob, const char *digest)
 {
-	auto_free char *bytes = memory_alloc(READ_BYTES);
-	struct hash *hash = hash_new();
 	char hex[HASH_HEX + 1];
-	off_t at = 0;
-	ssize_t got;
+	uint64_t size;
 
-	while ((got = pread(blob, bytes, READ_BYTES, at)) > 0) {
-		hash_add(hash, (struct str){bytes, (size_t)got});
-		at += got;
-	}
-	hash_digest_text(hash, hex);
-	hash_free(hash);
-	return got == 0 && strcmp(hex, digest + DIGEST_KIND) != 0;
+	return hash_file(blob, UINT64_MAX, hex, &size) &&
+	       strcmp(hex, digest + DIGEST_KIND) != 0;
 }
 
 /* Read the document behind DESCRIPTOR into TEXT. */

@@ -33,7 +33,6 @@
 
 enum {
 	ENTRY_MAX = 512, /* bytes of an entry of `network` */
-	READ_BYTES = 1 << 20,
 	CLOSE_S = 30,
 	NOT_FOUND = 127, /* exit code of a program that is not there */
 };
@@ -302,18 +301,13 @@ static bool download(struct fleet_steps *steps, const char *url, int fd)
 /* Has the file FD the hash WANTED? */
 static bool check_hash(struct fleet_steps *steps, int fd, const char *wanted)
 {
-	auto_free char *room = memory_alloc(READ_BYTES);
-	struct hash *hash = hash_new();
 	char hex[HASH_HEX + 1];
-	off_t offset = 0;
-	ssize_t n;
+	uint64_t size;
 
-	while ((n = pread(fd, room, READ_BYTES, offset)) > 0) {
-		hash_add(hash, (struct str){room, (size_t)n});
-		offset += n;
-	}
-	hash_digest_text(hash, hex);
-	hash_free(hash);
+	if (!hash_file(fd, UINT64_MAX, hex, &size))
+		return fleet_steps_end(steps, FLEET_SET_UP,
+				       "workspace: reading the archive: %s",
+				       strerror(errno));
 	return strcmp(hex, wanted) == 0 ||
 	       fleet_steps_end(steps, FLEET_SET_UP,
 			       "workspace: the archive has the SHA-256 %s, not %s", hex,

@@ -1,7 +1,10 @@
 /* Tests of base/hash: the vectors of FIPS 180-4's examples. */
 #include "unit.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 
@@ -128,6 +131,24 @@ static void a_digest_of_pieces_has_its_text(void **state)
 	hash_free(hash);
 }
 
+static void a_file_is_hashed_from_its_beginning_up_to_a_ceiling(void **state)
+{
+	char hex[HASH_HEX + 1];
+	uint64_t size;
+	int fd = memfd_create("hash_test", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(write(fd, "abc", 3), 3);
+	assert_true(hash_file(fd, 3, hex, &size));
+	assert_string_equal(hex, abc);
+	assert_int_equal(size, 3);
+	assert_false(hash_file(fd, 2, hex, &size));
+	assert_int_equal(errno, EFBIG);
+	(void)close(fd);
+	assert_false(hash_file(fd, 3, hex, &size));
+	assert_int_equal(errno, EBADF);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +160,7 @@ int main(void)
 		cmocka_unit_test(only_lower_case_hex_is_valid),
 		cmocka_unit_test(keyed_digests_are_those_of_the_rfc),
 		cmocka_unit_test(a_digest_of_pieces_has_its_text),
+		cmocka_unit_test(a_file_is_hashed_from_its_beginning_up_to_a_ceiling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
