@@ -844,6 +844,15 @@ static void sample_refuse(struct value *answer, const char *why)
 	value_set(answer, "content", content);
 }
 
+/* Append the words of MESSAGE to TEXT. */
+static void add_words(const struct message *message, struct buf *text)
+{
+	for (size_t i = 0; i < message->part_count; i++) {
+		if (message->parts[i].kind == PART_TEXT)
+			(void)buf_adds(text, message->parts[i].text);
+	}
+}
+
 /* Ask the model what REQUEST of CALL wants, for TOKENS at most, and put the result in ANSWER. */
 static void sample_ask(struct agent *agent, const char *call, const struct value *request,
 		       uint64_t tokens, struct value *answer)
@@ -865,12 +874,7 @@ static void sample_ask(struct agent *agent, const char *call, const struct value
 	buf_init(&text, MODEL_ANSWER_MAX);
 	sample_prepare(request, &question);
 	if (model_ask(agent->options.model, &asked, &sink, &said, &finish, &usage, &why)) {
-		const struct message *message = &said.messages[0];
-
-		for (size_t i = 0; i < message->part_count; i++) {
-			if (message->parts[i].kind == PART_TEXT)
-				(void)buf_adds(&text, message->parts[i].text);
-		}
+		add_words(&said.messages[0], &text);
 		agent_spent(agent, &usage, 1);
 		sample_record(agent, call, request, buf_str(&text), finish, &usage);
 		value_set(answer, "content", sample_result(agent, buf_str(&text), finish));
@@ -965,10 +969,7 @@ static struct value *search_take(const struct agent *agent,
 	for (size_t i = 1; i < question->message_count; i++) {
 		const struct message *message = &question->messages[i];
 
-		for (size_t n = 0; n < message->part_count; n++) {
-			if (message->parts[n].kind == PART_TEXT)
-				(void)buf_adds(&text, message->parts[n].text);
-		}
+		add_words(message, &text);
 		model_sources(agent->options.model, message, search_add, sources);
 	}
 	value_set_str(found, "text", buf_str(&text));
