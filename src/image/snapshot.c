@@ -222,8 +222,12 @@ bool snapshot_begin(const char *folder, const char *name, struct snapshot *snaps
 	tidy(at);
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return say_taken(name, err);
-	if (!make_locked(at, making, &made, &snapshot->lock))
-		return err_set(err, errno, "%s/%s: %s", folder, making, strerror(errno));
+	if (!make_locked(at, making, &made, &snapshot->lock)) {
+		(void)err_set(err, errno, "%s/%s: %s", folder, making, strerror(errno));
+		if (made >= 0)
+			fd_folder_remove_at(at, making);
+		return false;
+	}
 	snapshot->is_new = true;
 	snapshot->name = memory_copy(name);
 	snapshot->created_ms = clock_wall_ms();
