@@ -217,6 +217,70 @@ def out_of(answer):
 
 
 @tap.case
+def a_layer_over_a_base_has_the_workspace_alone():
+    """exec --review --base: the workspace's changes are kept, shown, landed, taken back and dropped; those of the root go."""
+    with place() as p:
+        base = p.small()
+        p.put("work/a", "one\n")
+
+        def read(name):
+            with open(os.path.join(p.work, name), encoding="utf-8") as file:
+                return file.read()
+
+        def layered(script, *words, review="--review"):
+            done = p.run("exec", review, "--base", base, *words, "--", "sh", "-c", script)
+            assert done.returncode == 0, done
+            return done
+        layered("echo two > a; echo x > b; echo y > /top; mkdir /etc/new")
+        shown = json.loads(p.run("review", "--json").stdout)
+        assert [(row["path"], row["kind"]) for row in shown["changes"]] == [("a", "changed"), ("b", "added")], shown
+        assert read("a") == "one\n" and os.listdir(p.work) == ["a"]
+        # Going on, with the base and without it: the layer has no root.
+        own = f"--review={shown['id']}"
+        assert layered("cat a b; echo three > c; [ -e /top ] || echo fresh", review=own).stdout == "two\nx\nfresh\n"
+        done = p.run("exec", own, "--", "cat", "a", "c")
+        assert done.stdout == "two\nthree\n", done
+        # Killed while it works: the layer stays, and is gone on with.
+        reader, writer = os.pipe()
+        with subprocess.Popen([GLOVEBOX, "exec", own, "--base", base, "--", "sh", "-c", "echo four > d; echo in; cat"], cwd=p.work, env=p.environment(),
+                              stdin=reader, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout.readline() == b"in\n"
+            process.kill()
+        os.close(reader)
+        os.close(writer)
+        for _ in range(1000):
+            done = p.run("exec", own, "--base", base, "--", "cat", "d")
+            if "in use" not in done.stderr:
+                break
+        assert done.stdout == "four\n" and os.listdir(p.work) == ["a"], done
+        done = p.run("land", "--yes")
+        assert done.returncode == 0 and [read(name) for name in "abcd"] == ["two\n", "x\n", "three\n", "four\n"], done
+        done = p.run("undo")
+        assert done.returncode == 0 and read("a") == "one\n" and os.listdir(p.work) == ["a"], done
+        done = p.run("drop", "--yes", "--id", shown["id"])
+        assert done.returncode == 0 and os.listdir(p.work) == ["a"], done
+        assert sorted(os.listdir(os.path.join(p.root, "small"))) == ["bin"]
+
+
+@tap.case
+def a_copy_over_a_base_is_reviewed_and_landed():
+    """Where the kernel lays no layer over the workspace, the copy of it is used in a cell on a base as well."""
+    with place() as p:
+        base = p.small()
+        p.put("stack/a", "one\n")
+        script = p.put("script", f"""
+{GLOVEBOX} exec --review --base {base} -- sh -c 'echo two > a; echo x > b; echo y > /top' 2>&1 | grep -c 'in a copy'
+cat a; {GLOVEBOX} review --stat | tail -1; {GLOVEBOX} land --yes > /dev/null; cat a b; {GLOVEBOX} undo > /dev/null; cat a; ls
+""")
+        stacked = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stacked")
+        done = subprocess.run(["unshare", "-Urm", stacked, p.root + "/stack", script], env=p.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=240, check=False)
+        if done.stdout == "":
+            raise tap.Skip("no overlay of an overlay can be mounted here: " + done.stderr[-200:])
+        assert done.stdout == "1\none\n  1 file changed, 1 added (6 B)\ntwo\nx\none\na\n", done
+
+
+@tap.case
 def a_snapshot_finds_the_folder_below_it_from_everywhere():
     """A snapshot over a folder that was named from another one lies over that, and over no other of the same name."""
     with place() as p:
