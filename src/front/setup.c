@@ -414,7 +414,7 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	plugin_cell_end(&setup->plugins.cell);
 	setup_fill_options(setup, files, options);
 	if (!based_settle(setup, options, err) || !take_base(setup, options, err) ||
-	    !recording_join(setup, &options->sink, err))
+	    !recording_join(setup, NULL, &options->sink, err))
 		return false;
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;

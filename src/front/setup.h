@@ -159,6 +159,8 @@ struct setup {
 	/* the stores of images and snapshots (image/base.h); NULL: there is no home */
 	char *images, *snapshots;
 	struct based *based; /* of `cell_base`, once a session or shape wants it; or NULL */
+	/* `cell_base` is that of a caller or a service, whose rights it was judged by */
+	bool base_is_lent;
 	bool prepares; /* the commands of a devcontainer may run first, which takes minutes */
 	/* the person names what runs, as with exec: the agent's tools and mode say nothing about it */
 	bool by_hand;

@@ -124,7 +124,7 @@ struct option_row {
 	{                                                                     \
 		"base", 0, OPTION_TEXT, "WORD",                               \
 			"the root of the cell: host, rootfs:DIR, image:REF, " \
-			"oci:DIR:TAG or snapshot:NAME"                        \
+			"oci:DIR:TAG, snapshot:NAME or devcontainer[:FILE]"   \
 	}
 #define OPTION_ROW_AT                                                                       \
 	{                                                                                   \

@@ -8,7 +8,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text/text.h"
-#include "image/devcontainer.h"
+#include "image/devcontainer/devcontainer.h"
+#include "image/devcontainer/prepared.h"
 #include "image/layout.h"
 #include "image/snapshot.h"
 #include "image/store.h"
@@ -25,7 +26,7 @@
 #define WORD_ROOTFS       "rootfs:"
 #define WORD_IMAGE        "image:"
 #define WORD_LAYOUT       "oci:"
-#define WORD_DEVCONTAINER "devcontainer"
+#define WORD_DEVCONTAINER PREPARED_KIND
 
 /* The registry and the folder of names that say neither, as in other programs for images. */
 #define REGISTRY "docker.io/"
@@ -567,124 +568,24 @@ static bool open_snapshot(struct base *base, const struct base_word *parsed,
 
 /* Devcontainers. */
 
-/* Files in the workspace that say which versions a build takes. */
-static const char *const locks[] = {
-	"package.json",
-	"package-lock.json",
-	"npm-shrinkwrap.json",
-	"yarn.lock",
-	"pnpm-lock.yaml",
-	"bun.lock",
-	"bun.lockb",
-	"deno.lock",
-	"requirements.txt",
-	"requirements-dev.txt",
-	"constraints.txt",
-	"pyproject.toml",
-	"setup.py",
-	"setup.cfg",
-	"poetry.lock",
-	"uv.lock",
-	"pdm.lock",
-	"Pipfile.lock",
-	"conda-lock.yml",
-	"environment.yml",
-	"Gemfile.lock",
-	"Cargo.lock",
-	"go.mod",
-	"go.sum",
-	"composer.lock",
-	"mix.lock",
-	"gradle.lockfile",
-	"pubspec.lock",
-	"packages.lock.json",
-	"flake.lock",
-	"Package.resolved",
-	"stack.yaml.lock",
-};
-
-enum {
-	LOCK_BYTES_MAX = 64 << 20, /* of one of them that are hashed */
-	READ_BYTES = 64 << 10,
-};
-
 /*
- * Open the file NAME, relative to the workspace, whose folder is open as FOLDER; -1 with errno. No link
- * is followed.
+ * *INSIDE becomes the place of the FILE of the word in the workspace of PLACES. A caller with fewer
+ * rights than this process may have named it (a task of a batch, a client of `serve`), so a file outside
+ * is not opened.
  */
-static int open_file(int folder, const char *name)
+static bool place_in_workspace(struct base *base, const char *file,
+			       const struct base_places *places, const char **inside,
+			       struct err *err)
 {
-	struct stat st;
-	auto_close int fd = fd_open_beneath(folder, name, O_RDONLY);
-
-	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-		errno = EINVAL;
-		return -1;
-	}
-	return fd_take(&fd);
-}
-
-/* Add the file NAME of FOLDER to HASH, where there is one. */
-static void hash_lock(struct hash *hash, int folder, const char *name)
-{
-	auto_close int fd = open_file(folder, name);
-	auto_free char *bytes = fd >= 0 ? memory_alloc(READ_BYTES) : NULL;
-	size_t left = LOCK_BYTES_MAX;
-	ssize_t got;
-
-	if (fd < 0)
-		return;
-	hash_add(hash, (struct str){name, strlen(name) + 1});
-	while (left > 0 && (got = read(fd, bytes, READ_BYTES)) > 0) {
-		hash_add(hash, (struct str){bytes, (size_t)got});
-		left -= (size_t)got < left ? (size_t)got : left;
-	}
-	hash_add(hash, (struct str){"", 1});
-}
-
-/*
- * Name the snapshot of what the commands of the file TEXT, which is called FILE, make on BELOW. Files
- * that they write into the workspace stay in that folder, so the name is for this folder only. It
- * begins with a hash over folder and FILE, so that older ones of the same file are known.
- */
-static void name_prepared(struct base *base, const struct base *below,
-			  const struct devcontainer_cell *cell, int folder,
-			  const char *file, struct str text)
-{
-	enum { PLACE_SHOWN = 12, SHOWN = 36 };
-	struct hash *hash = hash_new();
-	char place[HASH_HEX + 1], hex[HASH_HEX + 1];
-
-	hash_add(hash, (struct str){cell->workspace, strlen(cell->workspace) + 1});
-	hash_add(hash, (struct str){file, strlen(file) + 1});
-	hash_digest_text(hash, place);
-	hash_free(hash);
-	hash = hash_new();
-	hash_add(hash, (struct str){place, sizeof(place)});
-	hash_add(hash, (struct str){cell->shown, strlen(cell->shown) + 1});
-	hash_add(hash, (struct str){below->digest, strlen(below->digest) + 1});
-	hash_add(hash, text);
-	hash_add(hash, (struct str){"", 1});
-	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
-		hash_lock(hash, folder, locks[i]);
-	hash_digest_text(hash, hex);
-	hash_free(hash);
-	(void)snprintf(base->prepared, sizeof(base->prepared),
-		       WORD_DEVCONTAINER "-%.*s-%.*s", PLACE_SHOWN, place, SHOWN, hex);
-}
-
-/*
- * *INSIDE becomes the place of the FILE of the word in WORKSPACE. A caller with fewer rights than this
- * process may have named it (a task of a batch, a client of `serve`), so a file outside is not opened.
- */
-static bool place_in_workspace(struct base *base, const char *file, const char *workspace,
-			       const char **inside, struct err *err)
-{
+	const char *workspace = places->workspace;
 	struct buf path;
 	bool fine;
 
 	buf_init(&path, PATH_MAX - 1);
-	fine = path_normal(workspace, file, &path) && path_within(path.data, workspace) &&
+	fine = path_normal(workspace, file, &path);
+	if (fine && places->at != NULL)
+		(void)path_move(&path, places->at, workspace);
+	fine = fine && path_within(path.data, workspace) &&
 	       strcmp(path.data, workspace) != 0;
 	if (fine)
 		*inside = arena_copy(&base->arena,
@@ -698,10 +599,31 @@ static bool place_in_workspace(struct base *base, const char *file, const char *
 		       base->word, workspace);
 }
 
+/* Open the file NAME of the workspace of PLACES, if it may be read; -1 with errno, EKEYREJECTED for that. */
+static int open_allowed(struct base *base, const struct base_places *places, int folder,
+			const char *name, struct err *err)
+{
+	struct buf path;
+	bool fine = true;
+
+	buf_init(&path, PATH_MAX);
+	if (places->reads != NULL)
+		fine = (path_normal(places->workspace, name, &path) ||
+			err_set(err, ENAMETOOLONG, "%s: the path is too long", name)) &&
+		       places->reads(places->context, path.data, err);
+	buf_fini(&path);
+	if (!fine) {
+		(void)err_while(err, "base %.400s", base->word);
+		errno = EKEYREJECTED;
+		return -1;
+	}
+	return devcontainer_open_file(folder, name);
+}
+
 /* Read the file of the word into TEXT; *SHOWN gets its name. */
 static bool read_devcontainer(struct base *base, const struct base_word *parsed,
-			      const char *workspace, int folder, const char **shown,
-			      struct buf *text, struct err *err)
+			      const struct base_places *places, int folder,
+			      const char **shown, struct buf *text, struct err *err)
 {
 	static const char *const names[] = {".devcontainer/devcontainer.json",
 					    ".devcontainer.json"};
@@ -709,13 +631,15 @@ static bool read_devcontainer(struct base *base, const struct base_word *parsed,
 	auto_close int fd = -1;
 
 	*shown = names[0];
-	if (is_named && !place_in_workspace(base, parsed->folder, workspace, shown, err))
+	if (is_named && !place_in_workspace(base, parsed->folder, places, shown, err))
 		return false;
-	fd = open_file(folder, *shown);
+	fd = open_allowed(base, places, folder, *shown, err);
 	if (fd < 0 && !is_named && errno == ENOENT) {
 		*shown = names[1];
-		fd = open_file(folder, *shown);
+		fd = open_allowed(base, places, folder, *shown, err);
 	}
+	if (fd < 0 && errno == EKEYREJECTED)
+		return false;
 	if (fd < 0 && errno == ENOENT && !is_named)
 		return err_set(err, ENOENT,
 			       "base %s: the workspace has neither %s nor %s; name the file by "
@@ -801,8 +725,10 @@ static bool find_devcontainer(struct base *base, const struct base_word *parsed,
 	const char *shown;
 
 	base->devcontainer = read;
-	if (!read_devcontainer(base, parsed, places->workspace, folder, &shown, text, err))
+	if (!read_devcontainer(base, parsed, places, folder, &shown, text, err))
 		return false;
+	base->file = arena_copy(&base->arena, str_of(shown));
+	hash_text(buf_str(text), base->file_digest);
 	if (!devcontainer_parse(buf_str(text), cell, read, err) ||
 	    !check_folder(read, places, err))
 		return err_while(err, "base %s: %s", base->word, shown);
@@ -812,7 +738,13 @@ static bool find_devcontainer(struct base *base, const struct base_word *parsed,
 	if (!open_nested(word->data, places, 1, below, err))
 		return err_while(err, "%s", shown);
 	if (read->command_count > 0)
-		name_prepared(base, below, cell, folder, shown, buf_str(text));
+		prepared_name(&(struct prepared_content){.workspace = cell->workspace,
+							 .shown = cell->shown,
+							 .folder = folder,
+							 .file = shown,
+							 .text = buf_str(text),
+							 .below = below->digest},
+			      base->prepared);
 	return true;
 }
 

@@ -9,8 +9,9 @@
  *                     before; without :TAG the only image of that layout
  *   snapshot:NAME     the root of a cell on another base, as it was frozen (snapshot.h)
  *   devcontainer      the image that .devcontainer/devcontainer.json of the workspace names, else
- *   devcontainer:FILE .devcontainer.json, else FILE, with its variables (devcontainer.h). FILE is
- *                     one of the workspace, and on the way to it no link is followed
+ *   devcontainer:FILE .devcontainer.json, else FILE, with its variables (devcontainer/). FILE starts
+ *                     at the workspace and lies in it, and on the way to it no link is followed; an
+ *                     absolute one may name the place where the cell shows the workspace
  *
  * base_open takes a millisecond: it reads three small files and looks at one folder for each
  * layer. It never pulls, never unpacks and never waits. A base that is not in the cache yet is
@@ -19,7 +20,9 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/memory.h"
+#include "image/devcontainer/prepared.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,8 +32,7 @@ enum {
 	BASE_WORD_MAX = 4096,      /* bytes of a word */
 	BASE_DIGEST_ROOM = 80,     /* "sha256:" and 64 digits, with the NUL */
 	BASE_VARIABLES_MAX = 1024, /* of an image's environment */
-	BASE_NESTED_MAX = 16,    /* snapshots over each other, with what is below them */
-	BASE_PREPARED_ROOM = 65, /* a name of a snapshot, with the NUL */
+	BASE_NESTED_MAX = 16, /* snapshots over each other, with what is below them */
 };
 
 enum base_kind {
@@ -46,6 +48,12 @@ struct base_places {
 	const char *images;    /* the cache of images (image_store_path of store.h) */
 	const char *snapshots; /* snapshot_place of snapshot.h */
 	const char *workspace; /* absolute: of `devcontainer`, and where its FILE starts */
+	/*
+	 * May the file PATH of the workspace (absolute, normal) be read for the base? False: ERR says
+	 * why not, and the file is not opened. NULL: each may
+	 */
+	bool (*reads)(void *context, const char *path, struct err *err);
+	void *context; /* of `reads` */
 	/*
 	 * where the cell shows the workspace besides its own path; NULL: where a devcontainer says
 	 * (devcontainer.workspace_folder)
@@ -107,12 +115,14 @@ struct base {
 	const char *lasting;
 	char mark[BASE_DIGEST_ROOM];
 	struct devcontainer *devcontainer; /* of that kind; else NULL */
+	const char *file; /* of such a base: its file, relative to the workspace; else NULL */
+	char file_digest[HASH_HEX + 1]; /* SHA-256 of the file */
 	enum base_state state;
 	/*
-	 * the snapshot that has, or will have, what the commands have made; "": no commands. Up to
-	 * its last '-' the name is the same for all contents of one file in one workspace
+	 * the snapshot that has, or will have, what the commands have made (devcontainer/prepared.h); "": no
+	 * commands
 	 */
-	char prepared[BASE_PREPARED_ROOM];
+	char prepared[PREPARED_NAME_ROOM];
 	/*
 	 * Keep `glovebox base prune` from removing the folders (flock, shared), as long as they
 	 * are open in some process. base_close closes them.

@@ -99,6 +99,7 @@ struct snapshot_item {
 	struct snapshot snapshot; /* of a damaged one only the name */
 	bool damaged;
 	bool used; /* a cell works over it */
+	bool goes; /* prepared_prune removes it (devcontainer/prepared.h) */
 };
 struct snapshot_list {
 	struct snapshot_item *items; /* by name */

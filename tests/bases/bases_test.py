@@ -3,6 +3,7 @@
 asks a network. skopeo and umoci take part where they are installed."""
 import base64
 import fcntl
+import hashlib
 import json
 import os
 import random
@@ -1031,6 +1032,66 @@ def older_snapshots_of_a_devcontainer_go():
 
 
 @tap.case
+def what_was_prepared_for_a_workspace_that_is_gone_goes():
+    with Project() as place:
+        assert place.exec("devcontainer", "true").returncode == 0
+        [first] = prepared(place)
+        # A second workspace, whose snapshot another one lies over.
+        second = os.path.join(place.path, "second")
+        shutil.copytree(place.project, second)
+        *_, frozen = [tap.run([PROGRAM, "exec", "-C", "second", "--base", "devcontainer", "--", "true"], cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL),
+                      *place.ask([("cell/open", {"workspace": second, "base": "devcontainer", "policy": {"write": ["."]}}),
+                                  ("cell/snapshot", {"cell": "c1", "name": "fork"})])]
+        [other] = [name for name in prepared(place) if name not in (first, "fork")]
+        assert frozen["result"]["over"] == f"snapshot:{other}", frozen
+
+        def rows():
+            return {row["base"]: row.get("workspace_gone") for row in json.loads(place.run("list", "--json").stdout) if row["base"].startswith("snapshot:")}
+        assert rows() == {f"snapshot:{first}": False, f"snapshot:{other}": False, "snapshot:fork": None}, rows()
+        assert place.run("prune").returncode == 0 and "is gone" not in place.run("list").stdout
+        with subprocess.Popen([PROGRAM, "exec", "-C", "project", "--base", "devcontainer", "--", "sh", "-c", "echo ready; cat"], cwd=place.path,
+                              env=place.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout.readline() == b"ready\n"
+            os.rename(place.project, place.project + ".gone")
+            shutil.rmtree(second)
+            assert rows() == {f"snapshot:{first}": True, f"snapshot:{other}": True, "snapshot:fork": None}, rows()
+            assert json.loads(place.run("prune", "--json").stdout)["snapshots"] == []  # cells and snapshots are on them
+            process.stdin.close()
+        assert f"its workspace is gone: {place.project}; glovebox base prune removes it" in place.run("list").stdout
+        # A killed process has left its lock; somebody holds another one.
+        folder = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots")
+        locks = [os.path.join(folder, f".lock-devcontainer-{digit * 12}-{digit * 36}") for digit in "ab"]
+        mine = os.path.join(folder, ".lock-mine")
+        with open(locks[0], "w", encoding="ascii"), open(mine, "w", encoding="ascii"), open(locks[1], "w", encoding="ascii") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            done = place.run("prune", "--dry-run")
+            assert f"would remove snapshot:{first}, because its workspace is gone: {place.project}\n" in done.stdout and "1 leftovers" in done.stdout, done
+            assert first in prepared(place) and os.path.basename(locks[0]) in prepared(place)
+            done = place.run("prune", "--json")
+            assert json.loads(done.stdout)["snapshots"] == [f"snapshot:{first}"] and json.loads(done.stdout)["leftovers"] == 1, done
+            assert prepared(place) == sorted([other, "fork", os.path.basename(locks[1]), ".lock-mine"]), prepared(place)
+        # The image below it has no other user then, and goes with it.
+        assert place.run("prune", "--snapshot", "fork").returncode == 0
+        done = place.run("prune", "--keep", "0", "--json")
+        assert json.loads(done.stdout)["snapshots"] == [f"snapshot:{other}"] and json.loads(done.stdout)["images"] == ["image:docker.io/library/trial:1"], done
+        assert prepared(place) == [".lock-mine"], prepared(place)
+
+
+@tap.case
+def only_commands_make_a_snapshot_that_is_taken_for_theirs():
+    with Project() as place:
+        place.write('{"image": "trial:1", "postCreateCommand": "echo x > /x"}')
+        assert place.exec("devcontainer", "true").returncode == 0
+        [name] = prepared(place)
+        assert place.run("prune", "--snapshot", name).returncode == 0
+        *_, frozen, other = place.ask([("cell/open", {"base": "image:trial:1", "policy": {"write": ["."]}}),
+                                       ("exec/run", {"cell": "c1", "argv": ["sh", "-c", "echo mine > /x"]}), ("cell/snapshot", {"cell": "c1", "name": name}),
+                                       ("cell/snapshot", {"cell": "c1", "name": "devcontainer-mine"})])
+        assert "choose another name" in frozen["error"]["message"] and "result" in other, (frozen, other)
+        assert place.exec("devcontainer", "cat", "/x").stdout == "x\n"
+
+
+@tap.case
 def a_damaged_snapshot_of_a_devcontainer_says_how_to_mend_it():
     with Project() as place:
         snapshots = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots")
@@ -1268,6 +1329,40 @@ def the_commands_of_a_devcontainer_end_with_those_who_wait_for_them():
 
 
 @tap.case
+def requests_that_are_piped_to_mcp_wait_for_the_commands_of_a_devcontainer():
+    with Project() as place:
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        requests = ({"id": 1, "method": "initialize", "params": client}, {"method": "notifications/initialized"},
+                    {"id": 2, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "counted"}}})
+        text = "".join(json.dumps({"jsonrpc": "2.0", **request}) + "\n" for request in requests).encode()
+
+        def begin(**options):
+            """mcp, whose input has ended before it begins."""
+            reader, writer = os.pipe()
+            os.write(writer, text)
+            os.close(writer)
+            process = subprocess.Popen([PROGRAM, "mcp", "-C", "project", "--base", "devcontainer"], cwd=place.path, env=place.environment, stdin=reader,
+                                       stderr=subprocess.PIPE, text=True, **options)
+            os.close(reader)
+            return process
+        with begin(stdout=subprocess.PIPE) as process:
+            out, said = process.communicate(timeout=120)
+        answers = {answer["id"]: answer for answer in map(json.loads, out.splitlines()) if "id" in answer}
+        assert process.returncode == 0 and "count" in json.dumps(answers[2]["result"]), (out, said)
+        assert len(prepared(place)) == 1 and prepared(place)[0].startswith("devcontainer-"), prepared(place)
+        # Nobody reads the answers any more.
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "echo $$ > began; busybox sleep 600"}))
+        with begin(stdout=subprocess.PIPE) as process:
+            end = time.monotonic() + END_S
+            while not os.path.exists(os.path.join(place.project, "began")) and time.monotonic() < end:
+                time.sleep(0.01)
+            process.stdout.close()
+            ends(process)
+            assert "was told to end" in process.stderr.read()
+        assert len(prepared(place)) == 1, prepared(place)
+
+
+@tap.case
 def output_of_a_devcontainer_without_end_is_bounded():
     with Project() as place:
         place.write(json.dumps({"image": "trial:1", "onCreateCommand": "while :; do echo 0123456789012345678901234567890123456789; done"}))
@@ -1319,6 +1414,164 @@ def the_commands_of_a_devcontainer_stand_in_the_audit():
         assert done.returncode == 0, done
         text = "".join(read(folder, name) for folder, _, names in os.walk(audit) for name in names if not name.endswith("lock"))
         assert "onlythis" in text and text.count('"open"') == 2, text
+        with open(os.path.join(place.project, ".devcontainer/devcontainer.json"), "rb") as file:
+            content = file.read()
+        opens = [line for line in map(json.loads, text.splitlines()) if line["event"] == "open"]
+        [name] = [name for name in prepared(place) if name[0] != "."]
+        said = {"prepares": "devcontainer", "file": ".devcontainer/devcontainer.json", "file_sha256": hashlib.sha256(content).hexdigest(), "snapshot": name}
+        assert {key: opens[0].get(key) for key in said} == said and "prepares" not in opens[1], opens
+
+
+@tap.case
+def a_file_that_a_cell_may_not_read_is_no_devcontainer():
+    with Project() as place:
+        plain = '{"image": "trial:1", "containerEnv": {"SEEN": "SECRET"}}'
+        for folder in ("hidden", "src"):
+            os.mkdir(os.path.join(place.project, folder))
+        os.symlink("hidden", os.path.join(place.project, "link"))
+        for name in ("hidden/dev.json", "src/dev.json"):
+            place.write(plain, name)
+        config, policy = os.path.join(place.path, "config.json"), os.path.join(place.path, "policy.json")
+
+        def refused(rights, word, part="may not read"):
+            """An engine's caller, the person's policy and an agent of the configuration are all told, and nothing is opened."""
+            *_, opened = place.ask([("cell/open", {"workspace": place.project, "base": word, "policy": rights})])
+            for path, text in ((policy, {**rights, "cell_base": word}), (config, {"agents": {"default": {**rights, "cell_base": word}}})):
+                with open(path, "w", encoding="ascii") as file:
+                    json.dump(text, file)
+            by_policy = tap.run([PROGRAM, "exec", "-C", "project", "--policy", policy, "--", "env"], cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL)
+            by_config = tap.run([PROGRAM, "tool", "call", "list_files", "-C", "project", "--config", config, "{}"], cwd=place.path, env=place.environment,
+                                stdin=subprocess.DEVNULL)
+            for said in (json.dumps(opened.get("error")), by_policy.stderr, by_config.stderr):
+                assert part in said and "SECRET" not in said, (word, said)
+            assert by_policy.returncode == 125 and by_config.returncode != 0, (by_policy, by_config)
+        # A file that is not there is refused in the same words, so nobody learns whether it is.
+        for word in ("devcontainer:hidden/dev.json", "devcontainer:hidden/none.json", f"devcontainer:{place.project}/hidden/dev.json"):
+            refused({"write": ["."], "blocked": ["hidden"]}, word)
+        refused({"write": ["."], "blocked": ["link"]}, "devcontainer:hidden/dev.json")
+        refused({"read": ["src"], "write": []}, "devcontainer:hidden/dev.json")
+        refused({"read": ["src"], "write": []}, "devcontainer")
+        for rights in ({"read": ["src"]}, {"write": ["."], "blocked": ["hidden"]}):
+            *_, opened = place.ask([("cell/open", {"workspace": place.project, "base": "devcontainer:src/dev.json", "policy": rights})])
+            assert "result" in opened, opened
+
+
+@tap.case
+def the_commands_of_a_devcontainer_are_judged_as_those_of_a_shell():
+    with Project() as place:
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "echo x > /one", "postCreateCommand": ["mkdir", "ran"]}))
+        policy = os.path.join(place.path, "policy.json")
+        for commands, part in (({"deny": ["mkdir"]}, "postCreateCommand: "), ({"ask": ["mkdir"]}, "postCreateCommand: "), ({"rules": [{"program": "true"}]}, "onCreateCommand: ")):
+            with open(policy, "w", encoding="ascii") as file:
+                json.dump({"write": ["."], "commands": commands}, file)
+            done = place.exec("devcontainer", "true", options=["--policy", policy])
+            assert done.returncode == 125 and part in done.stderr, (commands, done)
+            assert not os.path.exists(os.path.join(place.project, "ran"))
+            assert prepared(place) == [], commands
+
+
+@tap.case
+def a_file_of_a_devcontainer_starts_at_the_workspace():
+    with Project() as place:
+        place.write('{"image": "trial:1", "containerEnv": {"MARK": "right"}}', "other.json")
+        with open(os.path.join(place.path, "other.json"), "w", encoding="ascii") as file:
+            file.write('{"image": "trial:1", "containerEnv": {"MARK": "wrong"}}')
+        for word in ("other.json", os.path.join(place.project, "other.json"), "/testbed/other.json", "/testbed/x/../other.json"):
+            done = place.exec(f"devcontainer:{word}", "sh", "-c", "echo $MARK; pwd", options=["--at", "/testbed"])
+            assert (done.returncode, done.stdout) == (0, "right\n/testbed\n"), (word, done)
+        for word in ("/testbed/../other.json", "/testbed"):
+            done = place.exec(f"devcontainer:{word}", "true", options=["--at", "/testbed"])
+            assert done.returncode == 125 and "outside of the workspace" in done.stderr, (word, done)
+        # An agent that works for another: its own word, from another folder than the workspace; and that of its caller, whose rights judge it.
+        place.write('{"image": "trial:1"}')
+        os.makedirs(os.path.join(place.project, "src"))
+        with open(os.path.join(place.project, "src/a"), "w", encoding="ascii") as file:
+            file.write("a file\n")
+        turns = {"delegates": [{"calls": [{"tool": "delegate_agent", "arguments": {"agent": "worker", "task": "Look."}}]}, {"text": "Seen."}],
+                 "looks": [{"calls": [{"tool": "read_file", "arguments": {"path": "src/a"}}]}, {"text": "Looked."}]}
+        replays = {}
+        for name, said in turns.items():
+            replays[name] = "replay:" + os.path.join(place.path, name + ".json")
+            with open(replays[name][len("replay:"):], "w", encoding="ascii") as file:
+                json.dump({"name": name, "turns": said}, file)
+        for worker, hand, words, sees in (({"cell_base": "devcontainer:other.json"}, {}, [], True),
+                                          ({"cell_base": "devcontainer:other.json"}, {"blocked": ["other.json"]}, [], False),
+                                          ({"read": ["src"]}, {}, ["--base", "devcontainer:other.json"], True)):
+            agents = {"worker": {"model": replays["looks"], "tools": ["read_file"], **worker},
+                      "hand": {"model": replays["delegates"], "tools": ["delegate_agent", "read_file"], "may_delegate_to": ["worker"], **hand}}
+            config = os.path.join(place.path, "config.json")
+            with open(config, "w", encoding="ascii") as file:
+                json.dump({"agents": agents}, file)
+            os.chmod(config, 0o600)
+            done = tap.run([PROGRAM, "run", "-C", "project", "--config", config, "--agent", "hand", "--json", *words, "Have it looked at."], cwd=place.path,
+                           env=place.environment, stdin=subprocess.DEVNULL)
+            assert ("a file" in done.stdout) == sees, (worker, hand, words, done)
+            assert ("may not read" in done.stdout + done.stderr) != sees, (worker, hand, words, done)
+
+
+def prepared(place):
+    """The names in the folder of snapshots, also those of locks and of what is being made."""
+    folder = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots")
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+@tap.case
+def a_preparation_that_is_killed_leaves_nothing_or_all():
+    with Project() as place:
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "mkdir /many; i=0; while [ $i -lt 300 ]; do echo x > /many/$i; i=$((i+1)); done"}))
+        words = [PROGRAM, "exec", "-C", "project", "--base", "devcontainer", "--", "cat", "/many/299"]
+        began = time.monotonic()
+        assert tap.run(words, cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL).stdout == "x\n"
+        whole, moments = time.monotonic() - began, 10
+        for moment in range(moments):
+            place.write(str(moment), "package-lock.json")
+            before = {name for name in prepared(place) if name[0] != "."}
+            with subprocess.Popen(words, cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                try:
+                    process.wait(timeout=whole * moment / moments)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                process.wait()
+            made = {name for name in prepared(place) if name[0] != "."} - before
+            done = tap.run(words, cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL)
+            assert done.stdout == "x\n" and (done.stderr == "") == bool(made), (moment, made, done)
+        # What was killed behind the last step has left its lock.
+        assert place.run("prune").returncode == 0
+        assert [name for name in prepared(place) if name[0] == "."] == []
+
+
+@tap.case
+def a_preparation_on_a_full_disk_is_told_and_leaves_nothing():
+    with Project() as place:
+        place.write(json.dumps({"image": "trial:1", "onCreateCommand": "busybox head -c 3000000 /dev/zero > /big; mkdir /d; echo x > /d/1; echo x > /d/2"}))
+        # Of bytes and of names: each step that makes a file is the first one for which there is no room.
+        room = [f"size={size}" for size in ("8k", "2M", "4M", "5900k")] + [f"nr_inodes={count}" for count in range(3, 20)]
+        script = """
+cd "$1" || exit 9
+for room in $2; do
+    mkdir -p data && mount -t tmpfs -o "$room" none data || exit 9
+    "$0" exec -C project --base devcontainer -- busybox wc -c /big 2> said > out; code=$?
+    echo "$room $code $(find data -name 'devcontainer-*' | wc -l) $(ls -A data/glovebox/snapshots 2> /dev/null | grep -c '^[.]') $(tr '\\n' '|' < said)"
+    mount -o remount,size=64M,nr_inodes=1000 data || exit 9
+    "$0" exec -C project --base devcontainer -- busybox wc -c /big 2> said || { cat said; exit 9; }
+    umount data
+done
+"""
+        words = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+        if subprocess.run([*words, "mount", "-t", "tmpfs", "none", "/mnt"], check=False, capture_output=True).returncode != 0:
+            raise tap.Skip("no file system can be mounted here")
+        done = tap.run([*words, "bash", "-c", script, PROGRAM, place.path, " ".join(room)], env={**place.environment, "XDG_DATA_HOME": os.path.join(place.path, "data")},
+                       stdin=subprocess.DEVNULL)
+        lines = done.stdout.splitlines()
+        assert done.returncode == 0 and len(lines) == 2 * len(room), done
+        codes = set()
+        for line, again in zip(lines[::2], lines[1::2]):
+            name, code, made, left, said = line.split(" ", 4)
+            codes.add(code)
+            assert again == "3000000 /big", (line, again)
+            assert (code, made) == ("0", "1") or ((code, made) == ("125", "0") and "No space left on device" in said), line
+            assert left == "0", (name, line)
+        assert codes == {"0", "125"}, lines
 
 
 @tap.case

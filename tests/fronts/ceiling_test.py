@@ -121,6 +121,19 @@ def a_machine_without_a_ceiling_or_with_an_empty_one_is_as_before():
 
 
 @tap.case
+def no_file_of_a_devcontainer_is_read_where_nothing_is_read():
+    with Machine("") as machine:
+        machine.ceiling = json.dumps({"deny_read": [machine.path("work", "secret")]})
+        os.mkdir(machine.path("work", "secret"))
+        for name in ("secret/dev.json", "dev.json"):
+            with open(machine.path("work", name), "w", encoding="utf-8") as file:
+                file.write('{"image": "none-of-this-name:1", "SECRET": 1}')
+        for name in ("dev.json", "none.json"):
+            machine.refuses(names("deny_read"), "--base", f"devcontainer:secret/{name}", "--", "true")
+        machine.refuses("is known here", "--base", "devcontainer:dev.json", "--", "true", code=125)
+
+
+@tap.case
 def every_verb_ends_when_the_file_is_not_sound():
     for ceiling, before, sentence in (
             ("{", "true", FILE),

@@ -3,7 +3,7 @@
  * ceilings, and no variable or command of it asks for one of the person's.
  */
 #include "base/str.h"
-#include "image/devcontainer.h"
+#include "image/devcontainer/devcontainer.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -42,6 +42,7 @@ struct about {
 	const char *client; /* the address for which it is made; NULL: not known */
 	const char *folder; /* the workspace */
 	const char *agent;
+	const struct value *purpose; /* further members of the first record; or NULL */
 };
 
 /* A call that has a span and goes on. */
@@ -499,6 +500,9 @@ static bool note_open(const struct tap *tap, const struct about *about, struct e
 	value_set_integer(more, "pid", getpid());
 	if (about->client != NULL)
 		value_set_text(more, "client", about->client);
+	for (void *at = value_first(about->purpose); at != NULL;
+	     at = value_next(about->purpose, at))
+		value_set(more, value_key(at), value_ref(value_at(at)));
 	record.more = more;
 	return ledger_add(tap->recording->ledger, &record, true, err);
 }
@@ -849,14 +853,16 @@ bool recording_settle(struct setup *setup, struct err *err)
 	       recording_open(&setup->recorded, setup->tells_heads, &setup->recording, err);
 }
 
-bool recording_join(struct setup *setup, struct event_sink *sink, struct err *err)
+bool recording_join(struct setup *setup, const struct value *purpose,
+		    struct event_sink *sink, struct err *err)
 {
 	const struct about about = {.front = setup->verb,
 				    .token = setup->token,
 				    .cell = setup->cell,
 				    .client = setup->client,
 				    .folder = setup->workspace,
-				    .agent = setup->agent};
+				    .agent = setup->agent,
+				    .purpose = purpose};
 
 	return recording_settle(setup, err) &&
 	       (setup->recording == NULL ||

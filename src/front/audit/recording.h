@@ -52,9 +52,11 @@ bool recording_settle(struct setup *setup, struct err *err);
 /*
  * SETUP is about to open a session: *SINK becomes a receiver that records its events and hands
  * them to the former *SINK, if anything is to be recorded. False: nothing may be opened, because
- * the audit cannot be written, or would lie where the cell may write.
+ * the audit cannot be written, or would lie where the cell may write. PURPOSE: further members of its
+ * `open`, an object; or NULL.
  */
-bool recording_join(struct setup *setup, struct event_sink *sink, struct err *err);
+bool recording_join(struct setup *setup, const struct value *purpose,
+		    struct event_sink *sink, struct err *err);
 /*
  * Write RECORD of something that is no event of a session: a token. BEFORE as in ledger_add.
  * RECORDING NULL, or without an audit: nothing, and true.

@@ -199,8 +199,10 @@ static bool delegate_set_up(const struct value *request, struct options *options
 	if (!options_parse(options, delegate_rows, words, false, err) ||
 	    !setup_init(setup, options, NULL, err))
 		return false;
-	if (value_text(value_member(request, "base")) != NULL)
+	if (value_text(value_member(request, "base")) != NULL) {
 		setup_set_base(setup, value_text(value_member(request, "base")));
+		setup->base_is_lent = true;
+	}
 	setup_set_at(setup, value_text(value_member(request, "at")));
 	/* Pages of the web that agents above it have read are not known here. */
 	if (setup->notes == NOTES_WRITTEN)

@@ -17,8 +17,10 @@
 #include "front/setup.h"
 #include "front/verbs/exec.h"
 #include "image/base.h"
-#include "image/devcontainer.h"
+#include "image/devcontainer/devcontainer.h"
+#include "image/devcontainer/prepared.h"
 #include "image/snapshot.h"
+#include "policy/ceiling.h"
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "session/session.h"
@@ -33,7 +35,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,11 +97,53 @@ void based_close(struct based *based)
 	free(based);
 }
 
-static struct base_places places_of(const struct setup *setup)
+/* The entries of PATHS become the real paths that a cell would have for them. */
+static void make_real(struct policy_paths *paths)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		struct policy_path *entry = &paths->items[i];
+		auto_free char *real =
+			entry->path != NULL ? realpath(entry->path, NULL) : NULL;
+
+		if (real != NULL)
+			policy_set_path(entry, real);
+	}
+}
+
+/*
+ * May the cell of SETUP (CONTEXT) read the file PATH of its workspace? The file of a devcontainer decides
+ * what its programs find, so a file that is hidden from them is none. A base that comes from a caller or
+ * a service was judged by the rights of these.
+ */
+static bool may_read(void *context, const char *path, struct err *err)
+{
+	const struct setup *setup = context;
+	const char *key = ceiling_of_path(session_ceiling(), path, false);
+	auto_policy struct policy *policy = NULL;
+	struct verdict verdict;
+
+	if (key != NULL)
+		return ceiling_refuse(path, key, err);
+	if (setup->base_is_lent)
+		return true;
+	policy = policy_intersect(setup->policy, setup->policy);
+	make_real(&policy->read);
+	make_real(&policy->write);
+	make_real(&policy->blocked);
+	policy_judge_path(policy, path, false, false, &verdict);
+	value_free(verdict.plan);
+	return verdict.answer == VERDICT_ALLOW ||
+	       err_set(err, EPERM, "agent \"%.64s\" may not read %.400s: %.500s",
+		       policy->name, path, verdict.because);
+}
+
+static struct base_places places_of(struct setup *setup)
 {
 	return (struct base_places){.images = setup->images,
 				    .snapshots = setup->snapshots,
 				    .workspace = setup->workspace,
+				    .reads = may_read,
+				    .context = setup,
 				    .at = setup->at};
 }
 
@@ -136,7 +179,8 @@ bool based_keep(const struct policy *bound, const char *own, struct policy *both
 	arena_init(&arena);
 	buf_init(&path, PATH_MAX);
 	fine = base_parse_word(own, &arena, &word, err);
-	if (fine && word.folder[0] != '\0') {
+	/* The file of a devcontainer is judged by BOTH where it is read. */
+	if (fine && word.kind != BASE_DEVCONTAINER && word.folder[0] != '\0') {
 		auto_free char *real = realpath(word.folder, NULL);
 
 		fine = (real != NULL && buf_adds(&path, real)) ||
@@ -431,13 +475,17 @@ static bool run_command(struct session *session, struct ending *ending,
 	return fine;
 }
 
-/* Pack the root of the cell of SESSION into TAR; *SKIPPED becomes the count of what is not in it. */
+/*
+ * Pack the root of the cell of SESSION into TAR, which lies in FOLDER; *SKIPPED becomes the count of
+ * what is not in it.
+ */
 static bool pack(struct session *session, struct ending *ending, int tar,
-		 int64_t *skipped, struct err *err)
+		 const char *folder, int64_t *skipped, struct err *err)
 {
 	auto_value struct value *arguments = value_new_object();
 	const struct tool_result *result;
 	struct running *running;
+	int code;
 	bool fine;
 
 	value_set_text(arguments, "path", session_workspace(session));
@@ -448,8 +496,14 @@ static bool pack(struct session *session, struct ending *ending, int tar,
 	result = running_result(running);
 	fine = result->status == RESULT_DONE;
 	*skipped = value_integer(value_member(result->details, "skipped"));
+	code = (int)value_integer(value_member(result->details, "code"));
 	if (ending->came)
 		fine = say_ended(err);
+	else if (!fine && (code == ENOSPC || code == EDQUOT))
+		(void)err_set(err, code,
+			      "%s: %s; make room on that disk, as by glovebox base prune, and run "
+			      "it again",
+			      folder, strerror(code));
 	else if (!fine)
 		(void)say_result("what the commands have changed of the root cannot be frozen; "
 				 "let the last of them remove it",
@@ -477,53 +531,6 @@ static int open_tar(const struct snapshot *snapshot, struct err *err)
 	return fd;
 }
 
-/* Does another snapshot of LIST lie over the one of NAME? */
-static bool is_below(const struct snapshot_list *list, const char *name)
-{
-	const size_t prefix = strlen(SNAPSHOT_WORD);
-
-	for (size_t i = 0; i < list->count; i++) {
-		const char *base = list->items[i].snapshot.base;
-
-		if (base != NULL && strncmp(base, SNAPSHOT_WORD, prefix) == 0 &&
-		    strcmp(base + prefix, name) == 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Remove what the commands of the file of PREPARED, a snapshot in FOLDER, have made before. The newest
- * of them stays, because work goes to and fro between two branches, and so do those that a cell or
- * another snapshot is on. What cannot be removed is left to the next time.
- */
-static void drop_older(const char *folder, const char *prepared)
-{
-	const size_t place = (size_t)(strrchr(prepared, '-') - prepared) + 1;
-	const struct snapshot_item *newest = NULL;
-	struct snapshot_list list;
-	struct err err;
-
-	(void)snapshot_list_read(folder, &list, &err);
-	for (int removes = 0; removes <= 1; removes++) {
-		for (size_t i = 0; i < list.count; i++) {
-			const struct snapshot_item *item = &list.items[i];
-			const char *name = item->snapshot.name;
-
-			if (strncmp(name, prepared, place) != 0 ||
-			    strcmp(name, prepared) == 0)
-				continue;
-			if (!removes &&
-			    (newest == NULL ||
-			     item->snapshot.created_ms > newest->snapshot.created_ms))
-				newest = item;
-			if (removes && item != newest && !is_below(&list, name))
-				(void)snapshot_remove(folder, name, &err);
-		}
-	}
-	snapshot_list_fini(&list);
-}
-
 /* Freeze the root of the cell of *TAKE_SESSION, which is closed, as BASED names it. */
 static bool freeze(const struct based *based, struct session **take_session,
 		   struct ending *ending, const struct base_places *places, struct err *err)
@@ -535,7 +542,8 @@ static bool freeze(const struct based *based, struct session **take_session,
 
 	if (fine) {
 		tar = open_tar(&snapshot, err);
-		fine = tar >= 0 && pack(*take_session, ending, tar, &skipped, err);
+		fine = tar >= 0 &&
+		       pack(*take_session, ending, tar, places->snapshots, &skipped, err);
 	}
 	session_close(*take_session);
 	*take_session = NULL;
@@ -557,7 +565,7 @@ static bool freeze(const struct based *based, struct session **take_session,
 			      "(docs/bases.md)\n",
 			      skipped);
 	if (fine)
-		drop_older(places->snapshots, based->base.prepared);
+		prepared_drop_older(places->snapshots, based->base.prepared);
 	/* Another process has done the same meanwhile. */
 	return fine || err->code == EEXIST;
 }
@@ -676,48 +684,32 @@ static struct policy *rights_of_commands(const struct setup *setup)
 }
 
 /*
- * Hold the lock on the snapshot PREPARED in FOLDER, whose file PATH gets: one process at a time
- * runs the commands of it. Waits for another one, until ENDING comes. Returns the descriptor that
- * holds the lock; -1.
+ * Hold the lock on the snapshot PREPARED in FOLDER. Waits for another process that has it, until
+ * ENDING comes.
  */
-static int lock_prepared(const char *folder, const char *prepared, struct ending *ending,
-			 struct buf *path, struct err *err)
+static bool lock_prepared(const char *folder, const char *prepared, struct ending *ending,
+			  struct prepared_lock *lock, struct err *err)
 {
 	const int64_t until_ms = clock_deadline(WAIT_S);
 	bool told = false;
 
-	(void)buf_addf(path, "%s/.lock-%s", folder, prepared);
-	if (!fd_make_folders(path->data, err))
-		return -1;
 	while (clock_now_ms() < until_ms) {
-		auto_close int fd =
-			open(path->data, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-			     S_IRUSR | S_IWUSR);
-		struct stat st;
-
-		if (fd < 0) {
-			(void)err_set(err, errno, "%s: %s", path->data, strerror(errno));
-			return -1;
-		}
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-			/* The one before has removed the file, perhaps after it was opened here. */
-			if (fstat(fd, &st) == 0 && st.st_nlink > 0)
-				return fd_take(&fd);
-			continue;
-		}
+		if (prepared_lock(folder, prepared, lock, err))
+			return true;
+		if (err->code != EWOULDBLOCK)
+			return false;
 		if (!told)
 			(void)fprintf(stderr,
 				      "glovebox: another glovebox runs the commands of this "
 				      "devcontainer; waiting for it\n");
 		told = true;
 		if (!ending_wait(ending, -1, LOOK_MS, err))
-			return -1;
+			return false;
 	}
-	(void)err_set(err, ETIMEDOUT,
-		      "another glovebox has run the commands of this devcontainer for %d "
-		      "seconds; end it, and try again",
-		      WAIT_S);
-	return -1;
+	return err_set(err, ETIMEDOUT,
+		       "another glovebox has run the commands of this devcontainer for %d "
+		       "seconds; end it, and try again",
+		       WAIT_S);
 }
 
 /* Look again for the base of SETUP. */
@@ -733,6 +725,18 @@ static bool is_raw(const struct setup *setup)
 	return setup->based != NULL && setup->based->base.state == BASE_IS_RAW;
 }
 
+/* Tell the audit that a session prepares BASE, and from which file. */
+static struct value *purpose_of(const struct base *base)
+{
+	struct value *purpose = value_new_object();
+
+	value_set_text(purpose, "prepares", base->word);
+	value_set_text(purpose, "file", base->file);
+	value_set_text(purpose, "file_sha256", base->file_digest);
+	value_set_text(purpose, "snapshot", base->prepared);
+	return purpose;
+}
+
 /* Run the commands of SETUP's devcontainer; the lock on what they make is held. */
 static bool settle_locked(struct setup *setup, const struct session_options *given,
 			  struct ending *ending, struct err *err)
@@ -740,6 +744,7 @@ static bool settle_locked(struct setup *setup, const struct session_options *giv
 	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
 	const struct base_places places = places_of(setup);
 	const char *files[SETUP_PROTECTED_MAX];
+	auto_value struct value *purpose = NULL;
 	struct session_options options = {
 		.minimum_level = given->minimum_level,
 		.caller_environment = given->caller_environment,
@@ -756,7 +761,8 @@ static bool settle_locked(struct setup *setup, const struct session_options *giv
 	options.credentials = NULL;
 	options.credential_count = 0;
 	options.base = &setup->based->shape;
-	if (!recording_join(setup, &options.sink, err))
+	purpose = purpose_of(&setup->based->base);
+	if (!recording_join(setup, purpose, &options.sink, err))
 		return false;
 	options.take_policy = rights_of_commands(setup);
 	return prepare(setup->based, &options, ending, &words, &places, err);
@@ -764,9 +770,8 @@ static bool settle_locked(struct setup *setup, const struct session_options *giv
 
 bool based_settle(struct setup *setup, const struct session_options *given, struct err *err)
 {
-	auto_close int lock = -1;
+	struct prepared_lock lock = {.fd = -1};
 	struct ending ending;
-	struct buf path;
 	bool fine;
 
 	if (!based_find(setup, err))
@@ -777,12 +782,11 @@ bool based_settle(struct setup *setup, const struct session_options *given, stru
 	    !may_prepare(setup, setup->policy, err))
 		return false;
 	ending_begin(&ending, setup, given);
-	buf_init(&path, PATH_ROOM);
-	lock = lock_prepared(setup->snapshots, setup->based->base.prepared, &ending,
-			     &path, err);
 	/* Another process may have run them meanwhile. */
-	fine = lock >= 0 ? find_again(setup, err)
-			 : err_while(err, "base %s", setup->policy->cell_base);
+	fine = lock_prepared(setup->snapshots, setup->based->base.prepared, &ending,
+			     &lock, err)
+		       ? find_again(setup, err)
+		       : err_while(err, "base %s", setup->policy->cell_base);
 	if (fine && is_raw(setup))
 		fine = settle_locked(setup, given, &ending, err) && find_again(setup, err) &&
 		       (!is_raw(setup) ||
@@ -790,8 +794,6 @@ bool based_settle(struct setup *setup, const struct session_options *given, stru
 				"base %s: its commands have changed the file, or a file of "
 				"locks; run it once more",
 				setup->policy->cell_base));
-	if (lock >= 0)
-		(void)unlink(path.data);
-	buf_fini(&path);
+	prepared_unlock(&lock);
 	return fine;
 }

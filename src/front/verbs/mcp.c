@@ -226,17 +226,22 @@ static void add_layer(const struct setup *setup, struct buf *text)
 
 /*
  * The commands of a devcontainer, which run before the shared session, end with what ends
- * SERVING: a signal, and the client.
+ * SERVING: a signal, and the client, which closes its end of our input then. Where it has done so
+ * already (`printf … | glovebox mcp`), its requests wait for answers.
  */
 static void watch_ends(struct serving *serving)
 {
 	struct setup *setup = &serving->shared.setup;
 	const bool http = options_given(serving->options, "http");
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLRDHUP};
 
 	serving->parent = -1;
 	serving->ends[0] =
 		(struct pollfd){.fd = interrupt_fd(serving->interrupt), .events = POLLIN};
-	serving->ends[1] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLRDHUP};
+	serving->ends[1] = input;
+	/* A client that has said all before is there as long as it reads. */
+	if (!http && poll(&input, 1, 0) == 1 && input.revents != 0)
+		serving->ends[1] = (struct pollfd){.fd = STDOUT_FILENO};
 	setup->ends = serving->ends;
 	setup->end_count = http ? 1 : 2;
 	if (!http && role_parent(&serving->parent) && serving->parent >= 0)
@@ -582,6 +587,7 @@ static bool narrow(struct hands *hands, const struct mcp_wish *wish, struct err 
 		return false;
 	free(hands->setup.policy->cell_base);
 	hands->setup.policy->cell_base = memory_copy(base);
+	hands->setup.base_is_lent = true;
 	return true;
 }
 
@@ -1080,7 +1086,11 @@ static const char mcp_help[] =
 	"which file, and ends with 1; it never writes there itself (docs/clients.md).\n"
 	"Clients: " MCP_INSTALL_CLIENTS ".\n\n"
 	"Prompts are Markdown files in glovebox/prompts of the configuration folder\n"
-	"(docs/mcp.md). Ends at the end of its input, with its parent, or by TERM, INT, HUP;\n"
+	"(docs/mcp.md).\n\n"
+	"With --base devcontainer the commands of that file run before the first answer that\n"
+	"needs the cell, an hour each, and all within the run_s of the policy's limits. They\n"
+	"end when the client closes its end of the input meanwhile, or does not read any more.\n\n"
+	"Ends at the end of its input, with its parent, or by TERM, INT, HUP;\n"
 	"nothing that a call started stays behind.";
 
 const struct verb verb_mcp = {

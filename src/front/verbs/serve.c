@@ -20,6 +20,7 @@
 #include "front/review/writer.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "image/devcontainer/prepared.h"
 #include "image/snapshot.h"
 #include "policy/ceiling.h"
 #include "policy/config.h"
@@ -390,7 +391,12 @@ static bool freeze(void *context, const char *name, const char *from, struct loo
 	kept->policy = value_new_object();
 	value_set(kept->policy, "write", value_new_texts((const char *const[]){".", NULL}));
 	buf_init(&folder, PATH_MAX);
-	ok = find_snapshots(&folder, err) &&
+	/* Cells with more rights than the caller's take such a snapshot by its name. */
+	ok = !prepared_is_name(name) ||
+	     err_set(err, EINVAL,
+		     "the name %s is one for the commands of a devcontainer; choose another name",
+		     name);
+	ok = ok && find_snapshots(&folder, err) &&
 	     snapshot_begin(folder.data, name, &kept->snapshot, err);
 	buf_fini(&folder);
 	if (ok) {

@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/verb.h"
+#include "image/devcontainer/prepared.h"
 #include "image/prune.h"
 #include "image/pull.h"
 #include "image/snapshot.h"
@@ -366,10 +367,14 @@ static bool list_one(void *context, const struct image_record *record)
 	return true;
 }
 
-/* Add the snapshot ITEM of `glovebox serve`, which is a base as well. */
+/*
+ * Add the snapshot ITEM, which is a base as well: one of `glovebox serve`, or one that the commands of
+ * a devcontainer have made.
+ */
 static void list_snapshot(struct listing *listing, const struct snapshot_item *item)
 {
 	const struct snapshot *snapshot = &item->snapshot;
+	const bool lost = prepared_is_lost(item);
 	char size[SIZE_ROOM], day[CLOCK_DAY],
 		word[sizeof(SNAPSHOT_WORD) + SNAPSHOT_NAME_MAX];
 
@@ -387,6 +392,10 @@ static void list_snapshot(struct listing *listing, const struct snapshot_item *i
 		value_set_integer(row, "created_ms", snapshot->created_ms);
 		value_set_boolean(row, "damaged", item->damaged);
 		value_set_boolean(row, "used", item->used);
+		if (!item->damaged && prepared_is_name(snapshot->name)) {
+			value_set_text(row, "workspace", snapshot->from);
+			value_set_boolean(row, "workspace_gone", lost);
+		}
 		value_append(listing->rows, row);
 		return;
 	}
@@ -400,6 +409,11 @@ static void list_snapshot(struct listing *listing, const struct snapshot_item *i
 			      snapshot->base != NULL ? "snapshot" : "workspace",
 			      text_size((uint64_t)snapshot->bytes, size), day,
 			      item->used ? ", in use" : "");
+	if (lost) {
+		(void)fputs("  its workspace is gone: ", listing->out);
+		verb_print_name(snapshot->from, 0, listing->out);
+		(void)fputs("; glovebox base prune removes it\n", listing->out);
+	}
 }
 
 /* The folder of all snapshots of this user; false: there is no home. */
@@ -479,8 +493,9 @@ const struct verb verb_base_list = {
 	.help = "List the images that `--base` can use: the word, the digest, the number of layers,\n"
 		"the bytes (layers that images share count for each of them) and when the image\n"
 		"was last used. A blob that is torn (its size, with --deep also its bytes, is not\n"
-		"what the image says) is told. Snapshots of `glovebox serve` stand behind them; one marked\n"
-		"`workspace` has no root, and is no word of --base.",
+		"what the image says) is told. Snapshots stand behind them: those of `glovebox serve`, where one\n"
+		"marked `workspace` has no root, and is no word of --base; and those that the commands\n"
+		"of devcontainers have made, with a line where the workspace of one is gone.",
 	.example = "  glovebox base list\n  glovebox base list --json",
 	.options = list_options,
 	.folds = true,
@@ -664,7 +679,30 @@ static void tell_gone(void *context, const struct image_record *record)
 	(void)fprintf(pruning->out, "  %.*s\n", SHOWN_DIGITS, record->digest);
 }
 
-static int print_pruned(const struct prune *prune, struct value *take_gone, FILE *out)
+/* Tell each snapshot of LIST that goes; LOST gets their words, else lines are printed. */
+static void tell_lost(const struct snapshot_list *list, const struct pruning *pruning,
+		      struct value *lost)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct snapshot *snapshot = &list->items[i].snapshot;
+		char word[sizeof(SNAPSHOT_WORD) + SNAPSHOT_NAME_MAX];
+
+		if (!list->items[i].goes)
+			continue;
+		(void)snprintf(word, sizeof(word), SNAPSHOT_WORD "%s", snapshot->name);
+		if (pruning->gone != NULL) {
+			value_append(lost, value_new_text(word));
+			continue;
+		}
+		(void)fprintf(pruning->out, "%s %s, because its workspace is gone: ",
+			      pruning->dry ? "would remove" : "removed", word);
+		verb_print_name(snapshot->from, 0, pruning->out);
+		(void)fputc('\n', pruning->out);
+	}
+}
+
+static int print_pruned(const struct prune *prune, struct value *take_gone,
+			struct value *lost, FILE *out)
 {
 	char removed[SIZE_ROOM], kept[SIZE_ROOM];
 
@@ -672,6 +710,7 @@ static int print_pruned(const struct prune *prune, struct value *take_gone, FILE
 		auto_value struct value *object = value_new_object();
 
 		value_set(object, "images", take_gone);
+		value_set(object, "snapshots", value_ref(lost));
 		value_set_integer(object, "layers", (int64_t)prune->layers);
 		value_set_integer(object, "blobs", (int64_t)prune->blobs);
 		value_set_integer(object, "leftovers", (int64_t)prune->leftovers);
@@ -721,18 +760,25 @@ static int remove_snapshots(const char *const *names, FILE *out)
 	return code;
 }
 
-/* Put the digests of the images below snapshots into NEEDED, whose texts LIST has. */
-static bool add_needed(struct snapshot_list *list, const char ***needed, struct err *err)
+/*
+ * Remove what was prepared for workspaces that are gone, or with DRY only find it; *LOCKS gets the
+ * number of locks that went. Put the digests of the images below all other snapshots into NEEDED, whose
+ * texts LIST has.
+ */
+static bool prune_snapshots(struct snapshot_list *list, bool dry, const char ***needed,
+			    size_t *locks, struct err *err)
 {
 	struct buf folder;
 	size_t count = 0;
-	bool read;
+	bool has_place, read;
 
 	buf_init(&folder, PATH_MAX);
-	read = !find_snapshots(&folder) || snapshot_list_read(folder.data, list, err);
+	has_place = find_snapshots(&folder);
+	read = !has_place || snapshot_list_read(folder.data, list, err);
+	*locks = has_place && read ? prepared_prune(folder.data, list, dry) : 0;
 	*needed = memory_array(list->count + 1, sizeof(**needed));
 	for (size_t i = 0; i < list->count; i++) {
-		if (list->items[i].snapshot.base_digest != NULL)
+		if (list->items[i].snapshot.base_digest != NULL && !list->items[i].goes)
 			(*needed)[count++] = list->items[i].snapshot.base_digest;
 	}
 	buf_fini(&folder);
@@ -755,8 +801,10 @@ static int prune_verb(const struct options *options, FILE *out)
 	};
 	struct snapshot_list snapshots = {0};
 	auto_free const char **needed = NULL;
+	auto_value struct value *lost = value_new_array();
 	struct buf path;
 	struct err err = {0};
+	size_t locks = 0;
 	int code;
 
 	if (options_given(options, "snapshot"))
@@ -770,20 +818,24 @@ static int prune_verb(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE, "--keep: %s", err.text);
 	buf_init(&path, PATH_MAX);
 	pruning.gone = json ? value_new_array() : NULL;
-	if (!find_store(&path)) {
+	code = CODE_DONE;
+	if (!find_store(&path))
 		code = CODE_FAILED;
-	} else if (!add_needed(&snapshots, &needed, &err)) {
+	else if (!prune_snapshots(&snapshots, prune.dry, &needed, &locks, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	} else if (image_store_open(path.data, IMAGE_STORE_PRUNES, &store, &err)) {
+	tell_lost(&snapshots, &pruning, lost);
+	if (code == CODE_DONE &&
+	    image_store_open(path.data, IMAGE_STORE_PRUNES, &store, &err)) {
 		prune.needed = needed;
-		code = prune_run(&prune, &err)
-			       ? print_pruned(&prune, value_ref(pruning.gone), out)
-			       : verb_complain(CODE_FAILED, "%s", err.text);
+		if (!prune_run(&prune, &err))
+			code = verb_complain(CODE_FAILED, "%s", err.text);
 		image_store_close(&store);
-	} else if (err.code == ENOENT) {
-		code = print_pruned(&prune, value_ref(pruning.gone), out);
-	} else {
+	} else if (code == CODE_DONE && err.code != ENOENT) {
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	if (code == CODE_DONE) {
+		prune.leftovers += locks;
+		code = print_pruned(&prune, value_ref(pruning.gone), lost, out);
 	}
 	value_free(pruning.gone);
 	snapshot_list_fini(&snapshots);
@@ -810,7 +862,9 @@ const struct verb verb_base_prune = {
 		"is left, and then all layers and blobs that no image needs and all that killed\n"
 		"pulls have left, and torn blobs. Images of cells that run, and those below snapshots, stay.\n"
 		"Everything that goes can be pulled again.\n"
-		"Snapshots of `glovebox serve` stay, but for those that --snapshot names.\n\n"
+		"Snapshots of `glovebox serve` stay, but for those that --snapshot names. Those that the\n"
+		"commands of a devcontainer have made go, each with a line, when their workspace is\n"
+		"gone and no cell or other snapshot is on them.\n\n"
 		"Exit codes: 0 done, 1 failed, also while something is being pulled, 2 usage.",
 	.example = "  glovebox base prune\n  glovebox base prune --keep 5G --dry-run",
 	.options = prune_options,

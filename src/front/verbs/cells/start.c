@@ -467,7 +467,8 @@ static const char start_help[] =
 	"`attach` shows the terminal of a job, `logs` what a job has printed, `ps` lists\n"
 	"the cells, and `stop` ends one with everything in it. So does the end of its\n"
 	"front, a process in the background; where there is systemd, it has a scope of its\n"
-	"own (--scope never: it has none). --timeout is the time of each program in it.\n\n"
+	"own (--scope never: it has none). --timeout is the time of each program in it, and of\n"
+	"all commands of a devcontainer (--base) together, each of which has an hour at most.\n\n"
 	"Cells are found in $XDG_RUNTIME_DIR, and only you can reach them.";
 
 const struct verb verb_start = {

@@ -71,6 +71,11 @@ struct devcontainer {
 	size_t port_count;
 };
 
+/*
+ * Open the regular file NAME, relative to the workspace, whose folder is open as FOLDER; -1 with errno.
+ * No link is followed.
+ */
+int devcontainer_open_file(int folder, const char *name);
 /* Read TEXT. CELL gives what `${…}` stands for in commands and in workspaceFolder. */
 bool devcontainer_parse(struct str text, const struct devcontainer_cell *cell,
 			struct devcontainer *read, struct err *err);

@@ -1,16 +1,19 @@
 /* devcontainer: one table of members, then the forms of their values. */
 
-#include "image/devcontainer.h"
+#include "image/devcontainer/devcontainer.h"
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "base/text/text.h"
 #include "base/value.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A member of the file has one of these fates. */
 enum fate {
@@ -449,6 +452,18 @@ static bool read_json(struct str text, bool quiet, struct value **object, struct
 	shown = quiet ? strcspn(why.text, ":") : strlen(why.text);
 	return err_set(err, why.code, "%.*s%s", (int)shown, why.text,
 		       quiet ? ": this is no JSON" : "");
+}
+
+int devcontainer_open_file(int folder, const char *name)
+{
+	struct stat st;
+	auto_close int fd = fd_open_beneath(folder, name, O_RDONLY);
+
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		errno = EINVAL;
+		return -1;
+	}
+	return fd_take(&fd);
 }
 
 bool devcontainer_parse(struct str text, const struct devcontainer_cell *cell,
