@@ -340,6 +340,7 @@ def the_store_and_the_queue_are_named_when_they_are_missing():
         done = f.run("fleet", "status", "--store", os.path.join(f.folder, "nowhere"), code=1)
         assert "nowhere" in done.stderr, done.stderr
         tap.refused(PROGRAM, ["fleet", "limit", "x", "many"], "no number")
+        tap.refused(PROGRAM, ["fleet", "limit", "x", "0", "--per-minute", "60"], "needs a number of tasks", "limit x 20 --per-minute 60")
         tap.refused(PROGRAM, ["fleet", "retry", "j", "--status", "done"], "--status")
 
 
@@ -626,7 +627,7 @@ def asking(answers):
     with fleet() as f, places.model({"answers": answers * 3}) as address:
         f.env.update(GLOVEBOX_BASE_URL=address + "/v1", OPENAI_API_KEY="key")
         f.write_config(lease_s=LEASE_S, models={"fake": {"provider": "openai", "context": 100000}})
-        f.run("fleet", "limit", "m", "0", "--per-minute", "60")
+        f.run("fleet", "limit", "m", "3", "--per-minute", "60")
         lines = [{"id": f"t{i}", "lane": "m", "run": {"prompt": "say it", "model": "fake"}, "collect": ["journal"]} for i in range(3)]
         f.run("fleet", "submit", f.tasks("m", lines), "--job", "m")
         f.worker(cells=1)

@@ -1176,6 +1176,17 @@ static int limit_run(const struct options *options, FILE *out)
 				     text);
 	if (!fleet_name_check(FLEET_LANE, lane, &err))
 		return verb_complain(CODE_USAGE, "fleet limit: %s", err.text);
+	/*
+	 * A worker's share of the rate is that of its runs, which heartbeats tell. Only permits bound
+	 * what others can claim to run, and how many runs under way ask at the same time.
+	 */
+	if (per_minute > 0 && permits == 0)
+		return verb_complain(
+			CODE_USAGE,
+			"fleet limit: --per-minute needs a number of tasks as well, which "
+			"bounds what a worker may claim of it: glovebox fleet limit %s 20 "
+			"--per-minute %" PRIu64,
+			lane, per_minute);
 	code = open_place(&at_fleet, options, "limit", NULL,
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
 	if (code < 0)
@@ -1197,7 +1208,7 @@ static int limit_run(const struct options *options, FILE *out)
 
 static const char limit_help[] =
 	"At most N tasks of a lane at the same time, over all workers; 0: no limit. Workers\n"
-	"know it after five seconds. What runs already goes on.";
+	"know it after five seconds. What runs already goes on. --per-minute needs an N above 0.";
 
 const struct verb verb_fleet_limit = {
 	.name = "fleet limit",
