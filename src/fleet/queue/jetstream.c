@@ -6,6 +6,7 @@
 #include "fleet/queue/jetstream.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/library.h"
@@ -26,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 struct nats_functions {
@@ -40,6 +42,8 @@ struct nats_functions {
 	natsStatus (*set_fail_requests)(natsOptions *options, bool fail);
 	natsStatus (*set_error_handler)(natsOptions *options, natsErrHandler handler,
 					void *closure);
+	natsStatus (*set_closed_handler)(natsOptions *options,
+					 natsConnectionHandler handler, void *closure);
 	natsStatus (*set_credentials)(natsOptions *options, const char *file,
 				      const char *seed);
 	natsStatus (*set_nkey)(natsOptions *options, const char *public_key,
@@ -120,7 +124,9 @@ struct jetstream {
 	char *shown; /* the URL without a password */
 	char *public_key, *seed;
 	pthread_mutex_t lock;
+	pthread_cond_t changed;
 	char denied[256]; /* the last refusal of a permission; LOCK is held */
+	bool closed;      /* no handler is called any more; likewise */
 };
 
 #define LINE_HEADER "Glovebox-Line"
@@ -150,6 +156,7 @@ static bool load_functions(struct err *err)
 		{"natsOptions_SetPingInterval", &nats.set_ping_interval},
 		{"natsOptions_SetFailRequestsOnDisconnect", &nats.set_fail_requests},
 		{"natsOptions_SetErrorHandler", &nats.set_error_handler},
+		{"natsOptions_SetClosedCB", &nats.set_closed_handler},
 		{"natsOptions_SetUserCredentialsFromFiles", &nats.set_credentials},
 		{"natsOptions_SetNKey", &nats.set_nkey},
 		{"natsOptions_LoadCATrustedCertificates", &nats.load_ca},
@@ -480,6 +487,11 @@ void jetstream_inbox_close(struct jetstream_inbox *inbox)
 		return;
 	if (inbox->subscription != NULL) {
 		(void)nats.unsubscribe(inbox->subscription);
+		/*
+		 * The thread that reads handles one thing after the other: behind this round trip it has
+		 * left every message that came for the subscription.
+		 */
+		flush(inbox->jetstream);
 		nats.subscription_destroy(inbox->subscription);
 	}
 	free(inbox);
@@ -646,6 +658,34 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
 	(void)pthread_mutex_unlock(&jetstream->lock);
 }
 
+/* The last handler that the library's thread calls for a connection. */
+static void on_closed(natsConnection *connection, void *closure)
+{
+	struct jetstream *jetstream = closure;
+
+	(void)connection;
+	(void)pthread_mutex_lock(&jetstream->lock);
+	jetstream->closed = true;
+	(void)pthread_cond_signal(&jetstream->changed);
+	(void)pthread_mutex_unlock(&jetstream->lock);
+}
+
+/* Has the library's thread called all handlers? It has a queue of them, behind the connection's end. */
+static bool wait_until_closed(struct jetstream *jetstream)
+{
+	const struct timespec until = clock_after(JETSTREAM_WAIT_S * INT64_C(1000));
+	bool closed;
+
+	(void)pthread_mutex_lock(&jetstream->lock);
+	while (!jetstream->closed &&
+	       pthread_cond_clockwait(&jetstream->changed, &jetstream->lock,
+				      CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+		;
+	closed = jetstream->closed;
+	(void)pthread_mutex_unlock(&jetstream->lock);
+	return closed;
+}
+
 static natsStatus on_nonce(char **error, unsigned char **signature, int *size,
 			   const char *nonce, void *closure)
 {
@@ -742,7 +782,8 @@ static bool set_options(struct jetstream *jetstream, const struct jetstream_opti
 		     nats.set_reconnect_wait(options, 500) == NATS_OK &&
 		     nats.set_ping_interval(options, 10000) == NATS_OK &&
 		     nats.set_fail_requests(options, true) == NATS_OK &&
-		     nats.set_error_handler(options, on_error, jetstream) == NATS_OK) ||
+		     nats.set_error_handler(options, on_error, jetstream) == NATS_OK &&
+		     nats.set_closed_handler(options, on_closed, jetstream) == NATS_OK) ||
 		    err_set(err, EINVAL, "%s refuses an option", libnats.name));
 	if (ok && wish->credentials != NULL)
 		ok = set_credentials(jetstream, wish->credentials, options, err);
@@ -808,6 +849,7 @@ bool jetstream_open(const struct jetstream_options *options, struct jetstream **
 		return false;
 	opened = memory_alloc(sizeof(*opened));
 	(void)pthread_mutex_init(&opened->lock, NULL);
+	(void)pthread_cond_init(&opened->changed, NULL);
 	if (!connect_to(opened, options, err)) {
 		jetstream_close(opened);
 		return false;
@@ -823,12 +865,16 @@ void jetstream_close(struct jetstream *jetstream)
 	if (jetstream->connection != NULL) {
 		flush(jetstream);
 		nats.destroy(jetstream->connection);
+		/* Rather keep the memory than free it under a handler that comes late. */
+		if (!wait_until_closed(jetstream))
+			return;
 	}
 	free(jetstream->shown);
 	free(jetstream->public_key);
 	if (jetstream->seed != NULL)
 		explicit_bzero(jetstream->seed, strlen(jetstream->seed));
 	free(jetstream->seed);
+	(void)pthread_cond_destroy(&jetstream->changed);
 	(void)pthread_mutex_destroy(&jetstream->lock);
 	free(jetstream);
 }
