@@ -18,6 +18,7 @@
 
 enum {
 	FLEET_LINE_MAX = 200 << 10, /* bytes of a line */
+	FLEET_LINE_FORMAT = 1,      /* of the lines that this program can read */
 	FLEET_NAME_MAX = 128,       /* characters of an id, a job, a lane */
 	FLEET_TASKS_MAX = 1 << 20,  /* tasks of one file */
 	FLEET_ATTEMPTS = 3,         /* unless a task says otherwise; at most 100 */

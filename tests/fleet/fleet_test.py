@@ -37,9 +37,11 @@ PROGRAM = os.path.abspath(sys.argv[2])
 DRIVER = os.path.abspath(sys.argv[3])
 CURRENT = os.environ.get("GLOVEBOX_TEST_NATS") == "current"
 LEASE_S = 4
+NOT_FETCHED = 75  # the exit status of dev/nats-server
 WAIT_S = 120  # for what takes seconds on a machine at rest; in a wait by progress: while nothing changes
 MOMENTS = int(os.environ.get("GLOVEBOX_TEST_MOMENTS", "60"))
 KILL_TASKS, KILL_MS = 25 * MOMENTS, 60  # enough that some wait until the last moment
+FULL_SUBMITS, FULL_LINES = 20, 5000  # to a server that is too small for one of them
 LOOK_S = 2.5  # longer than the longest time between two questions for a permit
 
 
@@ -47,6 +49,7 @@ def find_server():
     """The nats-server to play with, and why there is none."""
     if CURRENT:
         done = tap.run([os.path.join(ROOT, "dev", "nats-server"), os.path.join(ROOT, "build", "nats")])
+        assert done.returncode in (0, NOT_FETCHED), done.stderr
         return (os.path.abspath(done.stdout.strip()), "") if done.returncode == 0 else (None, done.stderr.splitlines()[-1])
     found = os.environ.get("NATS_SERVER") or shutil.which("nats-server", path=os.environ["PATH"] + ":/usr/sbin")
     return found, "nats-server is not installed: apt install nats-server"
@@ -355,6 +358,23 @@ def a_server_without_jetstream_and_a_full_one_say_the_remedy():
 
 
 @tap.case
+def a_server_that_fills_up_in_the_middle_of_a_submit_ends_it_in_order():
+    rng = random.Random(4)
+    with fleet("jetstream { max_file_store: 8MB }\n") as f:
+        wire = Wire(f.server)
+        for i in range(FULL_SUBMITS):
+            # The store is full after another number of lines each time, and answers come until the end.
+            path = f.tasks("fill", [command(n, "true # " + "x" * rng.randrange(1800, 3600)) for n in range(FULL_LINES)])
+            done = f.run("fleet", "submit", path, "--job", f"fill{i}", code=1, timeout=10 * WAIT_S)
+            assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done.stderr
+            assert "max_file_store" in done.stderr and "the same line again goes on" in done.stderr, done.stderr
+            queued = json.loads(wire.request("$JS.API.STREAM.INFO.GB_main_TASKS"))["state"]["messages"]
+            assert 0 < queued < FULL_LINES, queued
+            assert b'"success":true' in wire.request("$JS.API.STREAM.PURGE.GB_main_TASKS")
+        wire.close()
+
+
+@tap.case
 def many_that_come_to_a_fresh_server_at_the_same_moment_make_one_queue():
     with fleet() as f:
         begun = [f.spawn([PROGRAM, "fleet", "workers"]) for _ in range(12)]
@@ -486,21 +506,51 @@ def a_task_of_which_nothing_runs_gives_up_after_its_attempts():
         assert result["status"] == "gave_up" and result["attempt"] == 2, result
 
 
+def state_of(f, job):
+    return json.loads(f.run("fleet", "status", job, "--json").stdout)
+
+
 @tap.case
-def a_line_of_a_newer_release_is_given_back_with_a_sentence():
+def a_job_of_a_newer_release_is_given_back_then_dead_and_retried():
     with fleet() as f:
+        f.run("fleet", "submit", f.tasks("newer", [command(1)]), "--job", "newer")
+        f.run("fleet", "submit", f.tasks("old", [command(1)]), "--job", "old")
+        about = os.path.join(f.store, "jobs", "newer", "job.json")
+        with open(about, encoding="utf-8") as file:
+            ours = file.read()
+        with open(about, "w", encoding="utf-8") as file:
+            json.dump({**json.loads(ours), "format": 2}, file)
         worker = f.worker()
-        wait_for(lambda: "cells for the fleet" in f.said(worker), "the worker")
-        wire = Wire(f.server)
-        wire.request("gb.main.task.default.1.newer.t1", b'{"id":"t1","run":{"command":"true"}}', {"Glovebox-Line": 2})
         wait_for(lambda: "newer/t1 is given back" in f.said(worker), "the sentence")
-        assert "use the newer release" in f.said(worker)
-        assert f.queued("newer") == 1 and f.result_names("newer") == []
+        assert "format 2" in f.said(worker) and "use the newer release" in f.said(worker)
+        wait_for(lambda: "newer/t1 is dead after 10 deliveries" in f.said(worker), "its end")
+        f.wait_until_not_queued("newer")
+        # It is no reason to leave out the job behind it.
+        f.wait_for_results("old", 1)
+        assert f.result_names("newer") == []
+        said = f.run("fleet", "doctor").stdout
+        assert "newer/t1: its lines have the format 2" in said and "fleet retry newer --dead" in said, said
+        assert "1 dead messages" in f.run("fleet", "status", code=None).stdout
+        assert "format 2" in f.run("fleet", "retry", "newer", "--dead", code=1).stderr
+        # A release that can read it puts it back.
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(timeout=WAIT_S)
+        wire = Wire(f.server)
+        wire.request("$KV.GB_main_STATE.dead.newer.t1", b'{"why":"played again"}')
         wire.close()
+        with open(about, "w", encoding="utf-8") as file:
+            file.write(ours)
+        assert state_of(f, "newer")["dead"] == 1
+        said = f.run("fleet", "retry", "newer", "--dead").stdout
+        assert "1 dead messages forgotten" in said and "1 tasks queued" in said, said
+        assert state_of(f, "newer")["dead"] == 0
+        f.worker()
+        f.wait_for_results("newer", 1)
+        tap.refused(PROGRAM, ["fleet", "retry", "newer"], "--dead")
 
 
 @tap.case
-def a_stray_message_is_not_run():
+def a_stray_message_is_not_run_and_ends():
     with fleet() as f:
         worker = f.worker()
         wait_for(lambda: "cells for the fleet" in f.said(worker), "the worker")
@@ -510,10 +560,64 @@ def a_stray_message_is_not_run():
         for job in ("stray", "other"):
             wire.request(f"gb.main.task.default.1.{job}.t1", b'{"id":"t1","run":{"command":"true"}}')
             wait_for(lambda job=job: f"{job}/t1 is given back: nobody has submitted" in f.said(worker), "the sentence")
+        # No such job can ever be submitted; a subject that is too short; an event that is none.
+        wire.request('gb.main.task.default.1.a"b.t1', b"{}")
+        wire.request("gb.main.task.default.1.short", b"{}")
+        wire.request("gb.main.event.mine.t1", b"[1]")
+        for job in ("stray", "other"):
+            wait_for(lambda job=job: f"{job}/t1 is dead after 10 deliveries" in f.said(worker), "its end")
+            f.wait_until_not_queued(job)
+        assert "?/t1 is dropped" in f.said(worker), f.said(worker)
+        wait_for(lambda: json.loads(wire.request("$JS.API.STREAM.INFO.GB_main_TASKS"))["state"]["messages"] == 0, "an empty queue")
         wire.close()
-        assert f.queued("stray") == 1 and f.result_names("stray") + f.result_names("other") == []
-        f.run("fleet", "submit", f.tasks("mine", [command(1)]), "--job", "mine")
-        f.wait_for_results("mine", 1)
+        assert f.result_names("stray") + f.result_names("other") == []
+        said = f.run("fleet", "doctor").stdout
+        assert "stray/t1: nobody has submitted" in said and "other/t1: nobody" in said, said
+        assert "2 dead messages" in f.run("fleet", "status").stdout
+        assert "1 dead messages forgotten" in f.run("fleet", "retry", "stray", "--dead").stdout
+        # What had a stray message before is done like any other.
+        for job in ("mine", "other"):
+            f.run("fleet", "submit", f.tasks(job, [command(1)]), "--job", job)
+            f.wait_for_results(job, 1)
+        assert f.run("fleet", "logs", "mine", "--json").returncode == 0
+        wait_for(lambda: "dead: none" in " ".join(f.run("fleet", "doctor").stdout.split()), "no dead ones")
+
+
+@tap.case
+def a_message_of_another_format_or_lane_does_not_keep_its_task_from_running():
+    with fleet() as f:
+        f.run("fleet", "limit", "narrow", "1")
+        lines = [command(i, f"echo {i} >out; sleep 0.3", lane="narrow", collect=["out"]) for i in range(1, 7)]
+        f.run("fleet", "submit", f.tasks("n", lines), "--job", "n")
+        wire = Wire(f.server)
+        for i in range(1, 7):
+            assert b'"purged":1' in wire.request("$JS.API.STREAM.PURGE.GB_main_TASKS", b'{"filter":"gb.main.task.*.*.n.t%d"}' % i)
+        # The format of the job is in the store; each other message has the very line of its task.
+        places = [("narrow.1.n.t1", 0, 2), ("default.1.n.t2", 1, 1), ("narrow.2.n.t3", 2, 1), ("nobody.1.n.t4", 3, 1),
+                  ("narrow@gpu=none.1.n.t5", 4, 1), ("nobody.1.n.zz", 5, 1)]
+        for place, line, version in places:
+            answer = wire.request(f"gb.main.task.{place}", json.dumps(lines[line]).encode(), {"Glovebox-Line": version})
+            assert b'"seq"' in answer, answer
+        # More permits than there are, by other names for one.
+        for name in ("01", "x", "1.1", "2"):
+            wire.request(f"gb.main.permit.narrow.{name}")
+        worker = f.worker(cells=4)
+        f.wait_for_results("n", 6)
+        f.wait_until_not_queued("n")
+        wire.close()
+        assert f.result_names("n") == [f"t{i}" for i in range(1, 7)]
+        events = [json.loads(line) for line in f.run("fleet", "logs", "n", "--json").stdout.splitlines()]
+        for i in range(1, 7):
+            with open(os.path.join(f.store, "blobs", f.result("n", f"t{i}")["files"]["out"]), encoding="utf-8") as file:
+                assert file.read() == f"{i}\n"
+            assert [event["event"] for event in events if event["id"] == f"t{i}"].count("began") == 1, events
+        # One permit: never two of them at the same time.
+        running = 0
+        for event in events:
+            running += {"began": 1, "ended": -1}.get(event["event"], 0)
+            assert running <= 1, events
+        said = f.said(worker)
+        assert "format 2" in said and "whose lane is narrow" in said and "none of its tasks are taken out" in said, said
 
 
 @tap.case

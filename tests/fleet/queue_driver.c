@@ -201,11 +201,12 @@ static struct counter *open_counter(const char *path)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static bool count_one(void *context, const char *id)
+static bool count_one(void *context, const char *id, const char *place)
 {
 	size_t *count = context;
 
 	(void)id;
+	(void)place;
 	(*count)++;
 	return true;
 }

@@ -7,8 +7,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "build_config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,26 +92,44 @@ static struct fleet_job *make_job(struct fleet_store *store, const char *name,
 	return job;
 }
 
-/* The job as its store knows it; EEXIST when it is that of another file. */
-static bool check_about(const struct fleet_job *job, struct err *err)
+/* Read job.json of the job JOB of STORE. ENOTSUP: this program cannot read its lines. */
+static bool read_about(struct fleet_store *store, const char *job, struct value **about,
+		       struct err *err)
 {
-	auto_value struct value *about = NULL;
+	auto_value struct value *read = NULL;
 	char name[FLEET_NAME_BYTES];
-	const char *hash;
 	struct buf text;
+	int64_t format;
 	bool ok;
 
-	object_name(job, "job.json", name);
+	(void)snprintf(name, sizeof(name), JOBS "%s/job.json", job);
 	buf_init(&text, ABOUT_MAX);
-	ok = fleet_store_get(job->store, name, &text, err) &&
-	     (value_parse(buf_str(&text), 0, &about, err) || err_while(err, "%s", name));
+	ok = fleet_store_get(store, name, &text, err) &&
+	     (value_parse(buf_str(&text), 0, &read, err) || err_while(err, "%s", name));
 	buf_fini(&text);
 	if (!ok)
 		return false;
-	hash = value_text(value_member(about, "sha256"));
-	if (hash == NULL)
+	if (value_text(value_member(read, "sha256")) == NULL)
 		return err_set(err, EINVAL, "%s of %s is no job", name,
-			       fleet_store_where(job->store));
+			       fleet_store_where(store));
+	format = value_integer(value_member(read, "format"));
+	if (format > FLEET_LINE_FORMAT)
+		return err_set(err, ENOTSUP,
+			       "its lines have the format %" PRId64
+			       ", and this is glovebox %s, which "
+			       "reads %d: use the newer release here",
+			       format, GLOVEBOX_VERSION, FLEET_LINE_FORMAT);
+	*about = read;
+	read = NULL;
+	return true;
+}
+
+/* Is ABOUT that of the file of JOB? EEXIST: it is that of another one. */
+static bool check_file(const struct fleet_job *job, const struct value *about,
+		       struct err *err)
+{
+	const char *hash = value_text(value_member(about, "sha256"));
+
 	return strcmp(hash, fleet_tasks_hash(job->tasks)) == 0 ||
 	       err_set(err, EEXIST,
 		       "the job %s of %s belongs to another file of tasks (%.12s, this one is "
@@ -121,6 +141,7 @@ static bool check_about(const struct fleet_job *job, struct err *err)
 static bool put_about(const struct fleet_job *job, const char *path, struct err *err)
 {
 	auto_value struct value *about = value_new_object();
+	auto_value struct value *there = NULL;
 	const time_t now = (time_t)(clock_wall_ms() / 1000);
 	char name[FLEET_NAME_BYTES], began[TIME_ROOM];
 	enum fleet_put put;
@@ -130,6 +151,7 @@ static bool put_about(const struct fleet_job *job, const char *path, struct err 
 	(void)strftime(began, sizeof(began), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
 	value_set_text(about, "job", job->name);
 	value_set_text(about, "sha256", fleet_tasks_hash(job->tasks));
+	value_set_integer(about, "format", FLEET_LINE_FORMAT);
 	value_set_integer(about, "tasks", (int64_t)fleet_tasks_count(job->tasks));
 	value_set_text(about, "file", strcmp(path, "-") == 0 ? NULL : path_base_name(path));
 	value_set_text(about, "began", began);
@@ -139,7 +161,9 @@ static bool put_about(const struct fleet_job *job, const char *path, struct err 
 	(void)buf_addc(&text, '\n');
 	put = fleet_store_put(job->store, name, buf_str(&text), FLEET_IF_NEW, err);
 	buf_fini(&text);
-	return put == FLEET_PUT_THERE ? check_about(job, err) : put == FLEET_PUT_DONE;
+	return put == FLEET_PUT_THERE ? read_about(job->store, job->name, &there, err) &&
+						check_file(job, there, err)
+				      : put == FLEET_PUT_DONE;
 }
 
 /* The copy is the same for everybody who begins this job: that of the first one is right. */
@@ -211,6 +235,7 @@ static bool read_tasks(const struct buf *text, struct fleet_tasks **tasks, struc
 bool fleet_job_open(struct fleet_store *store, const char *name, struct fleet_job **job,
 		    struct err *err)
 {
+	auto_value struct value *about = NULL;
 	char object[FLEET_NAME_BYTES];
 	struct fleet_tasks *tasks = NULL;
 	struct fleet_job *made;
@@ -221,7 +246,9 @@ bool fleet_job_open(struct fleet_store *store, const char *name, struct fleet_jo
 		return false;
 	(void)snprintf(object, sizeof(object), JOBS "%s/tasks.jsonl", name);
 	buf_init(&text, FLEET_OBJECT_MAX);
-	ok = fleet_store_get(store, object, &text, err);
+	/* Its format first: lines of a newer one would only be called wrong. */
+	ok = read_about(store, name, &about, err) &&
+	     fleet_store_get(store, object, &text, err);
 	if (!ok && err->code == ENOENT)
 		(void)err_set(err, ENOENT,
 			      "%s has no job %s; `glovebox batch status %s` "
@@ -232,7 +259,7 @@ bool fleet_job_open(struct fleet_store *store, const char *name, struct fleet_jo
 	if (!ok)
 		return false;
 	made = make_job(store, name, tasks);
-	if (check_about(made, err)) {
+	if (check_file(made, about, err)) {
 		*job = made;
 		return true;
 	}

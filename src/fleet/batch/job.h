@@ -30,7 +30,10 @@ void fleet_job_name(const char *path, const char *hash, char name[FLEET_NAME_MAX
 bool fleet_job_begin(struct fleet_store *store, const char *name,
 		     struct fleet_tasks *take_tasks, const char *path,
 		     struct fleet_job **job, struct err *err);
-/* The job NAME with the tasks that the store has. ENOENT in ERR: there is none. */
+/*
+ * The job NAME with the tasks that the store has. ENOENT in ERR: there is none; ENOTSUP: a newer
+ * release has written its lines in a format that this one cannot read.
+ */
 bool fleet_job_open(struct fleet_store *store, const char *name, struct fleet_job **job,
 		    struct err *err);
 void fleet_job_free(struct fleet_job *job);

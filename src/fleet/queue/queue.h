@@ -25,11 +25,10 @@ enum {
 	QUEUE_LEASE_S = 120,     /* unless the fleet was made with another one */
 	QUEUE_LEASE_LEAST_S = 2, /* of a fleet on trial */
 	QUEUE_LEASE_MOST_S = 3600,
-	QUEUE_WORKER_S = 45,    /* a heartbeat is believed for so long */
-	QUEUE_LEAD_S = 60,      /* the lead of what one worker alone does */
-	QUEUE_WAIT_S = 5,       /* for one answer of the server */
-	QUEUE_LINE_VERSION = 1, /* of the lines that this program can read */
-	QUEUE_BATCH = 256,      /* tasks that one call publishes */
+	QUEUE_WORKER_S = 45, /* a heartbeat is believed for so long */
+	QUEUE_LEAD_S = 60,   /* the lead of what one worker alone does */
+	QUEUE_WAIT_S = 5,    /* for one answer of the server */
+	QUEUE_BATCH = 256,   /* tasks that one call publishes */
 	QUEUE_LANES_MAX = 256,
 };
 
@@ -85,13 +84,20 @@ void fleet_queue_rest(struct fleet_queue *queue);
 const char *fleet_lease_job(const struct fleet_lease *lease);
 const char *fleet_lease_id(const struct fleet_lease *lease);
 struct str fleet_lease_line(const struct fleet_lease *lease);
-/* The version of the line's format; more than QUEUE_LINE_VERSION: not ours to read. */
+/*
+ * Where the task stood in the queue: a text for fleet_queue_is_place. Its publisher has chosen it,
+ * and with it the lane whose permit the lease has.
+ */
+const char *fleet_lease_place(const struct fleet_lease *lease);
+/* The format that the message says its line has (FLEET_LINE_FORMAT). */
 int fleet_lease_version(const struct fleet_lease *lease);
 /*
  * From 1; more than the task's attempts: the caller writes "gave_up". Deliveries that were
  * given back without having been begun do not count.
  */
 int fleet_lease_deliveries(const struct fleet_lease *lease);
+/* How often it was given back by fleet_lease_refuse. */
+int fleet_lease_refusals(const struct fleet_lease *lease);
 
 enum fleet_renewal {
 	FLEET_RENEWED,
@@ -114,7 +120,9 @@ bool fleet_lease_done(struct fleet_lease *lease, const struct value *result,
  * over stays as it is, here and in fleet_lease_done its permit.
  */
 void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts);
-/* Take the task out of the queue without a result: its job is paused. The permit goes back. */
+/* The same, because the caller cannot read it: that is counted apart from attempts. */
+void fleet_lease_refuse(struct fleet_lease *lease, double seconds);
+/* Take the task out of the queue without a result. The permit goes back. */
 bool fleet_lease_drop(struct fleet_lease *lease, struct err *err);
 /* Free the memory; the task stays as it is. NULL is allowed. */
 void fleet_lease_free(struct fleet_lease *lease);
@@ -165,10 +173,15 @@ bool fleet_queue_watch(struct fleet_queue *queue, enum fleet_watch what, const c
 		       bool (*take)(void *context, const char *id, struct str text),
 		       void *context, struct err *err);
 
-/* Tasks of JOB that wait or are worked on; their ids to TAKE. */
+/* Messages of JOB that wait or are worked on: their ids and places to TAKE. */
 bool fleet_queue_waiting(struct fleet_queue *queue, const char *job,
-			 bool (*take)(void *context, const char *id), void *context,
-			 struct err *err);
+			 bool (*take)(void *context, const char *id, const char *place),
+			 void *context, struct err *err);
+/* Is PLACE the one of TASK of JOB, by its lane, needs and priority? */
+bool fleet_queue_is_place(const struct fleet_queue *queue, const char *job,
+			  const struct fleet_task *task, const char *place);
+/* Take the message at PLACE out of the queue. */
+bool fleet_queue_remove(struct fleet_queue *queue, const char *place, struct err *err);
 /* Take ID of JOB (NULL: all of it) out of the queue. *REMOVED may be NULL. */
 bool fleet_queue_purge(struct fleet_queue *queue, const char *job, const char *id,
 		       uint64_t *removed, struct err *err);

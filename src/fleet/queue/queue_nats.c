@@ -101,9 +101,11 @@ struct fleet_queue {
 
 struct fleet_lease {
 	struct fleet_queue *queue;
-	char *job, *id, *line, *ack, *permit; /* permit: NULL, the lane has no limit */
+	char *subject, *job, *id, *line, *ack,
+		*permit; /* permit: NULL, the lane has no limit */
 	size_t line_size;
-	int version, delivered, returned;
+	int version, delivered;
+	int returned, refused; /* how often it came back without having been begun; unread */
 	int64_t confirmed_ms; /* when the last renewal that was confirmed was sent */
 };
 
@@ -417,14 +419,21 @@ static bool purge(struct fleet_queue *queue, enum stream stream, const char *fil
 static bool remove_one(struct fleet_queue *queue, enum stream stream, const char *subject,
 		       uint64_t *removed, struct err *err)
 {
-	char body[2 * SUBJECT_MAX];
+	char body[128];
+	auto_value struct value *wanted = value_new_object();
 	auto_value struct value *found = NULL;
 	auto_value struct value *answer = NULL;
 	struct err why = {0};
-	bool gone;
+	struct buf text;
+	bool gone, ok;
 
-	(void)snprintf(body, sizeof(body), "{\"last_by_subj\":\"%s\"}", subject);
-	if (!call_stream(queue, "STREAM.MSG.GET", stream, NULL, body, &found, &why))
+	/* The subject may be anybody's who publishes, with quotes in it. */
+	buf_init(&text, 8 * SUBJECT_MAX);
+	value_set_text(wanted, "last_by_subj", subject);
+	ok = value_print(wanted, 0, &text) &&
+	     call_stream(queue, "STREAM.MSG.GET", stream, NULL, text.data, &found, &why);
+	buf_fini(&text);
+	if (!ok)
 		return why.code == ENOENT || err_set(err, why.code, "%s", why.text);
 	(void)snprintf(body, sizeof(body), "{\"seq\":%" PRId64 ",\"no_erase\":true}",
 		       value_integer(value_member(value_member(found, "message"), "seq")));
@@ -527,6 +536,30 @@ static void add_needs(const struct fleet_task *task, struct buf *lane)
 			       value_text(value_member(task->needs, names[i])));
 }
 
+/* The subject of TASK of JOB; LANE gets its lane with its needs. */
+static void task_subject(const struct fleet_queue *queue, const char *job,
+			 const struct fleet_task *task, struct buf *lane,
+			 char subject[SUBJECT_MAX])
+{
+	buf_clear(lane);
+	(void)buf_adds(lane, task->lane);
+	add_needs(task, lane);
+	(void)snprintf(subject, SUBJECT_MAX, "gb.%s.task.%s.%d.%s.%s", queue->name,
+		       lane->data, task->priority, job, task->id);
+}
+
+bool fleet_queue_is_place(const struct fleet_queue *queue, const char *job,
+			  const struct fleet_task *task, const char *place)
+{
+	char subject[SUBJECT_MAX];
+	struct buf lane;
+
+	buf_init(&lane, SUBJECT_MAX);
+	task_subject(queue, job, task, &lane, subject);
+	buf_fini(&lane);
+	return strcmp(subject, place) == 0;
+}
+
 bool fleet_queue_publish(struct fleet_queue *queue, const char *job,
 			 const struct fleet_task *tasks, size_t count, size_t *there,
 			 struct err *err)
@@ -544,22 +577,18 @@ bool fleet_queue_publish(struct fleet_queue *queue, const char *job,
 	ok = true;
 	for (size_t i = 0; ok && i < count; i++) {
 		buf_clear(&line);
-		buf_clear(&lane);
-		(void)buf_adds(&lane, tasks[i].lane);
-		add_needs(&tasks[i], &lane);
+		task_subject(queue, job, &tasks[i], &lane, subject);
 		/* Most of a file are of one lane, which is made once. */
 		if (!str_equal(buf_str(&lane), buf_str(&last))) {
 			ok = need_lane(queue, lane.data, err);
 			buf_clear(&last);
 			(void)buf_adds(&last, lane.data);
 		}
-		(void)snprintf(subject, sizeof(subject), "gb.%s.task.%s.%d.%s.%s",
-			       queue->name, lane.data, tasks[i].priority, job, tasks[i].id);
 		ok = ok &&
 		     (value_print(tasks[i].line, 0, &line) ||
 		      err_set(err, E2BIG, "%s: the line is too long", tasks[i].id)) &&
 		     jetstream_post_add(&posting, subject, buf_str(&line),
-					QUEUE_LINE_VERSION, err);
+					FLEET_LINE_FORMAT, err);
 	}
 	ok = ok && jetstream_post_end(&posting, err);
 	if (there != NULL)
@@ -785,6 +814,7 @@ static struct fleet_lease *lease_of(struct fleet_queue *queue,
 		return NULL;
 	lease = memory_alloc(sizeof(*lease));
 	lease->queue = queue;
+	lease->subject = memory_copy(msg->subject);
 	lease->job = memory_copy_str(job);
 	lease->id = memory_copy(id);
 	lease->line = memory_copy_str(msg->data);
@@ -796,7 +826,7 @@ static struct fleet_lease *lease_of(struct fleet_queue *queue,
 	return lease;
 }
 
-/* How often the task was given back without having been begun. Asked only when it matters. */
+/* How often the task was given back unread or without having been begun. Asked only when it matters. */
 static void count_returned(struct fleet_lease *lease)
 {
 	char key[SUBJECT_MAX];
@@ -806,8 +836,10 @@ static void count_returned(struct fleet_lease *lease)
 	if (lease->delivered <= 1)
 		return;
 	returned_key(lease, key);
-	if (fleet_queue_get(lease->queue, FLEET_STATE, key, &value, &err))
-		lease->returned = (int)value_integer(value);
+	if (fleet_queue_get(lease->queue, FLEET_STATE, key, &value, &err)) {
+		lease->returned = (int)value_integer(value_member(value, "returned"));
+		lease->refused = (int)value_integer(value_member(value, "refused"));
+	}
 }
 
 const char *fleet_lease_job(const struct fleet_lease *lease)
@@ -818,6 +850,11 @@ const char *fleet_lease_job(const struct fleet_lease *lease)
 const char *fleet_lease_id(const struct fleet_lease *lease)
 {
 	return lease->id;
+}
+
+const char *fleet_lease_place(const struct fleet_lease *lease)
+{
+	return lease->subject;
 }
 
 struct str fleet_lease_line(const struct fleet_lease *lease)
@@ -837,10 +874,16 @@ int fleet_lease_deliveries(const struct fleet_lease *lease)
 	return count > 0 ? count : 1;
 }
 
+int fleet_lease_refusals(const struct fleet_lease *lease)
+{
+	return lease->refused;
+}
+
 void fleet_lease_free(struct fleet_lease *lease)
 {
 	if (lease == NULL)
 		return;
+	free(lease->subject);
 	free(lease->job);
 	free(lease->id);
 	free(lease->line);
@@ -896,8 +939,12 @@ static void add_task(struct fleet_queue *queue, struct taking *taking, struct st
 	struct fleet_lease *lease = lease_of(queue, msg, since_ms);
 	bool limited = false, permitted;
 
-	if (lease == NULL)
+	/* A subject with too few parts is nobody's task: else it would come again for ever. */
+	if (lease == NULL) {
+		if (msg->ack != NULL)
+			jetstream_publish(queue->jetstream, msg->ack, STR("+TERM"));
 		return;
+	}
 	lane = plain_lane(lane);
 	for (size_t i = 0; i < queue->lane_count; i++)
 		limited = limited || (queue->lanes[i].permits > 0 &&
@@ -914,7 +961,7 @@ static void add_task(struct fleet_queue *queue, struct taking *taking, struct st
 	taking->leases[taking->taken++] = lease;
 }
 
-/* Is the permit of SUBJECT above the limit of LANE? Then ACK takes it out, and it is gone. */
+/* Is the permit of SUBJECT none, or above the limit of LANE? Then ACK takes it out, and it is gone. */
 static bool is_surplus(struct fleet_queue *queue, const char *lane, const char *subject,
 		       char **ack)
 {
@@ -925,6 +972,14 @@ static bool is_surplus(struct fleet_queue *queue, const char *lane, const char *
 	char key[SUBJECT_MAX];
 	struct err err;
 
+	/* Permits are 1 to N: another name for one, as "01", would be one more. */
+	(void)snprintf(key, sizeof(key), "gb.%s.permit.%s.%ld", queue->name, lane, nth);
+	if (nth < 1 || strcmp(key, subject) != 0) {
+		jetstream_publish(queue->jetstream, *ack, STR("+TERM"));
+		free(*ack);
+		*ack = NULL;
+		return true;
+	}
 	if (limit == NULL || nth <= limit->permits)
 		return false;
 	/* The limit that we know may be some seconds old. */
@@ -1384,7 +1439,8 @@ bool fleet_lease_drop(struct fleet_lease *lease, struct err *err)
 	return take_out(lease, err);
 }
 
-void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts)
+/* Give LEASE back after SECONDS. BACK: deliveries that were no attempt, REFUSED: that were unread. */
+static void give_back(struct fleet_lease *lease, double seconds, int back, int refused)
 {
 	struct fleet_queue *queue = lease->queue;
 	char key[SUBJECT_MAX], text[64];
@@ -1393,9 +1449,10 @@ void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts)
 	/* Somebody else may have it by now, and would lose it to a third. */
 	if (fleet_lease_over(lease))
 		return;
-	if (!counts) {
+	if (back > 0) {
 		returned_key(lease, key);
-		(void)snprintf(text, sizeof(text), "%d", lease->returned + 1);
+		(void)snprintf(text, sizeof(text), "{\"returned\":%d,\"refused\":%d}",
+			       lease->returned + back, lease->refused + refused);
 		(void)fleet_queue_set(queue, FLEET_STATE, key, str_of(text), &err);
 	}
 	if (seconds > 0)
@@ -1407,6 +1464,16 @@ void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts)
 	if (!fleet_lease_over(lease))
 		jetstream_publish(queue->jetstream, lease->ack, str_of(text));
 	release_permit(lease);
+}
+
+void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts)
+{
+	give_back(lease, seconds, counts ? 0 : 1, 0);
+}
+
+void fleet_lease_refuse(struct fleet_lease *lease, double seconds)
+{
+	give_back(lease, seconds, 1, 1);
 }
 
 /* Keys and values. */
@@ -1630,7 +1697,7 @@ bool fleet_queue_watch(struct fleet_queue *queue, enum fleet_watch what, const c
 }
 
 struct waiting {
-	bool (*take)(void *context, const char *id);
+	bool (*take)(void *context, const char *id, const char *place);
 	void *context;
 };
 
@@ -1640,12 +1707,12 @@ static bool take_waiting(void *context, const char *subject)
 	struct str its;
 	const char *id = behind(subject, 6, &its);
 
-	return id == NULL || waiting->take(waiting->context, id);
+	return id == NULL || waiting->take(waiting->context, id, subject);
 }
 
 bool fleet_queue_waiting(struct fleet_queue *queue, const char *job,
-			 bool (*take)(void *context, const char *id), void *context,
-			 struct err *err)
+			 bool (*take)(void *context, const char *id, const char *place),
+			 void *context, struct err *err)
 {
 	struct waiting waiting = {take, context};
 	char filter[SUBJECT_MAX];
@@ -1705,6 +1772,11 @@ bool fleet_queue_purge(struct fleet_queue *queue, const char *job, const char *i
 	if (id == NULL && purges_soundly(queue))
 		return purge(queue, TASKS, filter, removed, err);
 	return each_subject(queue, TASKS, filter, remove_task, &removal, err) && removal.ok;
+}
+
+bool fleet_queue_remove(struct fleet_queue *queue, const char *place, struct err *err)
+{
+	return remove_one(queue, TASKS, place, NULL, err);
 }
 
 bool fleet_queue_forget(struct fleet_queue *queue, const char *job, const char *id,

@@ -36,8 +36,11 @@ enum {
 	TAKE_S = 1,
 	FAILED_MS = 500, /* after a failure to take */
 	SAID_MS = 30000, /* the same sentence is not said again before */
-	REFUSED_S = 30,  /* a line that we cannot read may be read by another worker */
-	SET_UP_S = 5,    /* before the second attempt; doubled each time … */
+	REFUSED_S = 30, /* a line that we cannot read may be read by another worker … */
+	REFUSED_MOST = 10,   /* … within so many deliveries; then it is dead */
+	DEAD_MOST = 1000,    /* dead messages that are noted */
+	STRAYS_MOST = 1000,  /* messages that the lead takes out of a job at once */
+	SET_UP_S = 5,        /* before the second attempt; doubled each time … */
 	SET_UP_MOST_S = 300, /* … up to this */
 	STORE_AWAY_S = 30,
 	BURST = 1,        /* tasks that a lane with a rate may begin at the same time */
@@ -265,6 +268,63 @@ static bool put_cancelled(struct fleet_store *store, const char *job, const char
 	return put_object(store, name, result, FLEET_IF_NEW, err);
 }
 
+/* Messages that no worker could read: the keys "dead.JOB.ID" of the queue. */
+
+#define DEAD "dead."
+
+static bool add_dead(void *context, const char *key, struct str text)
+{
+	struct value *dead = context, *item;
+	auto_value struct value *about = NULL;
+	const char *name = key + strlen(DEAD), *dot = strchr(name, '.');
+	auto_free char *job = NULL;
+
+	if (dot == NULL || !value_parse(text, 0, &about, NULL))
+		return true;
+	job = memory_copy_str((struct str){name, (size_t)(dot - name)});
+	if (!fleet_name_check(FLEET_JOB, job, NULL) ||
+	    !fleet_name_check(FLEET_ID, dot + 1, NULL))
+		return true;
+	item = value_new_object();
+	value_set_text(item, "job", job);
+	value_set_text(item, "id", dot + 1);
+	value_set_text(item, "why", value_text(value_member(about, "why")));
+	value_set_text(item, "worker", value_text(value_member(about, "worker")));
+	value_set_integer(item, "at_ms", value_integer(value_member(about, "at_ms")));
+	value_append(dead, item);
+	return value_count(dead) < DEAD_MOST;
+}
+
+bool fleet_worker_dead(struct fleet_queue *queue, const char *job, struct value **dead,
+		       struct err *err)
+{
+	char prefix[FLEET_NAME_BYTES];
+
+	*dead = value_new_array();
+	(void)snprintf(prefix, sizeof(prefix), DEAD "%s%s", job != NULL ? job : "",
+		       job != NULL ? "." : "");
+	return fleet_queue_keys(queue, FLEET_STATE, prefix, add_dead, *dead, err);
+}
+
+bool fleet_worker_forget_dead(struct fleet_queue *queue, const char *job,
+			      size_t *forgotten, struct err *err)
+{
+	auto_value struct value *dead = NULL;
+	char key[FLEET_NAME_BYTES];
+
+	*forgotten = 0;
+	if (!fleet_worker_dead(queue, job, &dead, err))
+		return false;
+	for (size_t i = 0; i < value_count(dead); i++) {
+		(void)snprintf(key, sizeof(key), DEAD "%s.%s", job,
+			       value_text(value_member(value_item(dead, i), "id")));
+		if (!fleet_queue_unset(queue, FLEET_STATE, key, err))
+			return false;
+		(*forgotten)++;
+	}
+	return true;
+}
+
 /* Tasks that run, and tasks that are cancelled. */
 
 int fleet_worker_number(const struct value *beat, const char *key)
@@ -486,6 +546,18 @@ static void take_out(struct fleet_worker *worker, struct held *held)
 	end_held(worker, held);
 }
 
+/* HELD cannot be read here: another worker may have it after a while. */
+static void refuse(struct fleet_worker *worker, struct held *held)
+{
+	const double part_s = fleet_queue_lease_s(worker->options.queue) / 4;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	need_lease(worker, held);
+	(void)pthread_mutex_unlock(&worker->lock);
+	fleet_lease_refuse(held->lease, part_s < REFUSED_S ? part_s : REFUSED_S);
+	end_held(worker, held);
+}
+
 static void tell_event(struct fleet_worker *worker, const char *job, const char *id,
 		       const char *what, const char *text)
 {
@@ -649,11 +721,10 @@ static struct known_job *know_job(struct fleet_worker *worker, const char *name,
 		at->used_ms = now_ms;
 		return at;
 	}
-	if (!fleet_name_check(FLEET_JOB, name, err) ||
-	    !fleet_worker_enlisted(options->store, options->fleet, name, &mine, &paused, err))
+	if (!fleet_worker_enlisted(options->store, options->fleet, name, &mine, &paused, err))
 		return NULL;
 	if (!mine) {
-		(void)err_set(err, 0,
+		(void)err_set(err, ENOENT,
 			      "nobody has submitted this job to the fleet %s with the store %s: "
 			      "is it the store of this worker that is wrong?",
 			      options->fleet, fleet_store_where(options->store));
@@ -669,69 +740,172 @@ static struct known_job *know_job(struct fleet_worker *worker, const char *name,
 	return at;
 }
 
+/* What a message turned out to be. */
+enum reading {
+	READ_TASK,    /* that of a task, which is as the store has it */
+	READ_FOREIGN, /* of no task of the fleet's job that it names */
+	READ_REFUSED, /* this worker cannot say it; another one may */
+	READ_LATER,   /* the store does not answer */
+};
+
+/* Is ERR, of opening a job, about the job? Else the store is away. */
+static bool is_about_job(const struct err *err)
+{
+	return err->code == ENOENT || err->code == ENOTSUP || err->code == EINVAL ||
+	       err->code == EEXIST || err->code == EFBIG;
+}
+
 /*
- * The task ID of JOB as the store has it. False with *FOREIGN: LINE, which came from the queue, is
- * not the line of this task. False without it: that could not be found out.
+ * Is the message of HELD that of TASK, as the store has it? The queue is only a hint: its line, its
+ * format and its lane, whose permit HELD has, are anybody's who may publish.
  */
-static bool read_stored(struct fleet_worker *worker, const char *job, const char *id,
-			struct str line, struct fleet_task *task, bool *foreign,
-			struct err *err)
+static bool is_its_message(struct fleet_worker *worker, const struct held *held,
+			   const struct fleet_task *task, struct err *err)
 {
 	auto_value struct value *came = NULL;
 
-	if (!value_parse(line, 0, &came, NULL))
-		came = NULL;
+	if (fleet_lease_version(held->lease) > FLEET_LINE_FORMAT)
+		return err_set(err, 0,
+			       "it says that its line has the format %d, and the job has %d",
+			       fleet_lease_version(held->lease), FLEET_LINE_FORMAT);
+	if (!value_parse(fleet_lease_line(held->lease), 0, &came, NULL) ||
+	    !value_equal(came, task->line))
+		return err_set(err, 0, "its line is not the one in the store %s",
+			       fleet_store_where(worker->options.store));
+	return fleet_queue_is_place(worker->options.queue, fleet_lease_job(held->lease),
+				    task, fleet_lease_place(held->lease)) ||
+	       err_set(err, 0,
+		       "it came by another lane, needs or priority than its task has, whose "
+		       "lane is %s",
+		       task->lane);
+}
+
+/* Have the task of HELD as the store has it. Unless it is READ_TASK, ERR says why. */
+static enum reading read_stored(struct fleet_worker *worker, struct held *held,
+				struct err *err)
+{
+	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
+
+	if (!fleet_name_check(FLEET_JOB, job, err) || !fleet_name_check(FLEET_ID, id, err))
+		return READ_FOREIGN;
 	for (int attempt = 0; attempt < 2; attempt++) {
 		const struct known_job *known = know_job(worker, job, attempt > 0, err);
 		size_t nth;
 
 		if (known == NULL)
-			return false;
+			return is_about_job(err) ? READ_REFUSED : READ_LATER;
 		nth = fleet_job_find(known->job, id);
-		if (nth != FLEET_JOB_NONE) {
-			if (!fleet_tasks_get(fleet_job_tasks(known->job), nth, task, err))
-				return false;
-			if (came != NULL && value_equal(came, task->line))
-				return true;
-			fleet_task_fini(task);
+		if (nth == FLEET_JOB_NONE) {
+			(void)err_set(err, 0, "the job has no such task in the store %s",
+				      fleet_store_where(worker->options.store));
+			continue;
 		}
-		(void)err_set(err, 0,
-			      nth == FLEET_JOB_NONE
-				      ? "the job has no such task in the store %s"
-				      : "its line is not the one in the store %s",
-			      fleet_store_where(worker->options.store));
+		if (!fleet_tasks_get(fleet_job_tasks(known->job), nth, &held->task, err))
+			return READ_LATER;
+		if (is_its_message(worker, held, &held->task, err))
+			return READ_TASK;
+		fleet_task_fini(&held->task);
 	}
-	*foreign = true;
-	return false;
+	return READ_FOREIGN;
 }
 
-/* The line of HELD is nobody's task: take it out of the queue, so that it does not come again. */
-static void drop_foreign(struct fleet_worker *worker, struct held *held, const char *why)
+/* May one more sentence be said about messages that nobody has submitted? */
+static bool may_say_drop(struct fleet_worker *worker)
 {
-	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
 	const int64_t now_ms = clock_now_ms();
-	char line[ERR_TEXT_MAX + 512];
+	char line[128];
 
 	if (worker->drops_ms == 0 || now_ms - worker->drops_ms >= DROPS_MS) {
 		if (worker->drops > DROPS_SAID) {
 			(void)snprintf(line, sizeof(line),
-				       "%zu more lines were dropped that the store does not have",
+				       "%zu more messages were dropped or given back that the "
+				       "store does not have",
 				       worker->drops - DROPS_SAID);
 			say(worker, line);
 		}
 		worker->drops = 0;
 		worker->drops_ms = now_ms;
 	}
-	if (++worker->drops <= DROPS_SAID) {
+	return ++worker->drops <= DROPS_SAID;
+}
+
+/* The message of HELD is no task's: take it out of the queue, so that it does not come again. */
+static void drop_foreign(struct fleet_worker *worker, struct held *held, const char *why)
+{
+	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
+	const bool has_job = fleet_name_check(FLEET_JOB, job, NULL),
+		   has_id = fleet_name_check(FLEET_ID, id, NULL);
+	char line[ERR_TEXT_MAX + 512];
+
+	if (may_say_drop(worker)) {
 		(void)snprintf(
 			line, sizeof(line),
 			"%s/%s is dropped, and does not run: %s. Somebody published it past "
 			"`glovebox fleet submit`: look who has credentials of this fleet",
-			job, fleet_name_check(FLEET_ID, id, NULL) ? id : "?", why);
+			has_job ? job : "?", has_id ? id : "?", why);
 		say(worker, line);
-		tell_event(worker, job, id, "refused", why);
+		if (has_job && has_id)
+			tell_event(worker, job, id, "refused", why);
 	}
 	take_out(worker, held);
+}
+
+/*
+ * Note that the message ID of JOB is dead, and WHY, in the keys of the queue. False: they do not
+ * answer. Beyond DEAD_MOST none is noted, because messages may be anybody's.
+ */
+static bool note_dead(struct fleet_worker *worker, const char *job, const char *id,
+		      const char *why)
+{
+	auto_value struct value *about = value_new_object();
+	auto_value struct value *dead = NULL;
+	char key[FLEET_NAME_BYTES];
+	struct err err;
+	struct buf text;
+	bool ok;
+
+	if (!fleet_worker_dead(worker->options.queue, NULL, &dead, &err))
+		return false;
+	if (value_count(dead) >= DEAD_MOST)
+		return true;
+	value_set_text(about, "why", why);
+	value_set_text(about, "worker", worker->options.name);
+	value_set_integer(about, "at_ms", clock_wall_ms());
+	(void)snprintf(key, sizeof(key), DEAD "%s.%s", job, id);
+	buf_init(&text, FLEET_LINE_MAX);
+	ok = value_print(about, 0, &text) &&
+	     fleet_queue_set(worker->options.queue, FLEET_STATE, key, buf_str(&text), &err);
+	buf_fini(&text);
+	return ok;
+}
+
+/*
+ * This worker cannot read the message of HELD, and another one may: give it back. When nobody
+ * could for REFUSED_MOST deliveries it is dead, and in nobody's way any more.
+ */
+static void refuse_or_bury(struct fleet_worker *worker, struct held *held, const char *why)
+{
+	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
+	const bool dead = fleet_lease_refusals(held->lease) + 1 >= REFUSED_MOST &&
+			  note_dead(worker, job, id, why);
+	char line[ERR_TEXT_MAX + 1024];
+
+	if (dead)
+		(void)snprintf(line, sizeof(line),
+			       "%s/%s is dead after %d deliveries: %s. `glovebox fleet doctor` "
+			       "lists it, `glovebox fleet retry %s --dead` queues the task that "
+			       "the store has",
+			       job, id, REFUSED_MOST, why, job);
+	else
+		(void)snprintf(line, sizeof(line), "%s/%s is given back: %s", job, id, why);
+	if (dead || may_say_drop(worker)) {
+		say(worker, line);
+		tell_event(worker, job, id, dead ? "dead" : "refused", why);
+	}
+	if (dead)
+		take_out(worker, held);
+	else
+		refuse(worker, held);
 }
 
 /*
@@ -740,29 +914,25 @@ static void drop_foreign(struct fleet_worker *worker, struct held *held, const c
  */
 static bool read_line(struct fleet_worker *worker, struct held *held)
 {
-	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
-	char line[ERR_TEXT_MAX + 256];
+	char line[ERR_TEXT_MAX + 512];
 	struct err err = {0};
-	bool ok, foreign = false;
 
-	ok = fleet_lease_version(held->lease) <= QUEUE_LINE_VERSION ||
-	     err_set(&err, 0,
-		     "its line has the format %d, and this is glovebox %s, which "
-		     "reads %d: use the newer release here",
-		     fleet_lease_version(held->lease), GLOVEBOX_VERSION,
-		     QUEUE_LINE_VERSION);
-	ok = ok && read_stored(worker, job, id, fleet_lease_line(held->lease),
-			       &held->task, &foreign, &err);
-	if (ok)
+	switch (read_stored(worker, held, &err)) {
+	case READ_TASK:
 		return true;
-	if (foreign) {
+	case READ_FOREIGN:
 		drop_foreign(worker, held, err.text);
 		return false;
+	case READ_REFUSED:
+		refuse_or_bury(worker, held, err.text);
+		return false;
+	case READ_LATER:
+		break;
 	}
-	(void)snprintf(line, sizeof(line), "%s/%s is given back: %s", job, id, err.text);
+	(void)snprintf(line, sizeof(line), "%s/%s is given back: %s",
+		       fleet_lease_job(held->lease), fleet_lease_id(held->lease), err.text);
 	say(worker, line);
-	tell_event(worker, job, id, "refused", err.text);
-	give_back(worker, held, REFUSED_S, false);
+	give_back(worker, held, STORE_AWAY_S, false);
 	return false;
 }
 
@@ -1332,16 +1502,33 @@ struct comparison {
 	bool *queued, *done;
 	struct fleet_queue *queue;
 	struct fleet_reconciled *found;
-	size_t strange; /* queued under an id that the job has not */
+	char **strays; /* places of messages that are no task's */
+	size_t stray_count;
 };
 
-static bool note_queued(void *context, const char *id)
+/* Is PLACE that of the task NTH? A message in a lane of no worker would keep it from running for ever. */
+static bool is_in_place(const struct comparison *comparison, size_t nth, const char *place)
+{
+	struct fleet_task task;
+	struct err err;
+	bool in_place;
+
+	if (!fleet_tasks_get(fleet_job_tasks(comparison->job), nth, &task, &err))
+		return true;
+	in_place = fleet_queue_is_place(comparison->queue,
+					fleet_job_name_of(comparison->job), &task, place);
+	fleet_task_fini(&task);
+	return in_place;
+}
+
+static bool note_queued(void *context, const char *id, const char *place)
 {
 	struct comparison *comparison = context;
 	const size_t nth = fleet_job_find(comparison->job, id);
 
-	if (nth == FLEET_JOB_NONE) {
-		comparison->strange++;
+	if (nth == FLEET_JOB_NONE || !is_in_place(comparison, nth, place)) {
+		if (comparison->stray_count < STRAYS_MOST)
+			comparison->strays[comparison->stray_count++] = memory_copy(place);
 		return true;
 	}
 	comparison->queued[nth] = true;
@@ -1402,22 +1589,41 @@ static bool remove_done(struct comparison *comparison, struct err *err)
 	return ok;
 }
 
+static bool remove_strays(struct comparison *comparison, struct err *err)
+{
+	for (size_t i = 0; i < comparison->stray_count; i++) {
+		if (!fleet_queue_remove(comparison->queue, comparison->strays[i], err))
+			return false;
+		comparison->found->strays++;
+	}
+	return true;
+}
+
 bool fleet_worker_reconcile(struct fleet_queue *queue, const struct fleet_job *job,
 			    bool paused, struct fleet_reconciled *found, struct err *err)
 {
 	const size_t count = fleet_tasks_count(fleet_job_tasks(job));
 	auto_free bool *queued = memory_array(count + 1, sizeof(*queued));
 	auto_free bool *done = memory_array(count + 1, sizeof(*done));
-	struct comparison comparison = {
-		.job = job, .queued = queued, .done = done, .queue = queue, .found = found};
+	auto_free char **strays = memory_array(STRAYS_MOST, sizeof(*strays));
+	struct comparison comparison = {.job = job,
+					.queued = queued,
+					.done = done,
+					.queue = queue,
+					.found = found,
+					.strays = strays};
+	bool ok;
 
 	*found = (struct fleet_reconciled){.tasks = count};
 	/* The queue first: a task that ends between the two has a result then. */
-	return fleet_queue_waiting(queue, fleet_job_name_of(job), note_queued,
-				   &comparison, err) &&
-	       fleet_job_results(job, note_done, &comparison, err) &&
-	       (paused || publish_missing(&comparison, err)) &&
-	       remove_done(&comparison, err);
+	ok = fleet_queue_waiting(queue, fleet_job_name_of(job), note_queued, &comparison,
+				 err) &&
+	     fleet_job_results(job, note_done, &comparison, err) &&
+	     remove_strays(&comparison, err) &&
+	     (paused || publish_missing(&comparison, err)) && remove_done(&comparison, err);
+	for (size_t i = 0; i < comparison.stray_count; i++)
+		free(strays[i]);
+	return ok;
 }
 
 /* A job that the lead looks at each minute. */
@@ -1428,6 +1634,7 @@ struct watched_job {
 
 struct leading {
 	struct fleet_worker *worker;
+	struct value *dead; /* of all jobs, as they were at the begin of a look */
 	struct watched_job *jobs;
 	size_t count, open;
 };
@@ -1439,7 +1646,9 @@ static void leading_fini(struct leading *leading)
 		free(leading->jobs[i].name);
 	}
 	free(leading->jobs);
+	value_free(leading->dead);
 	leading->jobs = NULL;
+	leading->dead = NULL;
 	leading->count = leading->open = 0;
 }
 
@@ -1479,6 +1688,21 @@ static bool finish_cancel(struct fleet_worker *worker, const struct fleet_job *j
 	return true;
 }
 
+/* This worker can read the job NAME, whose tasks are queued: its dead messages are of the past. */
+static bool forget_dead(struct leading *leading, const char *name, struct err *err)
+{
+	size_t forgotten;
+
+	for (size_t i = 0; i < value_count(leading->dead); i++) {
+		const struct value *dead = value_item(leading->dead, i);
+
+		if (str_is(value_str(value_member(dead, "job")), name))
+			return fleet_worker_forget_dead(leading->worker->options.queue,
+							name, &forgotten, err);
+	}
+	return true;
+}
+
 static bool look_at_job(struct leading *leading, const char *name, struct err *err)
 {
 	struct fleet_worker *worker = leading->worker;
@@ -1512,8 +1736,16 @@ static bool look_at_job(struct leading *leading, const char *name, struct err *e
 	}
 	if ((cancelled && !finish_cancel(worker, at->job, err)) ||
 	    !fleet_worker_reconcile(options->queue, at->job, paused || cancelled, &found,
-				    err))
+				    err) ||
+	    !forget_dead(leading, name, err))
 		return false;
+	if (found.strays > 0) {
+		(void)snprintf(line, sizeof(line),
+			       "%s: %zu messages that are of none of its tasks are taken out of "
+			       "the queue",
+			       name, found.strays);
+		say(worker, line);
+	}
 	if (found.published + found.removed > 0) {
 		(void)snprintf(line, sizeof(line),
 			       "%s: %zu tasks published again, %zu done ones taken out",
@@ -1552,10 +1784,14 @@ static bool reconcile_all(struct leading *leading, struct err *err)
 {
 	struct fleet_worker *worker = leading->worker;
 	auto_value struct value *names = NULL;
+	char line[ERR_TEXT_MAX + FLEET_NAME_BYTES];
 	size_t made = 0;
 
+	value_free(leading->dead);
+	leading->dead = NULL;
 	if (!fleet_queue_repair(worker->options.queue, &made, err) ||
 	    (made > 0 && !restore_limits(worker, err)) ||
+	    !fleet_worker_dead(worker->options.queue, NULL, &leading->dead, err) ||
 	    !fleet_job_names(worker->options.store, &names, err))
 		return false;
 	if (made > 0)
@@ -1563,8 +1799,15 @@ static bool reconcile_all(struct leading *leading, struct err *err)
 		    "the queue had lost its streams; they are made again, and the tasks "
 		    "without a result are published");
 	for (size_t i = 0; i < value_count(names); i++) {
-		if (!look_at_job(leading, value_text(value_item(names, i)), err))
+		const char *name = value_text(value_item(names, i));
+
+		if (look_at_job(leading, name, err))
+			continue;
+		/* A job that this release cannot read is no reason to leave out the others. */
+		if (err->code == ENOENT || !is_about_job(err))
 			return false;
+		(void)snprintf(line, sizeof(line), "%s: %s", name, err->text);
+		say(worker, line);
 	}
 	return true;
 }

@@ -50,13 +50,24 @@ void fleet_worker_finish(struct fleet_worker *worker);
 /* Findings of a comparison of a job's queue and results has found and done. */
 struct fleet_reconciled {
 	size_t tasks, results, queued, published, removed;
+	size_t strays; /* messages that were of none of its tasks */
 };
 /*
  * Publish the tasks of JOB that have no result and are not queued, unless PAUSED; take those
- * out of the queue that have one.
+ * out of the queue that have one, and messages that stand where no task of JOB belongs.
  */
 bool fleet_worker_reconcile(struct fleet_queue *queue, const struct fleet_job *job,
 			    bool paused, struct fleet_reconciled *found, struct err *err);
+
+/*
+ * Messages that no worker could read, which are out of the queue: an array of {job, id, why, worker,
+ * at_ms}, of JOB or of all (NULL), owned by the caller also after a failure. They are anybody's who
+ * may publish; the lead forgets those of a job that it can read, and queues its tasks again.
+ */
+bool fleet_worker_dead(struct fleet_queue *queue, const char *job, struct value **dead,
+		       struct err *err);
+bool fleet_worker_forget_dead(struct fleet_queue *queue, const char *job,
+			      size_t *forgotten, struct err *err);
 
 /*
  * The fleet's part of a job besides batch/job.h: jobs/J/fleet.json, which makes it one of

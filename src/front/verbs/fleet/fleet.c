@@ -39,6 +39,7 @@ enum {
 	CELL_BYTES = 64 << 10,
 	RESULT_FOLDER_MODE = 0755,
 	LINE_BYTES = 1 << 20,
+	DEAD_LISTED = 20, /* by the doctor */
 };
 
 /* The exit code of a failure: who asked in a wrong way is told so. */
@@ -201,6 +202,7 @@ struct state {
 	const struct fleet_job *job;
 	bool *done, *known; /* has a result; its status is counted */
 	size_t tasks, results, queued, running, statuses[FLEET_STATUSES];
+	size_t dead; /* messages that no worker could read */
 	bool paused;
 };
 
@@ -231,11 +233,12 @@ static bool note_notice(void *context, const char *id, struct str text)
 	return true;
 }
 
-static bool note_waiting(void *context, const char *id)
+static bool note_waiting(void *context, const char *id, const char *place)
 {
 	struct state *state = context;
 
 	(void)id;
+	(void)place;
 	state->queued++;
 	return true;
 }
@@ -293,6 +296,8 @@ static void print_state(const char *name, const struct state *state, bool has_qu
 		(void)fprintf(out, ", %zu running", state->running);
 	if (waiting > 0)
 		(void)fprintf(out, ", %zu waiting", waiting);
+	if (state->dead > 0)
+		(void)fprintf(out, ", %zu dead", state->dead);
 	if (state->paused)
 		(void)fprintf(out, ", paused");
 	else if (has_queue && state->results + state->queued < state->tasks)
@@ -314,8 +319,21 @@ static struct value *state_value(const char *name, const struct state *state)
 	value_set(object, "statuses", statuses);
 	value_set_integer(object, "queued", (int64_t)state->queued);
 	value_set_integer(object, "running", (int64_t)state->running);
+	value_set_integer(object, "dead", (int64_t)state->dead);
 	value_set_boolean(object, "paused", state->paused);
 	return object;
+}
+
+/* How many items of DEAD are of the job NAME. */
+static size_t count_dead(const struct value *dead, const char *name)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < value_count(dead); i++) {
+		if (str_is(value_str(value_member(value_item(dead, i), "job")), name))
+			count++;
+	}
+	return count;
 }
 
 /* The names of the fleet's jobs, or NAME alone. */
@@ -350,19 +368,27 @@ static bool print_states(struct fleet_at *at_fleet, const struct options *option
 			 struct err *err)
 {
 	auto_value struct value *names = NULL;
+	auto_value struct value *dead = NULL;
 	struct fleet_running running = {0};
 	struct err why = {0};
 	bool ok = job_names(at_fleet, only, &names, err);
 
 	*left = *bad = 0;
 	if (ok && at_fleet->queue != NULL &&
-	    !fleet_worker_running(at_fleet->queue, &running, &why))
+	    (!fleet_worker_running(at_fleet->queue, &running, &why) ||
+	     !fleet_worker_dead(at_fleet->queue, only, &dead, &why)))
 		(void)verb_complain(0, "fleet status: %s", why.text);
 	for (size_t i = 0; ok && i < value_count(names); i++) {
 		const char *name = value_text(value_item(names, i));
-		struct state state = {0};
+		struct state state = {.dead = count_dead(dead, name)};
 
 		ok = read_state(at_fleet, name, running.jobs, &state, err);
+		/* A job that this release cannot read is no reason to leave out the others. */
+		if (!ok && only == NULL && err->code == ENOTSUP) {
+			(void)verb_complain(0, "fleet status: %s: %s", name, err->text);
+			ok = true;
+			continue;
+		}
 		if (!ok)
 			break;
 		*left += state.tasks - state.results;
@@ -385,6 +411,11 @@ static bool print_states(struct fleet_at *at_fleet, const struct options *option
 		else if (at_fleet->queue != NULL && *left > 0)
 			(void)fprintf(out, "No worker is there: glovebox worker --fleet … "
 					   "--store …\n");
+		if (value_count(dead) > 0)
+			(void)fprintf(out,
+				      "%zu dead messages, which no worker could read: glovebox fleet "
+				      "doctor lists them\n",
+				      value_count(dead));
 	}
 	value_free(running.jobs);
 	return ok;
@@ -454,7 +485,8 @@ static bool print_event(void *context, const char *id, struct str text)
 
 	if (id == NULL)
 		return fflush(logging->out) == 0;
-	if (!value_parse(text, 0, &event, NULL))
+	/* An event is anybody's who may publish. */
+	if (!value_parse(text, 0, &event, NULL) || value_kind(event) != VALUE_OBJECT)
 		return true;
 	if (logging->json) {
 		value_set_text(event, "id", id);
@@ -897,6 +929,8 @@ const struct verb verb_fleet_cancel = {
 static const struct option_row retry_options[] = {
 	{"status", 0, OPTION_TEXT, "STATUS,…",
 	 "tasks with such a result: set_up, gave_up, failed, cancelled …"},
+	{"dead", 0, OPTION_FLAG, NULL,
+	 "tasks whose messages no worker could read (`fleet doctor` lists them)"},
 	FLEET_AT_OPTION_ROWS,
 	{0},
 };
@@ -952,25 +986,38 @@ static bool retry_job(struct fleet_at *at_fleet, const struct fleet_job *job,
 
 static int retry_run(const struct options *options, FILE *out)
 {
-	const char *text = options_text(options, "status");
+	const char *text = options_text(options, "status"), *name = options->words[0];
+	const bool dead = options_given(options, "dead");
 	struct fleet_at at_fleet = {0};
 	struct fleet_job *job = NULL;
 	struct err err = {0};
+	size_t forgotten = 0;
 	unsigned statuses;
-	bool paused;
+	bool paused, ok;
 	int code;
 
-	if (!fleet_status_read_set("--status", text != NULL ? text : "", &statuses, &err) ||
-	    (statuses == 0 &&
-	     !err_set(&err, EINVAL, "--status is missing: set_up,gave_up for example")))
+	if (!fleet_name_check(FLEET_JOB, name, &err) ||
+	    !fleet_status_read_set("--status", text != NULL ? text : "", &statuses, &err) ||
+	    (statuses == 0 && !dead &&
+	     !err_set(&err, EINVAL,
+		      "--status is missing: set_up,gave_up for example; or --dead")))
 		return verb_complain(CODE_USAGE, "fleet retry: %s", err.text);
-	code = open_place(&at_fleet, options, "retry", options->words[0],
+	code = open_place(&at_fleet, options, "retry", name,
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
-	if (code < 0)
-		code = open_job(&at_fleet, options->words[0], &job, &paused, &err) &&
-				       retry_job(&at_fleet, job, statuses, paused, out, &err)
-			       ? CODE_DONE
-			       : complain("retry", &err);
+	if (code < 0) {
+		ok = !dead ||
+		     fleet_worker_forget_dead(at_fleet.queue, name, &forgotten, &err);
+		if (ok && forgotten > 0)
+			(void)fprintf(out, "%s: %zu dead messages forgotten\n", name,
+				      forgotten);
+		ok = ok && open_job(&at_fleet, name, &job, &paused, &err);
+		/* Dead messages may name a job that nobody has submitted. */
+		if (ok)
+			ok = retry_job(&at_fleet, job, statuses, paused, out, &err);
+		else
+			ok = err.code == ENOENT && forgotten > 0;
+		code = ok ? CODE_DONE : complain("retry", &err);
+	}
 	fleet_job_free(job);
 	fleet_at_fini(&at_fleet);
 	return code;
@@ -979,14 +1026,15 @@ static int retry_run(const struct options *options, FILE *out)
 static const char retry_help[] =
 	"Take the results with these statuses away, and queue their tasks once more. A failed\n"
 	"run is a result: nothing is tried again but what is named here, and tasks of which\n"
-	"nothing had run.";
+	"nothing had run. --dead: queue tasks once more whose messages no worker could read.";
 
 const struct verb verb_fleet_retry = {
 	.name = "fleet retry",
 	.summary = "do tasks of a job once more",
 	.arguments = "JOB",
 	.help = retry_help,
-	.example = "  glovebox fleet retry may --status set_up,gave_up",
+	.example = "  glovebox fleet retry may --status set_up,gave_up\n"
+		   "  glovebox fleet retry may --dead",
 	.options = retry_options,
 	.words_least = 1,
 	.words_most = 1,
@@ -1287,6 +1335,47 @@ static void add_store_finding(struct fleet_at *at_fleet, struct value *report)
 	value_append(report, finding);
 }
 
+static void add_dead_findings(struct fleet_at *at_fleet, struct value *report)
+{
+	auto_value struct value *dead = NULL;
+	struct err err = {0};
+	const bool ok = fleet_worker_dead(at_fleet->queue, NULL, &dead, &err);
+	const size_t count = value_count(dead);
+	struct buf text;
+
+	for (size_t i = 0; !ok || i <= count; i++) {
+		struct value *finding;
+		const struct value *item = value_item(dead, i);
+		const char *job = value_text(value_member(item, "job")),
+			   *id = value_text(value_member(item, "id")),
+			   *why = value_text(value_member(item, "why"));
+
+		/* Behind those that are listed: how many more there are, or that there are none. */
+		if (ok && count > 0 && i == count)
+			break;
+		buf_init(&text, ERR_TEXT_MAX + LINE_BYTES);
+		if (!ok)
+			(void)buf_adds(&text, err.text);
+		else if (count == 0)
+			(void)buf_adds(&text, "none");
+		else if (i == DEAD_LISTED)
+			(void)buf_addf(&text, "%zu more", count - i);
+		else
+			(void)buf_addf(&text,
+				       "%s/%s: %s; `glovebox fleet retry %s --dead` queues the "
+				       "task that the store has, and forgets this",
+				       job, id, why != NULL ? why : "?", job);
+		finding = value_new_object();
+		value_set_text(finding, "name", "dead");
+		value_set_text(finding, "state", ok && count == 0 ? "ok" : "warning");
+		value_set_str(finding, "text", buf_str(&text));
+		value_append(report, finding);
+		buf_fini(&text);
+		if (!ok || i == DEAD_LISTED)
+			break;
+	}
+}
+
 static int doctor_run(const struct options *options, FILE *out)
 {
 	auto_value struct value *report = NULL;
@@ -1301,6 +1390,7 @@ static int doctor_run(const struct options *options, FILE *out)
 		code = complain("doctor", &err);
 	} else if (code < 0) {
 		add_store_finding(&at_fleet, report);
+		add_dead_findings(&at_fleet, report);
 		code = print_report(report, options, out);
 	}
 	fleet_at_fini(&at_fleet);
