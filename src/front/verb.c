@@ -109,8 +109,41 @@ static void print_option(const struct option_row *row, FILE *out)
 	else
 		(void)snprintf(name, sizeof(name), "    --%s%s%s%s", row->name, blank,
 			       value, end);
-	(void)fprintf(out, "  %-*s%s%s\n", HELP_COLUMN, name,
-		      strlen(name) < HELP_COLUMN ? "" : "  ", row->help);
+	const size_t columns = paint_width_of(str_of(name));
+
+	(void)fprintf(out, "  %s%*s%s\n", name,
+		      columns < HELP_COLUMN ? (int)(HELP_COLUMN - columns) : 2, "",
+		      row->help);
+}
+
+/*
+ * Print TEXT, which has line ends of its own. On a terminal with fewer columns than its longest
+ * line each paragraph becomes one line, which OUT folds: lines of two widths would alternate
+ * otherwise. A line that begins with a blank stays one.
+ */
+static void print_prose(const char *text, FILE *out)
+{
+	const size_t columns = paint_columns_of(STDOUT_FILENO);
+	size_t longest = 0;
+
+	for (const char *at = text; at != NULL; at = strchr(at, '\n')) {
+		at += at[0] == '\n';
+		const size_t wide = paint_width_of((struct str){at, strcspn(at, "\n")});
+
+		longest = wide > longest ? wide : longest;
+	}
+	if (longest <= columns) {
+		(void)fputs(text, out);
+		return;
+	}
+	for (bool listed = text[0] == ' '; *text != '\0'; text++) {
+		const bool joins = *text == '\n' && !listed && text[1] != '\n' &&
+				   text[1] != ' ' && text[1] != '\0';
+
+		if (*text == '\n')
+			listed = text[1] == '\n' || text[1] == ' ';
+		(void)fputc(joins ? ' ' : *text, out);
+	}
 }
 
 static bool verb_has_option(const struct option_row *verb_options, const char *name);
@@ -159,8 +192,10 @@ static bool has_common(const struct option_row *verb_options)
 
 static int help_print_verb(const struct verb *verb, FILE *out)
 {
-	(void)fprintf(out, "usage: glovebox %s [options]%s%s\n\n%s\n\nOptions\n", verb->name,
-		      verb->arguments[0] != '\0' ? " " : "", verb->arguments, verb->help);
+	(void)fprintf(out, "usage: glovebox %s [options]%s%s\n\n", verb->name,
+		      verb->arguments[0] != '\0' ? " " : "", verb->arguments);
+	print_prose(verb->help, out);
+	(void)fprintf(out, "\n\nOptions\n");
 	for (const struct option_row *row = verb->options; row->name != NULL; row++)
 		print_option(row, out);
 	if (!has_common(verb->options))

@@ -245,6 +245,13 @@ def lists_and_help_break_lines_between_words():
     long = [row for row in rows if len(row) > 30]
     assert all(row.lstrip().split()[0] in ("glovebox", "export") for row in long), long
     assert "  -m, --model MODEL       ask" in rows and "      this model (default:" in rows, rows
+    with terminal.Terminal(GLOVEBOX, "batch", "--help", columns=80, looked_at=False) as tty:
+        assert tty.end() == 0
+        rows = tty.printed.decode().replace("\r", "").splitlines()
+    # A paragraph is filled: no line of it ends while a word of the next one fits.
+    prose = rows[2:rows.index("Options")]
+    for row, after in zip(prose, prose[1:]):
+        assert not row or not after or len(row) + 1 + len(after.split()[0]) > 80, (row, after)
     # What is read by a program stays as it is.
     assert "\n  run                     let an agent work on this folder\n" in \
         tap.run([GLOVEBOX, "help"]).stdout

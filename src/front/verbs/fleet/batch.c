@@ -819,9 +819,10 @@ static const char batch_help[] =
 	"at the same time, each in a cell of its own. Tasks and results are kept in STORE, and\n"
 	"a task with a result is never done again: after any end, also by kill -9, the same\n"
 	"command goes on. Without TASKS the job NAME of STORE goes on.\n\n"
-	"A task that could not be set up is tried again, up to its `attempts`. Ctrl+C begins no\n"
-	"more tasks; the second one, or TERM, ends those that run. --shard divides the tasks among\n"
-	"processes that share a store; each takes over shards at its end that nobody works on.\n\n"
+	"A task that could not be set up is tried again, up to its `attempts`. Ctrl+C begins\n"
+	"no more tasks; the second one, or TERM, ends those that run. --shard divides the\n"
+	"tasks among processes that share a store; each takes over shards at its end that\n"
+	"nobody works on.\n\n"
 	"Exit codes: 0 all are done, 1 a task has no result `done`, 2 usage, 3 stopped by\n"
 	"--money or --time, 130 and 143 ended by a signal.";
 
