@@ -324,6 +324,20 @@ def a_job_stays_and_its_log_is_bounded():
 
 
 @tap.case
+def the_log_of_a_job_that_could_not_be_started_says_why():
+    with Place() as place:
+        place.start("one", "--", "no-such-program")
+        until(lambda: not place.row("one")["jobs"][0]["running"], "ended")
+        assert "command not found" in place.row("one")["jobs"][0]["message"]
+        for words in (["logs", "one"], ["logs", "-f", "one"], ["logs", "one", "1"]):
+            says(place.run(*words), 0, "job 1: no-such-program: command not found")
+        assert place.run("exec", "--in", "one", "--detach", "--", "sh", "-c", "echo here").stdout == b"2\n"
+        until(lambda: not place.row("one")["jobs"][1]["running"], "ended")
+        assert place.row("one")["jobs"][1].get("message") is None
+        assert (place.run("logs", "one").stdout, place.run("logs", "one").stderr) == (b"here\n", b"")
+
+
+@tap.case
 def a_follower_that_does_not_read_holds_up_no_job():
     with Place() as place:
         place.start("one", "--", "sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; seq 1 1000000; touch done")

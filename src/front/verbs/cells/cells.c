@@ -385,8 +385,12 @@ struct logging {
 	uint64_t lost;        /* those of them that are not printed here */
 	bool plain;           /* for a terminal */
 	struct buf rest;      /* as of cells_carry_plain */
+	struct buf why; /* the job could not be started, or was lost; empty: neither */
 	bool follows, ended;
 };
+
+/* Bytes of the sentence that says why a job could not run to its end. */
+enum { WHY_MAX = 64 << 10 };
 
 static void print_output(struct logging *logging, const struct value *params)
 {
@@ -425,6 +429,13 @@ static void print_output(struct logging *logging, const struct value *params)
 	buf_fini(&bytes);
 }
 
+/* Keep the sentence of OUTCOME, the end of the job: it ran never, or was lost. */
+static void take_why(struct logging *logging, const struct value *outcome)
+{
+	buf_clear(&logging->why);
+	(void)buf_addstr(&logging->why, value_str(value_member(outcome, "message")));
+}
+
 static void take_log(void *context, const struct mcp_message *message)
 {
 	struct logging *logging = context;
@@ -432,19 +443,20 @@ static void take_log(void *context, const struct mcp_message *message)
 	if (message->method == NULL ||
 	    (uint64_t)value_integer(value_member(message->params, "process")) != logging->job)
 		return;
-	if (strcmp(message->method, "exec/output") == 0)
+	if (strcmp(message->method, "exec/output") == 0) {
 		print_output(logging, message->params);
-	else if (strcmp(message->method, "exec/exited") == 0)
+	} else if (strcmp(message->method, "exec/exited") == 0) {
 		logging->ended = true;
+		take_why(logging, message->params);
+	}
 }
 
 /* Find the job that is meant: the newest one unless its number is there. */
 static bool find_log(struct logging *logging, struct err *err)
 {
 	auto_value struct value *told = NULL;
-	const struct value *list;
+	const struct value *list, *meant = NULL;
 	uint64_t newest = 0;
-	bool found = false;
 
 	if (!cells_peer_ask(&logging->peer, "exec/list", value_new_object(),
 			    CELLS_ANSWER_MS, &told, err))
@@ -457,21 +469,23 @@ static bool find_log(struct logging *logging, struct err *err)
 
 		if (!value_is_true(value_member(at, "stays")))
 			continue;
+		if (logging->job > 0 ? number == logging->job : number > newest)
+			meant = at;
 		newest = number > newest ? number : newest;
-		found = found || number == logging->job;
 	}
 	if (logging->job == 0 && newest == 0)
 		return err_set(err, ENOENT,
 			       "cell %s has no jobs yet; glovebox exec --in %s --detach -- CMD "
 			       "begins one",
 			       logging->peer.name, logging->peer.name);
-	if (logging->job > 0 && !found)
+	if (meant == NULL)
 		return err_set(err, ENOENT,
 			       "there is no job %" PRIu64
 			       " in cell %s, or it has ended long ago; "
 			       "glovebox ps --json names those that there are",
 			       logging->job, logging->peer.name);
-	logging->job = logging->job > 0 ? logging->job : newest;
+	logging->job = (uint64_t)value_integer(value_member(meant, "process"));
+	take_why(logging, meant);
 	return true;
 }
 
@@ -509,6 +523,9 @@ static int print_log(struct logging *logging)
 		return verb_complain(CODE_FAILED,
 				     "logs: cell %s has ended, and job %" PRIu64 " with it",
 				     logging->peer.name, logging->job);
+	if (logging->why.size > 0)
+		(void)verb_complain(CODE_DONE, "job %" PRIu64 ": %s", logging->job,
+				    logging->why.data);
 	return logging->lost == 0
 		       ? CODE_DONE
 		       : verb_complain(CODE_FAILED,
@@ -532,6 +549,7 @@ static int logs_run(const struct options *options, FILE *out)
 		return CODE_USAGE;
 	logging.loop = loop_new();
 	buf_init(&logging.rest, 2 * CELLS_REPLAY + CELLS_REST);
+	buf_init(&logging.why, WHY_MAX);
 	if (!cells_peer_open(&logging.peer, options->words[0],
 			     clock_now_ms() + CELLS_REMOVER_MS, logging.loop, &err) ||
 	    !find_log(&logging, &err))
@@ -540,6 +558,7 @@ static int logs_run(const struct options *options, FILE *out)
 	else
 		code = print_log(&logging);
 	buf_fini(&logging.rest);
+	buf_fini(&logging.why);
 	cells_peer_close(&logging.peer);
 	loop_free(logging.loop);
 	return code;
@@ -555,8 +574,9 @@ static const char logs_help[] =
 	"Print what a job in the cell NAME has printed: the job with the number JOB, else\n"
 	"the newest. The newest MiB of each job is kept, and what has gone is told. Output\n"
 	"and error output are one stream, in their order. On a terminal only text and\n"
-	"colours are shown; elsewhere the bytes are as they were. The exit code is 1 when\n"
-	"bytes are missing in what was printed, or the cell ends before the job does.";
+	"colours are shown; elsewhere the bytes are as they were. Of a job that could not be\n"
+	"started the reason is told. The exit code is 1 when bytes are missing in what was\n"
+	"printed, or the cell ends before the job does.";
 
 const struct verb verb_logs = {
 	.name = "logs",
