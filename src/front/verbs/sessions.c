@@ -65,6 +65,7 @@ struct listing {
 	FILE *out;
 	bool json;
 	int code;
+	size_t shown;
 };
 
 /*
@@ -89,6 +90,7 @@ static bool list_one(void *context, const struct journal_session *session)
 	FILE *out = listing->out;
 	char began[CLOCK_TEXT];
 
+	listing->shown++;
 	if (listing->json) {
 		auto_value struct value *row = value_new_object();
 
@@ -125,7 +127,7 @@ static bool list_one(void *context, const struct journal_session *session)
 
 static int list_run(const struct options *options, FILE *out)
 {
-	struct listing listing = {out, options_given(options, "json"), CODE_DONE};
+	struct listing listing = {.out = out, .json = options_given(options, "json")};
 	struct journal *journal = NULL;
 	struct err err = {0};
 
@@ -133,6 +135,8 @@ static int list_run(const struct options *options, FILE *out)
 	    !journal_list(journal, options_count(options, "limit", SESSIONS_LISTED),
 			  list_one, &listing, &err))
 		listing.code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (!listing.json && listing.shown == 0)
+		(void)fprintf(out, "There are no sessions yet; glovebox run begins one.\n");
 	journal_close(journal);
 	return listing.code;
 }

@@ -170,10 +170,11 @@ static int print_pulled(const struct pull *pull, bool json, FILE *out)
 		value_set(object, "counts", counts_value(&pull->counts));
 		return verb_print_json(object, 0, out);
 	}
-	(void)fprintf(out, "%s\n  %s\n  %zu %s, %zu of them new; %" PRIu64 " files, %s\n",
+	(void)fprintf(out, "%s\n  %s\n  %zu %s, %zu of them new; %" PRIu64 " %s, %s\n",
 		      pull->word, pull->digest, pull->layers,
 		      pull->layers == 1 ? "layer" : "layers", pull->layers_new,
-		      pull->counts.files, text_size(pull->counts.bytes, size));
+		      pull->counts.files, pull->counts.files == 1 ? "file" : "files",
+		      text_size(pull->counts.bytes, size));
 	print_left_out(&pull->counts, out);
 	return CODE_DONE;
 }
@@ -361,8 +362,10 @@ static bool list_one(void *context, const struct image_record *record)
 	}
 	clock_text_day(record->used_ms, day);
 	verb_print_name(record->word, NAME_COLUMNS, listing->out);
-	(void)fprintf(listing->out, "  %.*s  %3zu layers  %10s  used %s\n", SHOWN_DIGITS,
-		      record->digest, record->layer_count, text_size(bytes, size), day);
+	(void)fprintf(listing->out, "  %.*s  %3zu %-6s  %10s  used %s\n", SHOWN_DIGITS,
+		      record->digest, record->layer_count,
+		      record->layer_count == 1 ? "layer" : "layers",
+		      text_size(bytes, size), day);
 	print_torn(torn, listing->out);
 	return true;
 }
@@ -729,8 +732,9 @@ static int print_pruned(const struct prune *prune, struct value *take_gone,
 			      prune->dry ? "Would remove" : "Removed", prune->torn);
 	if (prune->in_use > 0)
 		(void)fprintf(out,
-			      "%zu more would have gone, but cells or snapshots use them.\n",
-			      prune->in_use);
+			      "%zu more %s would have gone, but cells or snapshots use %s.\n",
+			      prune->in_use, prune->in_use == 1 ? "image" : "images",
+			      prune->in_use == 1 ? "it" : "them");
 	return CODE_DONE;
 }
 

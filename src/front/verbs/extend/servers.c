@@ -253,6 +253,9 @@ static int list_run(const struct options *options, FILE *out)
 		struct value *list = print_rows(&setup, json, &all_ready, out);
 
 		print_lacking(&setup, json, list, out);
+		if (!json && value_count(list) == 0)
+			(void)fprintf(out, "There are no MCP servers here; `mcpServers` of the "
+					   "configuration names them.\n");
 		value_set(whole, "servers", list);
 		if (json)
 			code = verb_print_json(whole, VALUE_PRETTY, out);
