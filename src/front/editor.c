@@ -783,16 +783,6 @@ static bool take_options(struct editor *editor, struct err *err)
 	return fine;
 }
 
-/* Is a model named? An editor is given no recording in its place. */
-static bool is_named(const struct model_options *model, struct err *err)
-{
-	return model->name != NULL ||
-	       err_set(err, ENOENT,
-		       "no model is configured: run glovebox login, set GLOVEBOX_MODEL, give "
-		       "--model NAME, or name one in the configuration; glovebox models lists "
-		       "what can be asked");
-}
-
 static int open_talk(struct editor *editor)
 {
 	const bool buffers = value_is_true(value_member(editor->request, "buffers"));
@@ -815,7 +805,7 @@ static int open_talk(struct editor *editor)
 	if (editor->setup == NULL)
 		return CODE_FAILED;
 	if (!model_of(editor, NULL, editor->setup, &options.model, &err) ||
-	    !is_named(&options.model, &err)) {
+	    !talk_model_is_named(&options.model, &err)) {
 		auto_value struct value *line = new_line("keyless");
 
 		say(line);
@@ -880,7 +870,7 @@ static bool is_ready(const void *context, struct err *err)
 	ready = setup_open(&setup, options, &flags) == CODE_DONE
 			? talk_model(options_text(options, "model"), &setup.role, &model,
 				     err) &&
-				  is_named(&model, err)
+				  talk_model_is_named(&model, err)
 			: err_set(err, EINVAL,
 				  "The configuration cannot be used; the log of glovebox says "
 				  "why.");
@@ -921,6 +911,10 @@ static int acp_verb_run(const struct options *options, FILE *out)
 	if (!interrupt_open(&interrupt, &err) || !interrupt_start(interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	serving.stop_fd = interrupt_fd(interrupt);
+	if (code == CODE_DONE && isatty(STDIN_FILENO))
+		(void)fputs("glovebox: speaking ACP on standard input and output, for an editor; "
+			    "see: glovebox acp --help\n",
+			    stderr);
 	if (code == CODE_DONE && !acp_run(&serving, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	if (code == CODE_DONE && interrupt_signal(interrupt) != 0)

@@ -824,6 +824,15 @@ bool talk_model(const char *name, const struct config_role *role,
 	return true;
 }
 
+bool talk_model_is_named(const struct model_options *model, struct err *err)
+{
+	return model->name != NULL ||
+	       err_set(err, ENOENT,
+		       "no model is configured: run glovebox login, set GLOVEBOX_MODEL, give "
+		       "--model NAME, or name one in the configuration; glovebox models lists "
+		       "what can be asked");
+}
+
 static bool preview(void *context, const char *tool, const struct value *arguments,
 		    struct buf *line)
 {

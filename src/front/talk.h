@@ -94,6 +94,11 @@ struct talk_options {
  */
 bool talk_model(const char *name, const struct config_role *role,
 		struct model_options *model, struct err *err);
+/*
+ * Does MODEL, of talk_model, have a name? Programs and editors are given no recording in its place:
+ * they would take the recorded words for work that was done.
+ */
+bool talk_model_is_named(const struct model_options *model, struct err *err);
 
 /*
  * Open a conversation. Returns an exit code; complaints have been printed. The caller

@@ -707,6 +707,9 @@ def a_run_is_cancelled_and_goes_with_its_cell():
         cell = engine.open()
         engine.result("run/start", cell=cell, prompt="wait", agent="nobody-of-this-name")
         assert "nobody-of-this-name" in engine.notice("run/ended")["params"]["failed"]
+        engine.result("run/start", cell=cell, prompt="nobody has named a model")
+        ended = engine.notice("run/ended")["params"]
+        assert "no model is configured" in ended["failed"] and "ended" not in ended, ended
         engine.result("run/start", cell=cell, prompt="wait", model=model)
         pids = engine.children()
         engine.end()

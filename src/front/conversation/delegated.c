@@ -125,7 +125,9 @@ static int delegate_turn(struct setup *setup, const struct value *request)
 		model = setup->role.model;
 	if (model == NULL)
 		model = value_text(value_member(request, "model"));
-	if (!talk_model(model, &setup->role, &options.model, &err))
+	if (!talk_model(model, &setup->role, &options.model, &err) ||
+	    (value_is_true(value_member(request, "named_model")) &&
+	     !talk_model_is_named(&options.model, &err)))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	options.counts_answers =
 		value_integer(value_member(value_member(request, "budget"), "answers")) > 0;

@@ -14,6 +14,7 @@
  * 	task           its prompt
  * 	model          the caller's model; the agent's own model goes before it
  * 	asked_model    goes before both; absent: none
+ * 	named_model    true: without a named model nothing is done; else the recording is played
  * 	parent         the caller's session; absent: a person's or a timer's run
  * 	chain          the agents from the person's down to the caller
  * 	bounds         entries of agents (setup.entries); each limits the delegate's rights

@@ -514,6 +514,8 @@ static struct value *run_request(const struct engine_run *run)
 	value_set_text(request, "task", wish->prompt);
 	if (wish->model != NULL)
 		value_set_text(request, "asked_model", wish->model);
+	/* A program would take the recording for the work of a model. */
+	value_set_boolean(request, "named_model", true);
 	if (wish->budget != NULL)
 		value_set(request, "budget", value_copy(wish->budget));
 	value_set(request, "bounds", value_copy(setup->entries));
