@@ -476,6 +476,17 @@ def our_own_agent_works_on_a_prompt():
 
 
 @tap.case
+def without_a_model_a_prompt_is_not_done():
+    with place() as at:
+        for name in ("GLOVEBOX_BASE_URL", "GLOVEBOX_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+            at.environment.pop(name, None)
+        result, = at.do({"run": {"prompt": "write new.txt"}})
+        assert result["status"] == "set_up" and "no model is configured: run glovebox login" in result["message"], result
+        played, = at.do({"run": {"prompt": "write new.txt", "model": "replay"}})
+        assert played["status"] == "done", played
+
+
+@tap.case
 def an_agent_ends_at_its_limits_and_is_tried_again_when_its_model_is_down():
     with place() as at, places.model({"answers": [ANSWERS["answers"][0]], "repeat_last": True}) as address:
         at.environment.update(GLOVEBOX_BASE_URL=address + "/v1", OPENAI_API_KEY="key")
@@ -527,6 +538,9 @@ def somebody_elses_agent_is_wrapped():
         assert (failed["status"], failed["exit"]) == ("failed", 9) and "why" in failed["message"], failed
         with open(at.path("folder", "a"), encoding="utf-8") as file:
             assert file.read() == "one\n"
+        os.remove(program)
+        gone, = at.do(task)
+        assert gone["status"] == "set_up" and "own is not installed here" in gone["message"], gone
 
 
 # Ends.

@@ -41,6 +41,7 @@ enum {
 	LAST_MAX = 400,
 	CODE_DENIED = 4, /* exit codes of `wrap` itself */
 	CODE_NO_CELL = 125,
+	CODE_NOT_FOUND = 127,
 };
 
 struct words {
@@ -273,7 +274,10 @@ bool fleet_wrapped_run(struct fleet_steps *steps, const struct fleet_site *site,
 		return fleet_steps_end(steps, FLEET_SET_UP, "wrap: %s", err.text);
 	if (fleet_steps_cancelled(steps))
 		return fleet_steps_end(steps, FLEET_CANCELLED, "the task was cancelled");
-	if (ran->code == CODE_NO_CELL)
+	/* A program that is not installed here may be on another machine. */
+	if (ran->code == CODE_NO_CELL ||
+	    (ran->code == CODE_NOT_FOUND &&
+	     strncmp(ran->said.data, "glovebox: wrap", 14) == 0))
 		return fleet_steps_end(steps, FLEET_SET_UP, "wrap: %s", ran->said.data);
 	if (ran->code == CODE_DENIED && strncmp(ran->said.data, "glovebox", 8) == 0)
 		return fleet_steps_end(steps, FLEET_DENIED, "wrap: %s", ran->said.data);
