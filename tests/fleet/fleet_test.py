@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -299,6 +300,10 @@ def a_fleet_in_two_commands_ends_with_a_signal():
             done = tap.run([PROGRAM, "fleet", "submit", "tasks.jsonl", "--job", "two", *place], cwd=folder, env=env)
             assert done.returncode == 0, done.stderr
             assert "4 tasks, 4 queued now" in done.stdout, done.stdout
+            # The line that it prints finds the fleet as it stands.
+            status = shlex.split(done.stdout.split("How far it is: glovebox ", 1)[1])
+            assert status == ["fleet", "status", "two", *place], done.stdout
+            assert tap.run([PROGRAM, *status], cwd=folder, env=env).returncode == 0
             done = tap.run([PROGRAM, "fleet", "results", "two", "--follow", "--json", "--out", "kept", *place], cwd=folder,
                            env=env, timeout=WAIT_S)
             assert done.returncode == 1, (done.stdout, done.stderr)  # two of them have failed
@@ -394,12 +399,15 @@ def jobs_are_done_looked_at_and_done_once_more():
         assert [row["status"] for row in rows].count("done") == 5 and rows[3]["exit"] == "1", rows
         before = f.result("j", "t3")
         # The same line again is the same job, and does nothing twice.
-        assert "0 queued now" in f.run("fleet", "submit", path, "--job", "j").stdout
+        again = f.run("fleet", "submit", path, "--job", "j", "--fleet-name", "main").stdout
+        assert "0 queued now" in again and again.endswith("glovebox fleet status j --fleet-name main\n"), again
         assert "1 results taken away, 1 tasks queued" in f.run("fleet", "retry", "j", "--status", "failed").stdout
         f.wait_for_results("j", 6)
         assert f.result("j", "t3")["began"] != before["began"]
         logged = f.run("fleet", "logs", "j", "t3").stdout
-        assert logged.count("began") == 2 and logged.count("ended failed") == 2, logged
+        assert logged.count("began\n") == 2 and logged.count("ended failed") == 2, logged
+        assert "run begins\n" in logged and "run ends with exit code 1" in logged and "{" not in logged, logged
+        assert "nothing was said by j t99 within a day" in f.run("fleet", "logs", "j", "t99").stderr
         f.wait_until_not_queued("j")
         assert "of 4 cells busy" in f.run("fleet", "workers").stdout
         other = f.tasks("other", [command(1)])
@@ -753,7 +761,8 @@ def a_rate_counts_the_requests_of_runs():
 @tap.case
 def a_forged_heartbeat_starves_no_lane():
     with fleet() as f:
-        f.run("fleet", "limit", "paced", "4", "--per-minute", "600")
+        assert f.run("fleet", "limit", "paced", "4", "--per-minute", "600").stdout == \
+            "paced: at most 4 tasks at the same time, 600 requests to a model in a minute\n"
         wire = Wire(f.server)
         beats = {"evil1": {"lanes": {"paced": 9 * 10**18}, "cells": 9223372036854775807, "busy": 9223372036854775807, "load": 1e300},
                  "evil2": {"lanes": {"paced": 9 * 10**18}, "cells": -5, "busy": -5}, "evil3": {"lanes": {"paced": -9 * 10**18}}}

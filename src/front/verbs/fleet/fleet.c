@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "fleet/batch/job.h"
@@ -104,8 +105,35 @@ static bool forget_complete(struct fleet_at *at_fleet, const char *job, struct e
 	return fleet_queue_unset(at_fleet->queue, FLEET_STATE, key, err);
 }
 
+/* Print the line of VERB for the job NAME, with the OPTIONS that say where the fleet is. */
+static void print_next(const char *verb, const char *name, const struct options *options,
+		       FILE *out)
+{
+	static const char *const places[] = {"fleet", "store", "fleet-name",
+					     "credentials", "config"};
+	struct buf line;
+
+	buf_init(&line, LINE_BYTES);
+	(void)buf_addf(&line, "glovebox fleet %s %s", verb, name);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const char *given = options_text(options, places[i]);
+
+		if (given == NULL)
+			continue;
+		(void)buf_addf(&line, " --%s ", places[i]);
+		/* A URL may have a password in it; @FILE names a file. */
+		if (i == 0 && strchr(given + 1, '@') != NULL)
+			(void)buf_adds(&line, "…");
+		else
+			shell_token_add_word(given, &line);
+	}
+	(void)fprintf(out, "%s\n", line.data);
+	buf_fini(&line);
+}
+
 static bool submit_job(struct fleet_at *at_fleet, const char *path, const char *name,
-		       struct fleet_tasks *take_tasks, FILE *out, struct err *err)
+		       struct fleet_tasks *take_tasks, const struct options *options,
+		       FILE *out, struct err *err)
 {
 	struct fleet_reconciled found;
 	struct fleet_job *job = NULL;
@@ -124,14 +152,16 @@ static bool submit_job(struct fleet_at *at_fleet, const char *path, const char *
 	if (ok && paused)
 		(void)fprintf(out,
 			      "%s: %zu tasks, %zu have a result; it is paused, and nothing "
-			      "was queued\nIt goes on with: glovebox fleet resume %s\n",
-			      name, found.tasks, found.results, name);
+			      "was queued\nIt goes on with: ",
+			      name, found.tasks, found.results);
 	else if (ok)
 		(void)fprintf(out,
 			      "%s: %zu tasks, %zu queued now, %zu were queued, %zu have a "
-			      "result\nHow far it is: glovebox fleet status %s\n",
+			      "result\nHow far it is: ",
 			      name, found.tasks, found.published, found.queued,
-			      found.results, name);
+			      found.results);
+	if (ok)
+		print_next(paused ? "resume" : "status", name, options, out);
 	else
 		(void)err_while(err, "%s is in the store; the same line again goes on",
 				name);
@@ -160,7 +190,7 @@ static int submit_run(const struct options *options, FILE *out)
 	code = open_place(&at_fleet, options, "submit", name,
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
 	if (code < 0) {
-		code = submit_job(&at_fleet, path, name, tasks, out, &err)
+		code = submit_job(&at_fleet, path, name, tasks, options, out, &err)
 			       ? CODE_DONE
 			       : complain("submit", &err);
 		tasks = NULL;
@@ -473,12 +503,65 @@ static const struct option_row logs_options[] = {
 struct logging {
 	FILE *out;
 	bool json;
+	size_t printed;
 };
+
+/* Append the last line of TEXT that has words. */
+static void add_last_line(struct str text, struct buf *out)
+{
+	text = str_trim(text);
+	for (size_t at = text.size; at > 0; at--) {
+		if (text.data[at - 1] == '\n') {
+			text = str_part(text, at, text.size);
+			break;
+		}
+	}
+	if (text.size > 0)
+		(void)buf_addf(out, ": %.*s", (int)text.size, text.data);
+}
+
+/* Append the LINE of a task's journal in words. */
+static void add_journal_line(const struct value *line, struct buf *out)
+{
+	static const char *const members[] = {"tool", "status", "reason", "text"};
+	const struct value *event = value_member(line, "event");
+	const struct str begins = value_str(value_member(line, "begins"));
+	const struct str step = value_str(value_member(line, "step"));
+	const struct str limit = value_str(value_member(line, "limit"));
+	const struct str why = value_str(value_member(line, "message"));
+	const struct str errors = value_str(value_member(line, "stderr"));
+	const struct value *code = value_member(line, "exit");
+	const struct value *number = value_member(line, "signal");
+
+	if (begins.size > 0) {
+		(void)buf_addf(out, "%.*s begins", (int)begins.size, begins.data);
+	} else if (step.size > 0) {
+		(void)buf_addf(out, "%.*s ends", (int)step.size, step.data);
+		if (value_is_number(number))
+			(void)buf_addf(out, " by signal %" PRId64, value_integer(number));
+		else if (value_is_number(code))
+			(void)buf_addf(out, " with exit code %" PRId64, value_integer(code));
+		if (limit.size > 0)
+			(void)buf_addf(out, " (limit %.*s)", (int)limit.size, limit.data);
+		add_last_line(why.size > 0      ? why
+			      : errors.size > 0 ? errors
+						: value_str(value_member(line, "stdout")),
+			      out);
+	} else {
+		(void)buf_addstr(out, value_str(event));
+		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+			const struct str text = value_str(value_member(line, members[i]));
+
+			if (text.size > 0)
+				(void)buf_addf(out, " %.*s", (int)text.size, text.data);
+		}
+	}
+}
 
 static bool print_event(void *context, const char *id, struct str text)
 {
-	const struct logging *logging = context;
-	auto_value struct value *event = NULL;
+	struct logging *logging = context;
+	auto_value struct value *event = NULL, *line = NULL;
 	char when[CLOCK_TEXT] = "";
 	const char *word;
 	struct buf clean;
@@ -488,6 +571,7 @@ static bool print_event(void *context, const char *id, struct str text)
 	/* An event is anybody's who may publish. */
 	if (!value_parse(text, 0, &event, NULL) || value_kind(event) != VALUE_OBJECT)
 		return true;
+	logging->printed++;
 	if (logging->json) {
 		value_set_text(event, "id", id);
 		return verb_print_json(event, 0, logging->out) == CODE_DONE;
@@ -497,9 +581,14 @@ static bool print_event(void *context, const char *id, struct str text)
 	(void)fprintf(logging->out, "%s ", when);
 	verb_print_name(id, NAME_COLUMNS, logging->out);
 	buf_init(&clean, LINE_BYTES);
+	const struct str said = value_str(value_member(event, "text"));
 	if (word != NULL && strcmp(word, "line") != 0)
-		(void)buf_addf(&clean, "%s ", word);
-	(void)buf_addstr(&clean, value_str(value_member(event, "text")));
+		(void)buf_addf(&clean, "%s%s%.*s", word, said.size > 0 ? " " : "",
+			       (int)said.size, said.data);
+	else if (value_parse(said, 0, &line, NULL))
+		add_journal_line(line, &clean);
+	else
+		(void)buf_addstr(&clean, said);
 	(void)fputc(' ', logging->out);
 	verb_print_name(clean.data, 1, logging->out);
 	(void)fputc('\n', logging->out);
@@ -510,7 +599,7 @@ static bool print_event(void *context, const char *id, struct str text)
 static int logs_run(const struct options *options, FILE *out)
 {
 	const char *id = options->word_count > 1 ? options->words[1] : NULL;
-	struct logging logging = {out, options_given(options, "json")};
+	struct logging logging = {.out = out, .json = options_given(options, "json")};
 	struct fleet_at at_fleet = {0};
 	struct err err = {0};
 	int code;
@@ -526,6 +615,12 @@ static int logs_run(const struct options *options, FILE *out)
 					 &logging, &err)
 			       ? CODE_DONE
 			       : complain("logs", &err);
+	if (code == CODE_DONE && logging.printed == 0)
+		(void)verb_complain(CODE_DONE,
+				    "fleet logs: nothing was said by %s%s%s within a day; "
+				    "glovebox fleet results %s says what became of it",
+				    options->words[0], id != NULL ? " " : "",
+				    id != NULL ? id : "", options->words[0]);
 	fleet_at_fini(&at_fleet);
 	return code;
 }
@@ -1245,11 +1340,15 @@ static int limit_run(const struct options *options, FILE *out)
 			       ? CODE_DONE
 			       : complain("limit", &err);
 	if (code == CODE_DONE && permits > 0)
-		(void)fprintf(out, "%s: at most %ld tasks at the same time\n", lane,
-			      permits);
+		(void)fprintf(out, "%s: at most %ld tasks at the same time", lane, permits);
 	else if (code == CODE_DONE)
-		(void)fprintf(out, "%s: as many tasks at the same time as there are cells\n",
+		(void)fprintf(out, "%s: as many tasks at the same time as there are cells",
 			      lane);
+	if (code == CODE_DONE && per_minute > 0)
+		(void)fprintf(out, ", %" PRIu64 " requests to a model in a minute",
+			      per_minute);
+	if (code == CODE_DONE)
+		(void)fputc('\n', out);
 	fleet_at_fini(&at_fleet);
 	return code;
 }

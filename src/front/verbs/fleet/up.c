@@ -462,7 +462,7 @@ static void print_manifest(const struct fleet_at *at_fleet, const char *url,
 		out,
 		"# Workers of the fleet %s. The cells are made in a user namespace of the pod\n"
 		"# (hostUsers: false, Kubernetes 1.30 and newer) and see a /proc of their own.\n"
-		"# The profile is in docs/fleet.md; it stands on each node below\n"
+		"# The profile is examples/fleet/seccomp.json; it stands on each node below\n"
 		"# /var/lib/kubelet/seccomp/.\n"
 		"apiVersion: apps/v1\n"
 		"kind: Deployment\n"
