@@ -618,33 +618,6 @@ static const struct autoexec *protected_in(struct str line)
 	return found;
 }
 
-void denial_claims_protected(struct str messages, struct tool_result *result)
-{
-	const struct autoexec *found[CLAIMS_MAX];
-	size_t count = 0;
-	struct str line;
-
-	/*
-	 * Add the denials later: MESSAGES may be the result's own text, which moves
-	 * when something is added.
-	 */
-	while (count < CLAIMS_MAX && str_next_line(&messages, &line)) {
-		const struct autoexec *row = line.size <= LINE_MAX_BYTES && says_held(line)
-						     ? protected_in(line)
-						     : NULL;
-
-		if (row != NULL)
-			found[count++] = row;
-	}
-	for (size_t i = 0; i < count; i++)
-		add_protected(found[i], result);
-}
-
-/*
- * The session's part: judges claims. They come from a worker that may have been taken
- * over.
- */
-
 /* Has TEXT only printable characters? Otherwise a sentence cannot name the path. */
 static bool is_printable(const char *text)
 {
@@ -654,6 +627,127 @@ static bool is_printable(const char *text)
 	}
 	return true;
 }
+
+/* The names in a git folder that the view may hold (guard/repository.h has them all). */
+static const char git_names[] = ".git config config.worktree attributes exclude commondir "
+				"gitdir alternates";
+
+/* Is PATH one of git's own files that the view holds, or does it lie in the hooks? */
+static bool is_of_git(struct str path)
+{
+	bool within = false;
+
+	while (path.size > 0) {
+		const size_t end = str_find(path, STR("/"), 0);
+		const struct str part = str_part(path, 0, end);
+
+		within = within || str_is(part, ".git");
+		if (within && str_is(part, "hooks"))
+			return true;
+		if (end == (size_t)-1)
+			return within && str_among(git_names, part);
+		path = str_part(path, end + 1, path.size);
+	}
+	return false;
+}
+
+/* Words of git in front of a path, which ends at the error behind it. */
+static const struct {
+	struct str words;
+	const char *behind; /* what is added to the path */
+} git_says[] = {
+	{{"could not write config file ", 28}, ""},
+	{{"could not lock config file ", 27}, ""},
+	{{"failed to delete '", 18}, "/.git"}, /* of `git worktree remove` */
+};
+
+/* Append the file of git that LINE says could not be changed. False: it names none. */
+static bool git_in(struct str line, struct buf *path)
+{
+	const size_t busy = str_find(line, STR(": Device or resource busy"), 0);
+	const size_t closed = str_find(line, STR(": Read-only file system"), 0);
+	struct str named = path_in(line, busy < closed ? busy : closed);
+
+	for (size_t i = 0; i < sizeof(git_says) / sizeof(git_says[0]); i++) {
+		const size_t at = str_find(line, git_says[i].words, 0);
+		const size_t from = at + git_says[i].words.size;
+
+		if (at == (size_t)-1 || busy == (size_t)-1 || from >= busy)
+			continue;
+		named = str_part(line, from, busy - from);
+		if (str_ends(named, STR("'")))
+			named.size--;
+		(void)buf_addstr(path, named);
+		return buf_adds(path, git_says[i].behind) && is_of_git(buf_str(path));
+	}
+	/* "cannot create .git/hooks/x" has no quotes. */
+	for (struct str rest = named, word;
+	     !is_of_git(named) && str_next_word(&rest, &word);)
+		named = is_of_git(word) ? word : named;
+	if (!is_of_git(named)) {
+		/* A move names two. */
+		const size_t quote = str_find(line, STR("'"), 0);
+
+		named = str_part(line, quote != (size_t)-1 ? quote + 1 : line.size,
+				 line.size);
+		named = str_part(named, 0, str_find(named, STR("'"), 0));
+	}
+	return is_of_git(named) && buf_addstr(path, named);
+}
+
+static void add_git(const char *path, struct tool_result *result)
+{
+	denial_add(result,
+		   &(struct denial){
+			   .kind = DENIAL_FS,
+			   .target = path,
+			   .rule = "protected",
+			   .remedy = str_ends(str_of(path), STR("/.git"))
+					     ? "it is read-only in every cell, because git follows "
+					       "it outside; a person removes its folder outside"
+					     : "it is read-only in every cell, because git runs or "
+					       "follows what it says outside; a person gives "
+					       "the command outside",
+			   .guessed = true});
+}
+
+void denial_claims_protected(struct str messages, struct tool_result *result)
+{
+	const struct autoexec *found[CLAIMS_MAX];
+	char *of_git[CLAIMS_MAX];
+	size_t count = 0;
+	struct str line;
+
+	/*
+	 * Add the denials later: MESSAGES may be the result's own text, which moves
+	 * when something is added.
+	 */
+	while (count < CLAIMS_MAX && str_next_line(&messages, &line)) {
+		struct buf path;
+
+		if (line.size > LINE_MAX_BYTES || !says_held(line))
+			continue;
+		found[count] = protected_in(line);
+		of_git[count] = NULL;
+		buf_init(&path, LINE_MAX_BYTES + sizeof("/.git"));
+		if (found[count] == NULL && git_in(line, &path) && is_printable(path.data))
+			of_git[count] = memory_copy_str(buf_str(&path));
+		count += found[count] != NULL || of_git[count] != NULL;
+		buf_fini(&path);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (found[i] != NULL)
+			add_protected(found[i], result);
+		else
+			add_git(of_git[i], result);
+		free(of_git[i]);
+	}
+}
+
+/*
+ * The session's part: judges claims. They come from a worker that may have been taken
+ * over.
+ */
 
 static bool has_remedy(const struct tool_result *result, const char *remedy)
 {

@@ -312,6 +312,47 @@ static void no_more_are_gathered_than_can_be_told(void **state)
 	tool_result_fini(&result);
 }
 
+static void gits_own_files_are_named_by_the_words_of_programs(void **state)
+{
+	static const struct {
+		const char *said, *target; /* NULL: none */
+	} rows[] = {
+		{"error: could not write config file .git/config: Device or resource busy",
+		 ".git/config"},
+		{"error: could not lock config file /w/.git/modules/a b/config: Device or resource "
+		 "busy",
+		 "/w/.git/modules/a b/config"},
+		{"sh: 1: cannot create .git/hooks/pre-commit: Read-only file system",
+		 ".git/hooks/pre-commit"},
+		{"rm: cannot remove 'wt/.git': Device or resource busy", "wt/.git"},
+		{"mv: cannot move '.git/hooks' to '.git/h': Device or resource busy",
+		 ".git/hooks"},
+		{"error: failed to delete '/w/wt': Device or resource busy", "/w/wt/.git"},
+		{"rm: cannot remove 'config': Device or resource busy", NULL},
+		{"fatal: Unable to create '/w/.git/index.lock': Read-only file system", NULL},
+		{"touch: cannot touch '../x': Read-only file system", NULL},
+		{"error: could not write config file \x1b/.git/config: Device or resource busy",
+		 NULL},
+		{"error: failed to delete '", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tool_result result;
+		const struct value *list;
+
+		tool_result_init(&result);
+		denial_claims_protected(str_of(rows[i].said), &result);
+		list = denial_list(&result);
+		assert_int_equal(value_count(list), rows[i].target != NULL);
+		if (rows[i].target != NULL)
+			assert_string_equal(value_text(value_member(value_item(list, 0),
+								    "target")),
+					    rows[i].target);
+		tool_result_fini(&result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +364,7 @@ int main(void)
 		cmocka_unit_test(a_file_tool_is_exact),
 		cmocka_unit_test(what_is_no_claim_is_dropped),
 		cmocka_unit_test(no_more_are_gathered_than_can_be_told),
+		cmocka_unit_test(gits_own_files_are_named_by_the_words_of_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
