@@ -434,7 +434,7 @@ enum {
 	CLOCK_EVERY = 1024,
 	/* at the top of /tmp or the home: a temporary folder run wild */
 	OWN_NAMES_MAX = 4096,
-	OWN_FOLDERS_MAX = 3,
+	OWN_FOLDERS_MAX = 4,
 	STAYS_MAX = 64,
 	/* Used beside the types of readdir: a folder in the place of a removed one. */
 	REPLACED = DT_UNKNOWN,
@@ -712,6 +712,8 @@ static void own_find(struct layers *layers)
 {
 	static const char *const folders[] = {"/tmp", "/var/tmp"};
 	const struct cell_spec *spec = layers->spec;
+	const struct str above = {spec->workspace, (size_t)(path_base_name(spec->workspace) -
+							    spec->workspace - 1)};
 	size_t count = 0;
 
 	/*
@@ -723,8 +725,13 @@ static void own_find(struct layers *layers)
 		return;
 	}
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		if (is_memory(spec, folders[i]))
-			layers->own[count++] = folders[i];
+		if (!is_memory(spec, folders[i]))
+			continue;
+		layers->own[count++] = folders[i];
+		/* Work that is put beside a workspace below /tmp ends with the cell as well. */
+		if (above.size > strlen(folders[i]) &&
+		    path_within(spec->workspace, folders[i]))
+			layers->own[count++] = memory_copy_str(above);
 	}
 	layers->own[count] = spec->home;
 }
