@@ -195,7 +195,7 @@ static _Noreturn void anchor(struct walled *walled, struct sandbox_network *netw
 	    !sandbox_build(SANDBOX_SEALED, &walled->view, &rules, &err) ||
 	    !sandbox_join(network, &err) ||
 	    !sandbox_settle(SANDBOX_SEALED, &limits, asked ? keep : keep + 2,
-			    asked ? 3 : 1, &reach, &err))
+			    asked ? 3 : 1, false, &reach, &err))
 		complain(&err);
 	if (walled->count > 0)
 		(void)!write(answer, "", 1);

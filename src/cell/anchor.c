@@ -186,10 +186,12 @@ static void signals_reset(void)
 struct anchor {
 	struct cell_spec *spec;
 	int control;
-	int front;                       /* pidfd; below L3 only: the wards' */
-	int inlet;                       /* to the proxy; -1: no port is published */
-	struct sandbox_network *network; /* L3 only */
-	int rules;                       /* L2 only */
+	int front; /* pidfd; below L3 only: the wards' */
+	int inlet; /* to the proxy; -1: no port is published */
+	/* L3 only; NULL there: it is made for the first worker */
+	struct sandbox_network *network;
+	bool joined; /* L3 only: it is in the network of the cell */
+	int rules;   /* L2 only */
 	const struct tool *const *tools;
 	struct fresh fresh;
 	struct reach reach;
@@ -259,6 +261,8 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 	return ok;
 }
 
+static bool network_enter(struct anchor *anchor, struct err *err);
+
 static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 			int fds[ANCHOR_REQUEST_FDS], struct err *err)
 {
@@ -266,6 +270,11 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 	int ends[2], pidfd = -1;
 	pid_t pid;
 
+	if (spec_is_sealed(anchor->spec) && !anchor->joined) {
+		anchor->joined = network_enter(anchor, err) && sandbox_joined(err);
+		if (!anchor->joined)
+			return false;
+	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "socket of a worker: %s", strerror(errno));
 	if (!sandbox_clone_worker(anchor->spec->built, &pid, &pidfd, err)) {
@@ -475,6 +484,13 @@ static bool questions_keep(const struct anchor *anchor, struct err *err)
 		       strerror(errno));
 }
 
+/* Enter the network of the cell, and hand over all that serves it from outside. */
+static bool network_enter(struct anchor *anchor, struct err *err)
+{
+	return sandbox_join(anchor->network, err) && listeners_make(anchor, err) &&
+	       plain_door_make(anchor, err) && questions_keep(anchor, err);
+}
+
 /* Make the socket pair between anchor and proxy, where ports are published. */
 static bool inlet_make(struct anchor *anchor, struct err *err)
 {
@@ -527,10 +543,10 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	    !temp_keep(anchor, err) ||
 	    !sandbox_build(level, &anchor->spec->view, &anchor->rules, err))
 		return false;
-	if (spec_is_sealed(anchor->spec) &&
-	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err) ||
-	     !plain_door_make(anchor, err) || !sockets_give(anchor, err) ||
-	     !questions_keep(anchor, err) || !inlet_make(anchor, err)))
+	anchor->joined = spec_is_sealed(anchor->spec) && anchor->network != NULL;
+	if ((anchor->joined && !network_enter(anchor, err)) ||
+	    (spec_is_sealed(anchor->spec) &&
+	     (!sockets_give(anchor, err) || !inlet_make(anchor, err))))
 		return false;
 	if (spec_is_sealed(anchor->spec) &&
 	    !roots_hold(view, anchor->spec->guard, NULL, err))
@@ -561,8 +577,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 			keep[count++] = view->entries[i].layer;
 	}
 	qsort(keep, count, sizeof(keep[0]), compare_ints);
-	return sandbox_settle(level, &anchor->spec->limits, keep, count, &anchor->reach,
-			      err) &&
+	return sandbox_settle(level, &anchor->spec->limits, keep, count,
+			      anchor->network == NULL, &anchor->reach, err) &&
 	       (spec_is_sealed(anchor->spec) ||
 		wards_init(&anchor->wards, anchor->front, anchor->reach.alone, err));
 }

@@ -79,7 +79,8 @@ bool anchor_launch(struct cell_spec *spec, int control, int front,
 
 /*
  * Be the anchor of SPEC, in a process that sandbox_clone has made with NETWORK; never
- * returns. CONTROL and FRONT as above; they are closed with everything else.
+ * returns. With NETWORK NULL the network is made for the first worker: the specification wants
+ * nothing that is in it before. CONTROL and FRONT as above; they are closed with everything else.
  */
 _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *network,
 			  int control, int front, const struct tool *const *tools);

@@ -57,6 +57,31 @@ enum { DORMANT_CALLS = 2 };
 enum { ANCHOR_END_MS = 5000 };
 
 /*
+ * Does CELL get its first worker with its first call? Only where another cell has shown that
+ * workers can lock themselves in on this machine.
+ */
+static bool first_worker_is_late(const struct cell *cell)
+{
+	const struct starter *starter = cell->options.starter;
+
+	return cell->options.dormant && starter != NULL && starter->proven &&
+	       starter->proven_level == cell->spec.built;
+}
+
+/* Does anything outside serve the network of CELL? */
+static bool is_served(const struct cell_spec *spec)
+{
+	return spec->network.count > 0 || spec->asks_network || spec->publishes ||
+	       spec->brokers;
+}
+
+/* Does CELL get its network with its first worker? The machine has shown that it can make one. */
+static bool joins_later(const struct cell *cell)
+{
+	return first_worker_is_late(cell) && !is_served(&cell->spec);
+}
+
+/*
  * Start the anchor of CELL, by OWN where the cell shares no starter. It is cloned out of this
  * process only for one-shot verbs, which hold no key.
  */
@@ -76,7 +101,7 @@ static bool cell_start(struct cell *cell, struct starter *own, struct err *err)
 				   &cell->anchor_pidfd, err);
 	} else {
 		ok = starter_launch(options->starter != NULL ? options->starter : own,
-				    &cell->spec, ends[1], err);
+				    &cell->spec, joins_later(cell), ends[1], err);
 	}
 	fd_close(&ends[1]);
 	sandbox_end_helper(&cell->spec.mapping);
@@ -1020,18 +1045,6 @@ static void open_due(struct timer *timer)
 	cell->options.changed(cell->options.context);
 }
 
-/*
- * Does CELL get its first worker with its first call? Only where another cell has shown that
- * workers can lock themselves in on this machine.
- */
-static bool first_worker_is_late(const struct cell *cell)
-{
-	const struct starter *starter = cell->options.starter;
-
-	return cell->options.dormant && starter != NULL && starter->proven &&
-	       starter->proven_level == cell->spec.built;
-}
-
 static bool first_wait(struct cell *cell, struct err *err)
 {
 	int64_t deadline = clock_now_ms() + CELL_OPEN_MS;
@@ -1154,9 +1167,7 @@ static bool first_steps(struct cell *cell, struct err *err)
 {
 	const struct cell_options *options = &cell->options;
 
-	if ((cell->spec.network.count > 0 || cell->spec.asks_network ||
-	     cell->spec.publishes || cell->spec.brokers) &&
-	    (!outlet_make(cell, err) || !handing_make(cell, err)))
+	if (is_served(&cell->spec) && (!outlet_make(cell, err) || !handing_make(cell, err)))
 		return false;
 	const bool late = first_worker_is_late(cell);
 	const char greeting = ANCHOR_GREET;

@@ -44,6 +44,7 @@ struct starter_request {
 	struct sandbox_identity identity;
 	/* the first descriptor is the folder of a control group, in which it is born */
 	bool has_group;
+	bool joins_later; /* as in starter_launch */
 	uint32_t count;
 };
 enum { REQUEST_CONTROL, REQUEST_SPEC, REQUEST_FDS };
@@ -160,8 +161,8 @@ static bool request_make(struct cell_spec *spec, struct starter_request *request
 	return ok;
 }
 
-bool starter_launch(struct starter *starter, struct cell_spec *spec, int control,
-		    struct err *err)
+bool starter_launch(struct starter *starter, struct cell_spec *spec, bool joins_later,
+		    int control, struct err *err)
 {
 	struct starter_request request;
 	auto_free int *fds = NULL;
@@ -170,6 +171,7 @@ bool starter_launch(struct starter *starter, struct cell_spec *spec, int control
 
 	if (!request_make(spec, &request, &file, &fds, err))
 		return false;
+	request.joins_later = joins_later;
 	const int own[REQUEST_FDS] = {[REQUEST_CONTROL] = control, [REQUEST_SPEC] = file};
 	do {
 		was_there = starter->socket >= 0;
@@ -237,6 +239,12 @@ static bool arrival_receive(int socket, struct arrival *arrival)
 	return false;
 }
 
+/* Where the network of the anchor is made; NULL: later. */
+static struct sandbox_network *network_of(struct process *process)
+{
+	return process->arrival.request.joins_later ? NULL : &process->network;
+}
+
 /* In the clone: read the specification, and be its anchor. */
 static _Noreturn void anchor_become(struct process *process)
 {
@@ -256,7 +264,7 @@ static _Noreturn void anchor_become(struct process *process)
 		_exit(1);
 	}
 	buf_fini(&text);
-	anchor_run(&spec, &process->network, control, process->front, process->tools);
+	anchor_run(&spec, network_of(process), control, process->front, process->tools);
 }
 
 /* Descriptors that did not come, because this process had no room for them, are missing. */
@@ -283,7 +291,7 @@ static void anchor_make(struct process *process)
 
 	if (!has_all(arrival, &err) ||
 	    !sandbox_clone(request->level, &request->identity, CLONE_PARENT, group,
-			   &process->network, &pid, &pidfd, &err)) {
+			   network_of(process), &pid, &pidfd, &err)) {
 		anchor_refuse(arrival->own[REQUEST_CONTROL], &err);
 		return;
 	}

@@ -46,10 +46,11 @@ void starter_give_up(struct starter *starter);
 
 /*
  * Have an anchor made that builds SPEC. CONTROL is its end of the control socket, over which
- * ANCHOR_STARTED or ANCHOR_REFUSED comes (anchor.h). False: nothing was started.
+ * ANCHOR_STARTED or ANCHOR_REFUSED comes (anchor.h). JOINS_LATER: it makes its network for its
+ * first worker. False: nothing was started.
  */
-bool starter_launch(struct starter *starter, struct cell_spec *spec, int control,
-		    struct err *err);
+bool starter_launch(struct starter *starter, struct cell_spec *spec, bool joins_later,
+		    int control, struct err *err);
 
 /*
  * Run the starter's process; never returns. Arguments: the numbers of its socket and of a

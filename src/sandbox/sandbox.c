@@ -381,7 +381,8 @@ bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *iden
 		   pid_t *pid, int *pidfd, struct err *err)
 {
 	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-				     CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+				     CLONE_NEWUTS | CLONE_NEWCGROUP |
+				     (network != NULL ? CLONE_NEWIPC : 0);
 	int go[2], child_pidfd = -1;
 
 	if (level < SANDBOX_SEALED)
@@ -398,7 +399,8 @@ bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *iden
 	}
 	if (child == 0) {
 		char byte = 0;
-		network_begin(network); /* needs no id map and takes longest */
+		if (network != NULL)
+			network_begin(network); /* needs no id map and takes longest */
 		fd_close(&go[1]);
 		ssize_t n = read(go[0], &byte, 1);
 		fd_close(&go[0]);
@@ -480,8 +482,26 @@ bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, stru
 	return ok;
 }
 
+/* Make a network and an IPC namespace in this process, which is a single thread; stay in them. */
+static bool network_make(struct err *err)
+{
+	struct sandbox_network network;
+
+	if (unshare(CLONE_NEWIPC) < 0)
+		return err_set(err, errno, "new IPC namespace: %s", strerror(errno));
+
+	(void)helper_main(&network);
+	if (network.code != 0)
+		return err_set(err, network.code, "%s: %s", network.step,
+			       strerror(network.code));
+	fd_close(&network.fd);
+	return true;
+}
+
 bool sandbox_join(struct sandbox_network *network, struct err *err)
 {
+	if (network == NULL)
+		return network_make(err);
 	/*
 	 * A helper that ended before SIGCHLD was ignored stays a zombie until it is waited
 	 * for. One that ends later is reaped by the kernel; then the answer is ECHILD.
@@ -784,16 +804,23 @@ static bool spaces_settle(struct err *err)
 	return fd_write_file("/proc/sys/user/max_user_namespaces", "0", err);
 }
 
-static bool privileges_settle(enum sandbox_level level, struct err *err)
+/* The capability that an anchor keeps, and those that it needs for its network. */
+#define ANCHOR_RIGHTS  (1ULL << CAP_SYS_ADMIN)
+#define NETWORK_RIGHTS (1ULL << CAP_NET_ADMIN | 1ULL << CAP_NET_RAW)
+
+static bool privileges_settle(enum sandbox_level level, bool joins_later, struct err *err)
 {
+	uint64_t rights = 0;
+
+	if (level >= SANDBOX_SEALED)
+		rights = ANCHOR_RIGHTS | (joins_later ? NETWORK_RIGHTS : 0);
 	/*
 	 * A process without capabilities has nothing to lock. PR_SET_NO_NEW_PRIVS is
 	 * enough for it.
 	 */
 	if ((level >= SANDBOX_SEALED || geteuid() == 0) && !privilege_lock(err))
 		return false;
-	if (!sandbox_privilege_reduce(level >= SANDBOX_SEALED ? 1ULL << CAP_SYS_ADMIN : 0,
-				      err))
+	if (!sandbox_privilege_reduce(rights, err))
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
@@ -804,16 +831,22 @@ static bool privileges_settle(enum sandbox_level level, struct err *err)
 }
 
 bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
-		    const int *keep, size_t count, struct reach *reach, struct err *err)
+		    const int *keep, size_t count, bool joins_later, struct reach *reach,
+		    struct err *err)
 {
 	*reach = (struct reach){.alone = level >= SANDBOX_SEALED,
 				.children_fd = -1,
 				.ruleset = -1};
 	if (level >= SANDBOX_SEALED && !spaces_settle(err))
 		return false;
-	return limits_set(level, limits, err) &&
-	       sandbox_privilege_close(keep, count, err) && privileges_settle(level, err) &&
+	return limits_set(level, limits, err) && sandbox_privilege_close(keep, count, err) &&
+	       privileges_settle(level, joins_later, err) &&
 	       (level >= SANDBOX_SEALED || family_settle(level, reach, err));
+}
+
+bool sandbox_joined(struct err *err)
+{
+	return sandbox_privilege_reduce(ANCHOR_RIGHTS, err);
 }
 
 /* The worker: its clone and its walls. */

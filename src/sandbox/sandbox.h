@@ -149,7 +149,9 @@ struct sandbox_network {
 /*
  * Clone this process, at L3 into new user, mount, pid, ipc, uts, net and cgroup
  * namespaces. In the child, returns true with *PID 0 after the id maps of the child are
- * written; *NETWORK is then still being made. FLAGS: CLONE_PARENT or 0. GROUP: a folder of a
+ * written; *NETWORK is then still being made. NETWORK NULL: the child stays in the network and
+ * the IPC namespace of the host until sandbox_join, and may run nothing but our own code before
+ * that. FLAGS: CLONE_PARENT or 0. GROUP: a folder of a
  * control group of version 2, in which the child is born; or -1. *PIDFD is the child's, and
  * set in the parent only.
  */
@@ -175,8 +177,16 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
  */
 bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err);
 
-/* Enter NETWORK as soon as it is ready, with its loopback up. */
+/*
+ * Enter NETWORK as soon as it is ready, with its loopback up. NULL: one is made now, which may
+ * come after sandbox_settle.
+ */
 bool sandbox_join(struct sandbox_network *network, struct err *err);
+/*
+ * Give up the rights that sandbox_settle has kept for a later sandbox_join. No worker may be
+ * made before that.
+ */
+bool sandbox_joined(struct err *err);
 
 /*
  * Listen on the loopback of the cell, after sandbox_join and before the rights are
@@ -232,10 +242,12 @@ struct reach {
  * L3: set the host name, forbid further user namespaces, drop all capabilities except
  * CAP_SYS_ADMIN of this namespace. L2: drop all capabilities, and enter a signal domain
  * of the cell's own. All levels: set limits and no new privileges, and close every
- * descriptor except KEEP (sorted, COUNT).
+ * descriptor except KEEP (sorted, COUNT). JOINS_LATER: keep also the two capabilities that a
+ * later sandbox_join, sandbox_listen and sandbox_overhear need, until sandbox_joined.
  */
 bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
-		    const int *keep, size_t count, struct reach *reach, struct err *err);
+		    const int *keep, size_t count, bool joins_later, struct reach *reach,
+		    struct err *err);
 
 /* Clone, at L3 into new pid and mount namespaces. In the child *PID is 0. */
 bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, struct err *err);

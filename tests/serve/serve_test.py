@@ -44,6 +44,7 @@ OPENINGS = 8  # cells that are built at the same time
 STARTER_SECONDS = 14
 # Of an idle cell: descriptors of the engine and of the anchor, and memory that the anchor shares with nobody.
 CELL_DESCRIPTORS, ANCHOR_DESCRIPTORS, ANCHOR_KIB = 10, 6, 512
+SYS_ADMIN = 1 << 21      # a capability, of which an anchor has no other
 MAPPING_BYTES = 64 << 20  # the largest mapping that is read
 
 # The members that each method needs besides its cell.
@@ -608,6 +609,34 @@ def an_idle_cell_is_one_process_and_has_nothing_of_another():
         assert not set(sockets) & set(descriptors_of(starters[0]) + descriptors_of(engine.process.pid)), sockets
         told = engine.run("name-1-of-a-cell", "echo $ONLY_HERE; ls /proc/self/fd")
         assert told["stdout"] == b"value-1-of-a-cell\n0\n1\n2\n3\n", told
+
+
+def network_of(pid):
+    return os.readlink(f"/proc/{pid}/ns/net")
+
+
+def capabilities_of(pid):
+    return int(re.search(r"^CapPrm:\s+(\S+)", read(f"/proc/{pid}/status"), re.M).group(1), 16)
+
+
+@tap.case
+def a_cell_gets_its_network_with_its_first_worker():
+    if os.geteuid() != 0:
+        raise tap.Skip("only root may look into an anchor")
+    with served() as engine:
+        engine.result("cell/close", cell=engine.open())
+        cells = [engine.open() for _ in range(CELLS)]
+        anchors = [pid for pid in engine.children() if name_of(pid) == "glovebox-anchor"]
+        assert {network_of(pid) for pid in anchors} == {network_of("self")}
+        for cell in cells:
+            told = engine.run(cell, "readlink /proc/self/ns/net; cat /proc/net/dev; grep Cap /proc/self/status")
+            lines = told["stdout"].decode().splitlines()
+            assert lines[0] != network_of("self") and sum(":" in line for line in lines[1:-5]) == 1, told
+            assert all(int(line.split()[1], 16) == 0 for line in lines[-5:]), told
+        networks = {network_of(pid) for pid in anchors}
+        assert len(networks) == CELLS and network_of("self") not in networks, networks
+        assert {capabilities_of(pid) for pid in anchors} == {SYS_ADMIN}
+        assert b"127.0.0.1" in engine.run(cells[0], "exec 3<>/dev/tcp/127.0.0.1/9; cat /etc/hosts")["stdout"]
 
 
 @tap.case
