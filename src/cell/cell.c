@@ -81,6 +81,21 @@ static bool joins_later(const struct cell *cell)
 	return first_worker_is_late(cell) && !is_served(&cell->spec);
 }
 
+/* The anchor has its own copies. */
+static void doors_close(struct cell_spec *spec)
+{
+	for (int i = 0; i < CGROUP_FOLDERS; i++)
+		fd_close(&spec->doors[i]);
+}
+
+/* Ask the anchor of CELL for an answer when the cell is built. A dead one left its reason. */
+static void greet(const struct cell *cell)
+{
+	const char greeting = ANCHOR_GREET;
+
+	(void)send(cell->control, &greeting, 1, MSG_NOSIGNAL);
+}
+
 /*
  * Start the anchor of CELL, by OWN where the cell shares no starter. It is cloned out of this
  * process only for one-shot verbs, which hold no key.
@@ -930,6 +945,35 @@ static void drop_trees(struct cell *cell)
 	}
 }
 
+static void control_watch(struct cell *cell);
+
+/*
+ * The control socket has ended before the anchor began: the starter was killed while it was
+ * asked for it. Ask a new one, once, and repeat what the anchor was asked. False: that is not
+ * so, or it cannot be done.
+ */
+static bool cell_start_again(struct cell *cell)
+{
+	const size_t requested[] = {cell->requested[false], cell->requested[true]};
+	struct err err;
+
+	if (cell->anchor_pidfd >= 0 || cell->anchor_pid != 0 || cell->again ||
+	    cell->options.starter == NULL || cell->widening_count > 0 || cell->spec.brokers)
+		return false;
+	cell->again = true;
+	loop_remove(&cell->control_watch);
+	fd_close(&cell->control);
+	if (!cell_start(cell, NULL, &err))
+		return false;
+	control_watch(cell);
+	cell->requested[false] = cell->requested[true] = 0;
+	if (first_worker_is_late(cell))
+		greet(cell);
+	cell_keep(cell, WORKER_PLAIN, requested[false]);
+	cell_keep(cell, WORKER_PREPARED, requested[true]);
+	return true;
+}
+
 /* False when there was no message. */
 static bool control_read(struct cell *cell)
 {
@@ -938,7 +982,7 @@ static bool control_read(struct cell *cell)
 	struct err err;
 
 	if (!anchor_receive(cell->control, &reply, fds, &err)) {
-		if (err.code == EAGAIN)
+		if (err.code == EAGAIN || cell_start_again(cell))
 			return false;
 		cell_break(cell, &err);
 	} else if (reply.kind == ANCHOR_WIDENED) {
@@ -974,6 +1018,7 @@ static bool control_read(struct cell *cell)
 		fd_close(&fds[1]);
 	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0 && fds[0] >= 0) {
 		cell->anchor_pidfd = fds[0];
+		doors_close(&cell->spec);
 	} else {
 		for (size_t i = 0; i < ANCHOR_FDS; i++)
 			fd_close(&fds[i]);
@@ -995,6 +1040,16 @@ static void control_ready(struct watch *watch, short events)
 	(void)events;
 	(void)control_read(cell);
 	cell->options.changed(cell->options.context);
+}
+
+static void control_watch(struct cell *cell)
+{
+	cell->control_watch = (struct watch){.fd = cell->control,
+					     .events = POLLIN,
+					     .ready = control_ready,
+					     .context = cell,
+					     .stays = true};
+	loop_add(cell->options.loop, &cell->control_watch);
 }
 
 static bool is_readable(int fd)
@@ -1170,11 +1225,9 @@ static bool first_steps(struct cell *cell, struct err *err)
 	if (is_served(&cell->spec) && (!outlet_make(cell, err) || !handing_make(cell, err)))
 		return false;
 	const bool late = first_worker_is_late(cell);
-	const char greeting = ANCHOR_GREET;
 
-	/* A dead anchor left its reason in the socket. */
 	if (late)
-		(void)send(cell->control, &greeting, 1, MSG_NOSIGNAL);
+		greet(cell);
 	else
 		cell_keep(cell, WORKER_PLAIN, 1);
 	cell->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
@@ -1218,13 +1271,6 @@ static bool group_make(struct cell *cell, struct err *err)
 	       !needed;
 }
 
-/* The anchor has its own copies. */
-static void doors_close(struct cell_spec *spec)
-{
-	for (int i = 0; i < CGROUP_FOLDERS; i++)
-		fd_close(&spec->doors[i]);
-}
-
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err)
 {
 	struct cell *made = memory_alloc(sizeof(*made));
@@ -1253,20 +1299,14 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	}
 	if (made->options.direct)
 		doors_close(&made->spec);
-	made->control_watch = (struct watch){.fd = made->control,
-					     .events = POLLIN,
-					     .ready = control_ready,
-					     .context = made,
-					     .stays = true};
 	made->refill = (struct timer){.due_ms = CLOCK_NEVER,
 				      .due = cell_refill_due,
 				      .context = made};
 	made->dormant =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = cell_sleep, .context = made};
-	loop_add(options->loop, &made->control_watch);
+	control_watch(made);
 	ok = first_steps(made, err);
 	starter_fini(&own);
-	doors_close(&made->spec);
 	if (!ok) {
 		cell_close(made);
 		return false;

@@ -296,7 +296,8 @@ struct cell {
 	struct err broken;
 	bool abandoned; /* everything in it was killed */
 	bool built;     /* the anchor has said so, where it was asked */
-	bool has_made;  /* a worker has locked itself in: this machine can do it */
+	bool again; /* its first starter was killed while it was asked for the anchor */
+	bool has_made; /* a worker has locked itself in: this machine can do it */
 	/* workers that ended before they had locked themselves in; 0 after one that has */
 	size_t lost_in_a_row;
 };

@@ -672,6 +672,22 @@ def a_starter_that_does_not_answer_is_replaced():
 
 
 @tap.case
+def a_starter_that_is_killed_while_it_is_asked_is_replaced():
+    with served() as engine:
+        engine.result("cell/close", cell=engine.open())
+        with stopped_starter(engine) as starter:
+            numbers = [engine.send("cell/open", name=f"asked-{number}") for number in range(CELLS)]
+            call = engine.send("exec/run", cell="asked-0", command="echo early")
+            assert len(engine.result("cell/list")["cells"]) == CELLS
+            os.kill(starter, signal.SIGKILL)
+            for number in numbers:
+                assert "result" in engine.answer(number), number
+        assert wire.decode(engine.answer(call)["result"]["stdout"]) == b"early\n"
+        for number in range(CELLS):
+            assert engine.run(f"asked-{number}", "echo new")["stdout"] == b"new\n"
+
+
+@tap.case
 def a_starter_that_does_not_answer_holds_up_no_end():
     with served() as engine:
         engine.open()
