@@ -1136,8 +1136,8 @@ static void groups_open(struct cell *cell)
 	/* That of a cell that has slept is about to end, or has ended. */
 	groups_stop(cell->groups);
 	cell->grouped = true;
-	cell->groups = groups_start(options->loop, options->program, options->limits,
-				    &cell->group);
+	cell->groups = groups_start(options->loop, options->program, options->starter,
+				    options->limits, &cell->group);
 	for (struct worker_end *at = cell->workers; at != NULL; at = at->next)
 		groups_add(cell->groups, &at->group, at->pidfd);
 }

@@ -8,6 +8,7 @@
 #include "base/kernel.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "cell/starter.h"
 #include "policy/policy.h"
 #include "process/loop.h"
 #include "process/role.h"
@@ -57,7 +58,8 @@ enum {
 };
 
 struct groups {
-	int socket, pidfd;
+	int socket;
+	int pidfd; /* -1: a starter has cloned the process, which ends with its socket */
 	struct watch watch;
 	struct group_end *ends; /* requested, but not answered or dropped yet */
 	unsigned last_id;
@@ -68,24 +70,20 @@ struct groups {
 	unsigned gone;
 };
 
-static bool process_start(struct groups *groups, const char *program,
-			  const struct policy_limits *limits, const struct groups_cell *cell)
+/* Start a process by an exec of PROGRAM. */
+static bool role_run(struct groups *groups, const char *program,
+		     const struct groups_order *order, int theirs)
 {
 	char texts[GROUPS_ARGUMENTS - 1][CGROUP_NAME_MAX];
-	auto_close int front = -1, theirs = -1;
-	int ends[2];
+	auto_close int front = -1;
 
-	if (!role_self(&front, NULL) ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+	if (!role_self(&front, NULL))
 		return false;
-	groups->socket = ends[0];
-	theirs = ends[1];
 	(void)snprintf(texts[0], ARGUMENT_MAX, "%d", theirs);
 	(void)snprintf(texts[1], ARGUMENT_MAX, "%d", front);
-	(void)snprintf(texts[2], ARGUMENT_MAX, "%" PRIu64, limits->memory);
-	(void)snprintf(texts[3], ARGUMENT_MAX, "%" PRIu64, limits->pids);
-	(void)snprintf(texts[4], CGROUP_NAME_MAX, "%s",
-		       cell->group.version != 0 ? cell->group.name : "");
+	(void)snprintf(texts[2], ARGUMENT_MAX, "%" PRIu64, order->memory);
+	(void)snprintf(texts[3], ARGUMENT_MAX, "%" PRIu64, order->pids);
+	(void)snprintf(texts[4], CGROUP_NAME_MAX, "%s", order->cell);
 	char *argv[] = {(char[]){GROUPS_ROLE},
 			texts[0],
 			texts[1],
@@ -98,28 +96,61 @@ static bool process_start(struct groups *groups, const char *program,
 	return role_start(&role, &groups->pidfd, NULL);
 }
 
+static bool process_start(struct groups *groups, const char *program,
+			  struct starter *starter, const struct policy_limits *limits,
+			  const struct groups_cell *cell)
+{
+	struct groups_order order = {.memory = limits->memory, .pids = limits->pids};
+	auto_close int theirs = -1;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return false;
+	groups->socket = ends[0];
+	theirs = ends[1];
+	if (cell->group.version != 0)
+		(void)snprintf(order.cell, sizeof(order.cell), "%s", cell->group.name);
+	return starter != NULL ? starter_launch_groups(starter, &order, theirs)
+			       : role_run(groups, program, &order, theirs);
+}
+
 static void socket_ready(struct watch *watch, short events)
 {
 	(void)events;
 	groups_listen(watch->context);
 }
 
-struct groups *groups_start(struct loop *loop, const char *program,
-			    const struct policy_limits *limits,
-			    const struct groups_cell *cell)
+static bool has_any(const struct cgroup_place *place)
+{
+	return place->folders[CGROUP_MEMORY] >= 0 || place->folders[CGROUP_PIDS] >= 0;
+}
+
+/* Can groups of workers be made? FRONT: a place that is known, or not yet. */
+static bool can_group(const struct cgroup_place *front)
 {
 	struct cgroup_place place;
-	struct groups *groups;
 	bool any;
 
+	if (front->version != 0)
+		return has_any(front);
 	cgroup_find("", &place);
-	any = place.folders[CGROUP_MEMORY] >= 0 || place.folders[CGROUP_PIDS] >= 0;
+	any = has_any(&place);
 	cgroup_leave(&place);
-	if (!any)
+	return any;
+}
+
+struct groups *groups_start(struct loop *loop, const char *program,
+			    struct starter *starter, const struct policy_limits *limits,
+			    const struct groups_cell *cell)
+{
+	const struct groups_front *front = cell->front != NULL ? cell->front : &cell->own;
+	struct groups *groups;
+
+	if (!can_group(&front->place))
 		return NULL;
 	groups = memory_alloc(sizeof(*groups));
 	groups->socket = groups->pidfd = -1;
-	if (!process_start(groups, program, limits, cell)) {
+	if (!process_start(groups, program, starter, limits, cell)) {
 		fd_close(&groups->socket);
 		free(groups);
 		return NULL;
@@ -142,7 +173,11 @@ void groups_leave(struct groups *groups)
 	if (groups->socket >= 0)
 		(void)fd_message_send(groups->socket, &last, sizeof(last), NULL, 0,
 				      MSG_DONTWAIT);
-	fd_close(&groups->socket); /* the process then removes all groups and exits */
+	/* The process then removes all groups and exits. */
+	if (groups->pidfd >= 0)
+		fd_close(&groups->socket);
+	else if (groups->socket >= 0)
+		(void)shutdown(groups->socket, SHUT_WR);
 }
 
 void groups_stop(struct groups *groups)
@@ -152,10 +187,13 @@ void groups_stop(struct groups *groups)
 	if (!groups)
 		return;
 	groups_leave(groups);
-	gone = (struct pollfd){.fd = groups->pidfd, .events = POLLIN};
+	gone = groups->pidfd >= 0
+		       ? (struct pollfd){.fd = groups->pidfd, .events = POLLIN}
+		       : (struct pollfd){.fd = groups->socket}; /* POLLHUP comes unasked */
 	(void)poll(&gone, 1, STOP_MS);
 	/* Groups that could not be removed are swept by the next groups process. */
 	role_end(&groups->pidfd, true);
+	fd_close(&groups->socket);
 	free(groups);
 }
 
@@ -730,19 +768,19 @@ static void settle(const struct maker *maker)
 	(void)close_range((unsigned)high + 1, UINT_MAX, 0);
 }
 
-void groups_role(char **argv)
+void groups_run(int socket, int front, const struct groups_order *order)
 {
 	struct maker *maker = memory_alloc(sizeof(*maker));
 	struct pollfd slots[2];
 
-	maker->socket = fd_of_text(argv[1]);
-	maker->front = fd_of_text(argv[2]);
+	maker->socket = socket;
+	maker->front = front;
 	/* The worker itself is one of the processes. */
-	maker->limits = (struct cgroup_limits){.memory = number_of(argv[3]) + WORKER_MEMORY,
-					       .programs = number_of(argv[3]),
-					       .pids = number_of(argv[4]) + 1};
+	maker->limits = (struct cgroup_limits){.memory = order->memory + WORKER_MEMORY,
+					       .programs = order->memory,
+					       .pids = order->pids + 1};
 	settle(maker);
-	places_find(maker, argv[5]);
+	places_find(maker, order->cell);
 	do {
 		slots[0] = (struct pollfd){.fd = maker->socket, .events = POLLIN};
 		slots[1] = (struct pollfd){.fd = maker->front, .events = POLLIN};
@@ -751,4 +789,13 @@ void groups_role(char **argv)
 	} while (!slots[1].revents && (!slots[0].revents || request_take(maker)));
 	remove_all(maker);
 	_exit(0);
+}
+
+void groups_role(char **argv)
+{
+	struct groups_order order = {.memory = number_of(argv[3]),
+				     .pids = number_of(argv[4])};
+
+	(void)snprintf(order.cell, sizeof(order.cell), "%s", argv[5]);
+	groups_run(fd_of_text(argv[1]), fd_of_text(argv[2]), &order);
 }

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 struct groups;
+struct starter;
 
 /* The group of one worker, a member of the struct of the worker. Zero it first. */
 struct group_end {
@@ -73,13 +74,20 @@ void groups_cell_read(const struct groups_cell *cell, struct accounts *accounts)
 /* The processes of the cell have been killed. */
 void groups_cell_close(struct groups_cell *cell);
 
+/* What a groups process is told. */
+struct groups_order {
+	uint64_t memory, pids;      /* of each worker with all that it starts */
+	char cell[CGROUP_NAME_MAX]; /* the group in which theirs are made; "": none */
+};
+
 /*
- * Start the groups process. NULL where no groups can be made. PROGRAM as in session.h.
- * LIMITS hold for each worker together with all that it starts. CELL: their groups are made
- * in the group of this cell, where it has one.
+ * Start the groups process: STARTER (starter.h) clones it, or with NULL PROGRAM, as in
+ * session.h, is executed. NULL where no groups can be made. LIMITS hold for each worker
+ * together with all that it starts. CELL: their groups are made in the group of this cell,
+ * where it has one.
  */
 struct groups *groups_start(struct loop *loop, const char *program,
-			    const struct policy_limits *limits,
+			    struct starter *starter, const struct policy_limits *limits,
 			    const struct groups_cell *cell);
 /* The groups process begins to end. groups_stop waits for it. NULL is fine. */
 void groups_leave(struct groups *groups);
@@ -113,3 +121,5 @@ void groups_tell(const struct group_end *end, const struct policy *policy,
 #define GROUPS_ROLE "glovebox-groups"
 enum { GROUPS_ARGUMENTS = 6 };
 _Noreturn void groups_role(char **argv);
+/* Be the groups process of ORDER, at SOCKET, of the front behind the pidfd FRONT. */
+_Noreturn void groups_run(int socket, int front, const struct groups_order *order);

@@ -1,4 +1,7 @@
-/* starter: sends specifications to the process that clones anchors, and is that process. */
+/*
+ * starter: sends specifications to the process that clones anchors and groups processes, and is
+ * that process.
+ */
 
 #include "cell/starter.h"
 
@@ -35,11 +38,16 @@ enum {
 	PIECE = 16, /* descriptors in one message (base/fd.h) */
 };
 
+enum starter_kind { STARTER_ANCHOR, STARTER_GROUPS };
+
 /*
  * The first message for an anchor, with its end of the control socket and the file of its
- * specification. The descriptors of the specification follow, in messages of one byte.
+ * specification. The descriptors of the specification follow, in messages of one byte. The only
+ * message for a groups process comes with its end of a socket.
  */
 struct starter_request {
+	enum starter_kind kind;
+	struct groups_order groups; /* with STARTER_GROUPS, and nothing else then */
 	enum sandbox_level level;
 	struct sandbox_identity identity;
 	/* the first descriptor is the folder of a control group, in which it is born */
@@ -126,7 +134,9 @@ static bool request_send(const struct starter *starter,
 			 const struct starter_request *request,
 			 const int own[REQUEST_FDS], const int *fds)
 {
-	if (!fd_message_send(starter->socket, request, sizeof(*request), own, REQUEST_FDS, 0))
+	const size_t own_count = request->kind == STARTER_GROUPS ? 1 : REQUEST_FDS;
+
+	if (!fd_message_send(starter->socket, request, sizeof(*request), own, own_count, 0))
 		return false;
 	for (size_t at = 0; at < request->count; at += PIECE) {
 		const size_t left = request->count - at;
@@ -161,23 +171,17 @@ static bool request_make(struct cell_spec *spec, struct starter_request *request
 	return ok;
 }
 
-bool starter_launch(struct starter *starter, struct cell_spec *spec, bool joins_later,
-		    int control, struct err *err)
+/* Send as request_send, to a process that is started where there is none. */
+static bool request_deliver(struct starter *starter, const struct starter_request *request,
+			    const int own[REQUEST_FDS], const int *fds, struct err *err)
 {
-	struct starter_request request;
-	auto_free int *fds = NULL;
-	auto_close int file = -1;
 	bool was_there, sent;
 
-	if (!request_make(spec, &request, &file, &fds, err))
-		return false;
-	request.joins_later = joins_later;
-	const int own[REQUEST_FDS] = {[REQUEST_CONTROL] = control, [REQUEST_SPEC] = file};
 	do {
 		was_there = starter->socket >= 0;
 		if (!was_there && !process_start(starter, err))
 			return false;
-		sent = request_send(starter, &request, own, fds);
+		sent = request_send(starter, request, own, fds);
 		if (!sent)
 			(void)err_set(err, errno, "telling the starter: %s",
 				      strerror(errno));
@@ -186,6 +190,30 @@ bool starter_launch(struct starter *starter, struct cell_spec *spec, bool joins_
 			process_end(starter);
 	} while (!sent && was_there);
 	return sent;
+}
+
+bool starter_launch(struct starter *starter, struct cell_spec *spec, bool joins_later,
+		    int control, struct err *err)
+{
+	struct starter_request request;
+	auto_free int *fds = NULL;
+	auto_close int file = -1;
+
+	if (!request_make(spec, &request, &file, &fds, err))
+		return false;
+	request.joins_later = joins_later;
+	const int own[REQUEST_FDS] = {[REQUEST_CONTROL] = control, [REQUEST_SPEC] = file};
+	return request_deliver(starter, &request, own, fds, err);
+}
+
+bool starter_launch_groups(struct starter *starter, const struct groups_order *order,
+			   int socket)
+{
+	const struct starter_request request = {.kind = STARTER_GROUPS, .groups = *order};
+	const int own[REQUEST_FDS] = {[REQUEST_CONTROL] = socket, [REQUEST_SPEC] = -1};
+	struct err err;
+
+	return request_deliver(starter, &request, own, NULL, &err);
 }
 
 /* The process. */
@@ -302,6 +330,23 @@ static void anchor_make(struct process *process)
 			      &pidfd, 1, 0);
 }
 
+/* Clone a process without any namespace of its own, which is reaped by the kernel. */
+static void groups_make(const struct process *process)
+{
+	const struct arrival *arrival = &process->arrival;
+	auto_close int pidfd = -1;
+	struct err err;
+	pid_t pid;
+
+	/* Without a process there are no groups, and workers watch their limits themselves. */
+	if (arrival->own[REQUEST_CONTROL] >= 0 &&
+	    sandbox_clone(SANDBOX_OPEN, &arrival->request.identity, SIGCHLD, -1, NULL,
+			  &pid, &pidfd, &err) &&
+	    pid == 0)
+		groups_run(arrival->own[REQUEST_CONTROL], process->front,
+			   &arrival->request.groups);
+}
+
 /* Die with the front, and keep nothing of it but the two descriptors. */
 static bool settle(const struct process *process)
 {
@@ -311,6 +356,7 @@ static bool settle(const struct process *process)
 	struct pollfd front = {.fd = process->front, .events = POLLIN};
 
 	(void)prctl(PR_SET_NAME, STARTER_ROLE);
+	(void)signal(SIGCHLD, SIG_IGN);
 	/* The signals of a terminal are not for it. */
 	(void)setsid();
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && poll(&front, 1, 0) == 0 &&
@@ -327,7 +373,10 @@ void starter_role(char **argv, const struct tool *const *tools)
 	if (!settle(process))
 		_exit(1);
 	while (arrival_receive(process->socket, &process->arrival)) {
-		anchor_make(process);
+		if (process->arrival.request.kind == STARTER_GROUPS)
+			groups_make(process);
+		else
+			anchor_make(process);
 		arrival_close(&process->arrival);
 	}
 	_exit(0);

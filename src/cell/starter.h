@@ -1,5 +1,5 @@
 /*
- * starter: the process that clones anchors. It is started by exec with an empty environment,
+ * starter: the process that clones anchors, and the groups processes of their cells. It is started by exec with an empty environment,
  * so that nothing of the front's memory is in it, and it is the program before its first
  * cell: loaded and relocated, with an empty heap. Every anchor is a copy of it and shares
  * these pages with it, so a front with many cells keeps one starter for all of them. A cell
@@ -11,7 +11,8 @@
  * request. Of the specification it reads nothing: the clone does, in its own memory. It is
  * told only the level, the user and how many descriptors come.
  *
- * The anchor is a child of the front, not of its starter (CLONE_PARENT): it lives on when
+ * A groups process (groups.h) is a child of its starter, and lives on when that has ended. The
+ * anchor is a child of the front, not of its starter (CLONE_PARENT): it lives on when
  * the starter has ended, and it dies with the front. All anchors of one starter have the same
  * layout of their memory; a program that one of their workers starts has a layout of its own.
  */
@@ -51,6 +52,13 @@ void starter_give_up(struct starter *starter);
  */
 bool starter_launch(struct starter *starter, struct cell_spec *spec, bool joins_later,
 		    int control, struct err *err);
+
+/*
+ * Have a groups process made for ORDER, with its end SOCKET of a socket pair. False: the starter
+ * cannot be asked. A process that could not be made has closed its end.
+ */
+bool starter_launch_groups(struct starter *starter, const struct groups_order *order,
+			   int socket);
 
 /*
  * Run the starter's process; never returns. Arguments: the numbers of its socket and of a

@@ -45,6 +45,7 @@ STARTER_SECONDS = 14
 # Of an idle cell: descriptors of the engine and of the anchor, and memory that the anchor shares with nobody.
 CELL_DESCRIPTORS, ANCHOR_DESCRIPTORS, ANCHOR_KIB = 10, 6, 512
 SYS_ADMIN = 1 << 21      # a capability, of which an anchor has no other
+GROUPS_DESCRIPTORS = 40  # of a groups process with a few groups
 MAPPING_BYTES = 64 << 20  # the largest mapping that is read
 
 # The members that each method needs besides its cell.
@@ -572,6 +573,10 @@ def memory_of(pid):
     return b"".join(found), alone
 
 
+def parent_of(pid):
+    return int(read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[1])
+
+
 def descriptors_of(pid):
     return [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
 
@@ -637,6 +642,34 @@ def a_cell_gets_its_network_with_its_first_worker():
         assert len(networks) == CELLS and network_of("self") not in networks, networks
         assert {capabilities_of(pid) for pid in anchors} == {SYS_ADMIN}
         assert b"127.0.0.1" in engine.run(cells[0], "exec 3<>/dev/tcp/127.0.0.1/9; cat /etc/hosts")["stdout"]
+
+
+@tap.case
+def a_groups_process_is_a_clone_that_ends_with_its_cell():
+    with served() as engine:
+        if engine.hello["cgroup"] == "none":
+            raise tap.Skip("no control groups can be made here")
+        cells = [engine.open(limits={"memory": "256M"}) for _ in range(2)]
+        for cell in cells:
+            for _ in range(3):
+                engine.run(cell, "true")
+        end = time.monotonic() + wire.WAIT_SECONDS
+
+        def groups():
+            return [pid for pid in engine.children() if name_of(pid) == "glovebox-groups"]
+        while len(groups()) < len(cells) and time.monotonic() < end:
+            time.sleep(0.01)
+        held = groups()
+        starter = next(pid for pid in engine.children() if name_of(pid) == "glovebox-starte")
+        assert len(held) == len(cells), held
+        for pid in held:
+            assert parent_of(pid) == starter and len(descriptors_of(pid)) < GROUPS_DESCRIPTORS, pid
+        # Workers are in groups of their own, whose memory is bounded.
+        told = engine.run(cells[0], "head -c 600M /dev/zero | tail")
+        assert told["exit"] != 0 and told["limit"], told
+        for cell in cells:
+            engine.result("cell/close", cell=cell)
+        assert not wire.gone(held), held
 
 
 @tap.case
