@@ -7,6 +7,7 @@
  */
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -32,6 +33,7 @@
 enum {
 	PIECE_MAX = 8 << 20, /* bytes of a tar in one message */
 	TREES_MAX = 16,      /* of one engine at the same time */
+	SNAPSHOT_S = 3600,   /* for a snapshot, unless its caller says otherwise */
 	TEMP_MODE = 0600,
 };
 #define TAR_MAX \
@@ -586,6 +588,9 @@ struct freezing {
 	enum freezing_state state;
 	struct engine_place place;   /* of the snapshot; all zero: it has gone */
 	struct watch unpacked;       /* of that process */
+	struct timer deadline;       /* of all steps together */
+	double seconds;              /* until then */
+	bool late;                   /* it has passed */
 	bool is_unpacked;            /* it has ended */
 	struct engine_snapshot made; /* texts of `told` and of the cell's session */
 	struct value *told;          /* the answer; or NULL */
@@ -601,6 +606,7 @@ static void freezing_free(struct engine_task *task)
 	const struct engine_host *host = &task->engine->options.host;
 
 	engine_task_fini(task);
+	loop_remove_timer(&freezing->deadline);
 	loop_remove(&freezing->unpacked);
 	session_close(freezing->place.session);
 	freezing->place.session = NULL;
@@ -723,21 +729,47 @@ static void freeze_end(struct freezing *freezing, const struct tool_result *resu
 	freeze_settle(freezing);
 }
 
-/* The changes of the base are unpacked, or the call was cancelled meanwhile. */
+/* The time is over: end the step that is under way. */
+static void freezing_is_late(struct timer *timer)
+{
+	struct freezing *freezing = timer->context;
+
+	freezing->late = true;
+	if (freezing->task.running != NULL)
+		running_cancel(freezing->task.running);
+}
+
+static void refuse_late(const struct freezing *freezing)
+{
+	const struct engine_task *task = &freezing->task;
+
+	caller_refuse(task->caller, task->id,
+		      &(struct caller_fault){.kind = CALLER_LIMIT,
+					     .remedy = "name more seconds as `timeout_s`, or "
+						       "freeze less"},
+		      "cell/snapshot: it was not whole after %g s, and has been removed",
+		      freezing->seconds);
+}
+
+/* The changes of the base are unpacked, or the call has to end before that. */
 static void root_turn(struct freezing *freezing)
 {
 	struct engine_task *task = &freezing->task;
+	const bool ends = task->cancelled || freezing->late;
 
-	if ((!freezing->is_unpacked && !task->cancelled) || !caller_reads(task->caller))
+	if ((!freezing->is_unpacked && !ends) || !caller_reads(task->caller))
 		return;
-	if (!task->cancelled) {
+	if (!ends) {
 		freeze_settle(freezing);
 		return;
 	}
 	task->over = true;
-	caller_refuse(task->caller, task->id,
-		      &(struct caller_fault){.kind = CALLER_CANCELLED},
-		      "cell/snapshot was cancelled");
+	if (freezing->late && !task->cancelled)
+		refuse_late(freezing);
+	else
+		caller_refuse(task->caller, task->id,
+			      &(struct caller_fault){.kind = CALLER_CANCELLED},
+			      "cell/snapshot was cancelled");
 }
 
 static void freezing_turn(struct engine_task *task)
@@ -753,7 +785,9 @@ static void freezing_turn(struct engine_task *task)
 	if (!running_is_done(task->running) || !caller_reads(task->caller))
 		return;
 	task->over = true;
-	if (result->status != RESULT_DONE || task->cancelled) {
+	if (freezing->late && !task->cancelled) {
+		refuse_late(freezing);
+	} else if (result->status != RESULT_DONE || task->cancelled) {
 		engine_refuse_result(task->caller, task->cell, task->id, task->cancelled,
 				     result, "cell/snapshot");
 	} else if (audit_quarantined(result)) {
@@ -777,6 +811,8 @@ static const struct row snapshot_params[] = {
 	ENGINE_ROW_CELL,
 	{"name", ROW_BYTES, true, "the name of the snapshot, which is free", .min = 1,
 	 .max = ENGINE_NAME},
+	{"timeout_s", ROW_SECONDS, false, "when it is given up, if it is not whole",
+	 .min = 0.001, .max = ENGINE_SECONDS},
 	{0},
 };
 
@@ -785,6 +821,7 @@ static void take_snapshot(const struct engine_request *request)
 	struct engine *engine = request->engine;
 	const struct engine_host *host = &engine->options.host;
 	const char *name = value_text(value_member(request->params, "name"));
+	const struct value *asked = value_member(request->params, "timeout_s");
 	struct session *session = request->cell->place.session;
 	struct freezing *freezing;
 	struct engine_place place = {0};
@@ -826,6 +863,12 @@ static void take_snapshot(const struct engine_request *request)
 	freezing->task.turn = freezing_turn;
 	freezing->task.free = freezing_free;
 	freezing->layer = layer;
+	freezing->seconds = asked != NULL ? value_number(asked) : SNAPSHOT_S;
+	freezing->deadline = (struct timer){.due_ms = clock_now_ms() +
+						      (int64_t)(freezing->seconds * 1000),
+					    .due = freezing_is_late,
+					    .context = freezing};
+	loop_add_timer(engine->loop, &freezing->deadline);
 	freezing->state = layer >= 0 ? FREEZING_LAYER : FREEZING_PACKS;
 	engine_add_task(&freezing->task, request, request->id);
 	freezing_call(freezing, session, &tree_get_tool);

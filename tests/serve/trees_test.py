@@ -599,6 +599,28 @@ def a_fresh_workspace_is_frozen_as_well():
         assert engine.run(again, "cat f")["stdout"] == b"x\n" and taken["bytes"] == 2
 
 
+@tap.case
+def a_snapshot_that_takes_too_long_is_given_up():
+    with served() as engine:
+        cell = engine.open()
+        engine.run(cell, "for i in $(seq 300); do mkdir d$i; echo $i >d$i/f; done")
+        told = engine.error("cell/snapshot", "limit", cell=cell, name="late", timeout_s=0.001)
+        assert "not whole after 0.001 s" in told["message"] and "timeout_s" in told["data"]["remedy"], told
+        assert snapshots(engine) == [] and engine.run(cell, "cat d300/f")["stdout"] == b"300\n"
+        engine.result("cell/snapshot", cell=cell, name="late", timeout_s=600)
+
+
+@tap.case
+def a_snapshot_ends_with_its_caller():
+    with served() as engine:
+        cell = engine.open()
+        engine.run(cell, "head -c 400M /dev/zero | tr '\\0' x >f")
+        engine.send("cell/snapshot", cell=cell, name="gone")
+        while not snapshots(engine):
+            time.sleep(0.01)
+        assert engine.end() == 0 and snapshots(engine) == []
+
+
 @tap.plain_case
 def a_snapshot_that_is_killed_is_there_or_not():
     with served() as first:
