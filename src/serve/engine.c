@@ -413,6 +413,7 @@ static bool cell_end(struct engine *engine, struct engine_cell *cell, bool keeps
 		at = &(*at)->next;
 	*at = cell->next;
 	engine->cell_count--;
+	engine->passing -= (size_t)(cell->idle_s > 0) + (size_t)cell->failed;
 	loop_remove_timer(&cell->idle);
 	if (!keeps)
 		session_drop_layer(cell->place.session);
@@ -441,6 +442,9 @@ static void close_idle(struct engine *engine)
 {
 	const int64_t now = clock_now_ms();
 
+	/* A look at thousands of cells in each turn would be a part of what each of them costs. */
+	if (engine->passing == 0)
+		return;
 	for (struct engine_cell *at = engine->cells, *next; at != NULL; at = next) {
 		const int64_t due = at->used_ms + (int64_t)(at->idle_s * 1000);
 
@@ -718,6 +722,7 @@ static void opening_turn(struct engine_task *task)
 		return;
 	}
 	cell->failed = true;
+	task->engine->passing++;
 	task->over = true;
 }
 
@@ -769,8 +774,10 @@ static struct engine_cell *cell_begin(struct engine *engine, const struct engine
 	cell->idle_s = idle_s;
 	cell->idle =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = idle_due, .context = cell};
-	if (cell->idle_s > 0)
+	if (cell->idle_s > 0) {
 		loop_add_timer(engine->loop, &cell->idle);
+		engine->passing++;
+	}
 	cell->next = engine->cells;
 	engine->cells = cell;
 	engine->cell_count++;

@@ -247,6 +247,7 @@ struct engine {
 	int gone;
 	struct engine_cell *cells; /* the one that was used last comes first */
 	size_t cell_count;
+	size_t passing; /* cells that failed, or end when nobody uses them: all have to be looked at */
 	uint64_t cells_made, programs_made;
 	struct engine_task *tasks;
 	size_t task_count;
