@@ -25,7 +25,7 @@ static const char *const event_names[] = {
 	[CHAIN_OPEN] = "open",   [CHAIN_CLOSE] = "close", [CHAIN_BEGIN] = "begin",
 	[CHAIN_END] = "end",     [CHAIN_ASK] = "ask",     [CHAIN_GRANT] = "grant",
 	[CHAIN_TOKEN] = "token", [CHAIN_DROP] = "drop",   [CHAIN_CUT] = "cut",
-	[CHAIN_NEXT] = "next",
+	[CHAIN_NEXT] = "next",   [CHAIN_HEAD] = "head",
 };
 
 struct chain_record chain_record_of(enum chain_event event)
@@ -129,6 +129,17 @@ bool chain_seal(struct str body, uint64_t seq, const char prev[HASH_HEX + 1],
 	return buf_adds(out, "}\n");
 }
 
+bool chain_seal_head(const struct chain_head *head, struct str key, struct buf *out)
+{
+	char body[128];
+	const int size = snprintf(body, sizeof(body),
+				  "\"event\":\"%s\",\"file\":%u,\"end\":%" PRId64,
+				  event_names[CHAIN_HEAD], head->file, head->end);
+
+	return chain_seal((struct str){body, (size_t)size}, head->seq, head->digits, key,
+			  out);
+}
+
 /* Reading lines back. */
 
 /* The parts of a line, which are views of it. */
@@ -137,6 +148,7 @@ struct line {
 	struct str event;
 	struct str prev, sum, hmac; /* digits; hmac empty: none */
 	struct str summed, signed_by_key;
+	struct chain_cut cut;
 };
 
 /* Take a member with digits, which begins with BEGINS, from the end of *REST. */
@@ -192,9 +204,27 @@ static struct str event_of(struct str text)
 	return str_part(rest, 0, str_find(rest, STR("\""), 0));
 }
 
-static bool line_read(struct str text, struct line *line, struct err *err)
+/* Put what VALUE, a record CHAIN_CUT, says of lines that are gone into CUT. */
+static void read_cut(const struct value *value, struct chain_cut *cut)
 {
-	auto_value struct value *value = NULL;
+	const char *head = value_text(value_member(value, "head"));
+	const int64_t lost = value_integer(value_member(value, "lost"));
+
+	if (head == NULL)
+		return;
+	cut->found = true;
+	cut->lost = lost > 0 ? (uint64_t)lost : 0;
+	(void)snprintf(cut->head, sizeof(cut->head), "%s", head);
+	/* It is shown to a person, and anybody may have written it. */
+	for (char *at = cut->head; *at != '\0'; at++)
+		if ((*at < 'a' || *at > 'z') && (*at < '0' || *at > ':'))
+			*at = '?';
+}
+
+/* Read TEXT, a line of a chain or a kept head, whose JSON becomes *VALUE. */
+static bool read_sealed(struct str text, struct line *line, struct value **value,
+			struct err *err)
+{
 	struct str rest = text;
 
 	if (text.size == 0)
@@ -214,9 +244,20 @@ static bool line_read(struct str text, struct line *line, struct err *err)
 	if (!take_seq(rest, &line->seq))
 		return err_set(err, EPROTO, "does not begin with its number (seq)");
 	line->event = event_of(rest);
-	if (value_parse(text, 0, &value, err))
-		return true;
-	return err_while(err, "is no JSON");
+	return value_parse(text, 0, value, err) || err_while(err, "is no JSON");
+}
+
+static bool line_read(struct str text, struct line *line, struct err *err)
+{
+	auto_value struct value *value = NULL;
+
+	if (!read_sealed(text, line, &value, err))
+		return false;
+	if (line->event.size == 0)
+		return err_set(err, EPROTO, "has no event: it is no line of a chain");
+	if (str_is(line->event, event_names[CHAIN_CUT]))
+		read_cut(value, &line->cut);
+	return true;
 }
 
 /* Do the sums of LINE fit its bytes? */
@@ -246,6 +287,7 @@ static void stand_behind(struct chain_check *check, const struct line *line, str
 		check->first = line->seq;
 	check->seq = line->seq;
 	check->has_hmac = line->hmac.size > 0;
+	check->cut = line->cut;
 	hash_text(text, check->prev);
 }
 
@@ -256,6 +298,26 @@ bool chain_check_last(struct chain_check *check, struct str text, struct err *er
 	if (!line_read(text, &line, err) || !line_is_whole(&line, check->key, err))
 		return false;
 	stand_behind(check, &line, text);
+	return true;
+}
+
+bool chain_read_head(struct str text, struct str key, struct chain_head *head,
+		     struct err *err)
+{
+	auto_value struct value *value = NULL;
+	struct line line = {0};
+	int64_t file, end;
+
+	if (!read_sealed(text, &line, &value, err) || !line_is_whole(&line, key, err))
+		return false;
+	file = value_integer(value_member(value, "file"));
+	end = value_integer(value_member(value, "end"));
+	/* A line of a chain has its time before its event. */
+	if (line.event.size > 0 || file <= 0 || file > UINT32_MAX || end <= 0 ||
+	    !str_is(value_str(value_member(value, "event")), event_names[CHAIN_HEAD]))
+		return err_set(err, EPROTO, "is no head of a chain");
+	*head = (struct chain_head){.seq = line.seq, .file = (unsigned)file, .end = end};
+	memcpy(head->digits, line.prev.data, HASH_HEX);
 	return true;
 }
 

@@ -14,7 +14,8 @@
  * is found. `sum` says in which line a byte has changed. A program that may write to the file
  * can make both anew; only `hmac` needs a key for that. No line says that it is the last
  * one: lines that were cut off at the end are missed only by a caller that knows the head
- * (chain_check.head_seq), which a ledger tells from time to time.
+ * (chain_check.head_seq), which a ledger tells from time to time, and by the next writer, for
+ * which a ledger keeps a head beside its files (struct chain_head).
  */
 #pragma once
 
@@ -35,6 +36,7 @@ enum {
 	CHAIN_ARGUMENTS_MAX = 256 << 10,
 	/* of a word in a line: a name, an id, a rule; the rest of a longer one is left out */
 	CHAIN_WORD_MAX = 1024,
+	CHAIN_HEAD_MAX = HASH_HEX + 32, /* of a head as a text, "SEQ:DIGITS" */
 };
 
 enum chain_event {
@@ -46,8 +48,9 @@ enum chain_event {
 	CHAIN_GRANT,    /* the answer, before it takes effect */
 	CHAIN_TOKEN,    /* a token of the service was added, changed or removed */
 	CHAIN_DROP,     /* records were lost while nothing could be written */
-	CHAIN_CUT,      /* the line before this one was torn, and was cut off */
+	CHAIN_CUT,      /* lines that stood before this one are gone, or a torn one is */
 	CHAIN_NEXT,     /* the first line of a further file */
+	CHAIN_HEAD,     /* of a kept head only: no line of a chain has it */
 };
 
 /* All texts are borrowed; a member that is NULL, or negative, is not written. */
@@ -77,6 +80,30 @@ bool chain_print(const struct chain_record *record, struct buf *out);
 bool chain_seal(struct str body, uint64_t seq, const char prev[HASH_HEX + 1],
 		struct str key, struct buf *out);
 
+/* The last line of a chain, and the place where it stands, for the next writer. */
+struct chain_head {
+	uint64_t seq;              /* 0: there is no line */
+	char digits[HASH_HEX + 1]; /* SHA-256 of the line without its line end */
+	unsigned file;             /* the number of its file */
+	int64_t end;               /* the offset behind its line end */
+};
+/*
+ * Append HEAD as one line: it is sealed as a line of the chain is, with the seq and, as `prev`, the
+ * digits of the line that it is about. False when OUT is full.
+ */
+bool chain_seal_head(const struct chain_head *head, struct str key, struct buf *out);
+/* Read such a line, without its line end, back. False: ERR says what is wrong with TEXT. */
+bool chain_read_head(struct str text, struct str key, struct chain_head *head,
+		     struct err *err);
+
+/* What a record CHAIN_CUT says of lines that are gone. */
+struct chain_cut {
+	bool found;    /* the last line that was read is such a record */
+	uint64_t lost; /* lines that are known to be gone; 0: nobody knows */
+	/* the head that was kept, "SEQ:DIGITS", or "none", when that could not be read */
+	char head[CHAIN_HEAD_MAX];
+};
+
 /* The place in a chain up to which lines were read. */
 struct chain_check {
 	struct str key;          /* empty: hmac is not looked at */
@@ -84,6 +111,7 @@ struct chain_check {
 	uint64_t first;          /* seq of the first line that was read */
 	char prev[HASH_HEX + 1]; /* the digits of the last line */
 	bool has_hmac;           /* the last line has one */
+	struct chain_cut cut;    /* lines that were gone when the last line was written */
 	/* The head that somebody was told: 0: none. */
 	uint64_t head_seq;
 	char head[HASH_HEX + 1];

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define LOCK_NAME "lock"
+#define HEAD_NAME "head"
 
 enum {
 	SYNC_S = 1,      /* the longest that a line is in memory only */
@@ -31,14 +32,15 @@ enum {
 	NUMBER_MAX = 999999,  /* of a file; with LEDGER_FILE_MAX these are 256 TB */
 	LINE_USUAL = 4 << 10, /* a line without its arguments is shorter */
 	LINE_LONG = 2 * CHAIN_LINE_MAX,
+	/* The file of the head always has this size, so that a full disk takes it, too. */
+	HEAD_SIZE = 512,
 };
 
-/* The last line that this writer has seen, and where it stands; seq 0: none. */
-struct known {
-	unsigned number; /* of the file */
-	off_t end;       /* of the line, in it */
-	uint64_t seq;
-	char digits[HASH_HEX + 1];
+/* Lines that were gone when this writer began. */
+struct gone {
+	bool untold; /* no line of the chain says so yet */
+	uint64_t lost;
+	char head[CHAIN_HEAD_MAX];
 };
 
 struct ledger {
@@ -49,15 +51,21 @@ struct ledger {
 	uint64_t file_max;
 
 	int folder, lock, file; /* file: the one that grows */
-	int64_t stuck_ms;       /* until then nobody waits for the lock */
-	unsigned number;        /* of that file */
-	off_t size;             /* of it, when we looked last */
+	int head_file;
+	int64_t stuck_ms; /* until then nobody waits for the lock */
+	unsigned number;  /* of that file */
+	dev_t device;     /* these two are its status, too */
+	ino_t inode;
+	off_t size; /* of it, when we looked last */
 	struct chain_check last;
-	struct known known; /* the place of that line */
+	struct chain_head known; /* the place of that line */
+	bool line_is_last;       /* `line` holds it */
+	struct gone gone;
 
 	struct buf waiting; /* bodies of lines, each with a line end */
 	uint64_t lost;      /* records beyond the ceiling of `waiting` */
 	uint64_t lost_ever; /* the same, with those that a line has told of */
+	int64_t refused_ms; /* when the last record was refused; 0: the last one was not */
 	size_t torn;        /* bytes that were cut off, and no line says so yet */
 	struct buf line, body;
 
@@ -66,6 +74,7 @@ struct ledger {
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool has_thread, ends;
+	bool idle;      /* the thread waits for a line, and not for the next second */
 	bool dirty;     /* the disk may lack lines */
 	int sync_error; /* errno of a sync that failed; 0: none did since */
 
@@ -113,6 +122,58 @@ static bool folder_open(struct ledger *ledger, struct err *err)
 			      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
 	return ledger->lock >= 0 ||
 	       err_set(err, errno, "%s/" LOCK_NAME ": %s", name, strerror(errno));
+}
+
+/* The head for the writers to come. */
+
+/*
+ * Keep the last line of all as the head. A head that cannot be written stays the former one, which
+ * says less and nothing wrong.
+ */
+static void keep_head(struct ledger *ledger)
+{
+	char text[HEAD_SIZE];
+	struct buf line;
+
+	if (ledger->head_file < 0)
+		ledger->head_file =
+			openat(ledger->folder, HEAD_NAME,
+			       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+			       FILE_MODE);
+	buf_init(&line, HEAD_SIZE);
+	if (ledger->head_file >= 0 &&
+	    chain_seal_head(&ledger->known, (struct str){ledger->key, ledger->key_size},
+			    &line)) {
+		memset(text, ' ', sizeof(text));
+		memcpy(text, line.data, line.size - 1);
+		text[sizeof(text) - 1] = '\n';
+		(void)!pwrite(ledger->head_file, text, sizeof(text), 0);
+	}
+	buf_fini(&line);
+}
+
+/* The head that a writer finds when it begins. */
+enum head_state {
+	HEAD_NONE,   /* none was ever kept */
+	HEAD_BROKEN, /* its file holds something else, or it was not sealed with this key */
+	HEAD_KEPT,
+};
+
+static enum head_state read_head(const struct ledger *ledger, struct chain_head *head)
+{
+	auto_close int fd = openat(ledger->folder, HEAD_NAME,
+				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char text[HEAD_SIZE];
+	ssize_t size = fd >= 0 ? pread(fd, text, sizeof(text), 0) : -1;
+
+	if (size <= 0)
+		return HEAD_NONE;
+	while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '\n'))
+		size--;
+	return chain_read_head((struct str){text, (size_t)size},
+			       (struct str){ledger->key, ledger->key_size}, head, NULL)
+		       ? HEAD_KEPT
+		       : HEAD_BROKEN;
 }
 
 /*
@@ -267,11 +328,11 @@ static bool write_line(struct ledger *ledger, struct err *err)
 /* Note the last line, whose end is that of the file, as the one that has to stay. */
 static void know_last(struct ledger *ledger)
 {
-	struct known *known = &ledger->known;
+	struct chain_head *known = &ledger->known;
 
-	*known = (struct known){.number = ledger->number,
-				.end = ledger->size,
-				.seq = ledger->last.seq};
+	*known = (struct chain_head){.file = ledger->number,
+				     .end = ledger->size,
+				     .seq = ledger->last.seq};
 	memcpy(known->digits, ledger->last.prev, sizeof(known->digits));
 }
 
@@ -280,6 +341,7 @@ static bool add_line(struct ledger *ledger, struct str body, struct err *err)
 {
 	struct chain_check *last = &ledger->last;
 
+	ledger->line_is_last = false;
 	buf_clear(&ledger->line);
 	if (!chain_seal(body, last->seq + 1, last->prev,
 			(struct str){ledger->key, ledger->key_size}, &ledger->line))
@@ -289,20 +351,20 @@ static bool add_line(struct ledger *ledger, struct str body, struct err *err)
 	last->seq++;
 	last->has_hmac = ledger->key != NULL;
 	hash_text(str_part(buf_str(&ledger->line), 0, ledger->line.size - 1), last->prev);
+	ledger->line_is_last = true;
 	know_last(ledger);
+	keep_head(ledger);
 	return true;
 }
 
-/* Write a record of the ledger itself, with the one further member NAME, a number. */
-static bool add_own(struct ledger *ledger, enum chain_event event, const char *name,
-		    uint64_t number, struct err *err)
+/* Write a record of the ledger itself, with the further members MORE. */
+static bool add_record(struct ledger *ledger, enum chain_event event,
+		       const struct value *more, struct err *err)
 {
 	struct chain_record record = chain_record_of(event);
-	auto_value struct value *more = value_new_object();
 	struct buf body;
 	bool ok;
 
-	value_set_integer(more, name, (int64_t)number);
 	record.more = more;
 	buf_init(&body, CHAIN_LINE_MAX);
 	ok = chain_print(&record, &body) && add_line(ledger, buf_str(&body), err);
@@ -310,21 +372,34 @@ static bool add_own(struct ledger *ledger, enum chain_event event, const char *n
 	return ok;
 }
 
+/* The same with the one further member NAME, a number. */
+static bool add_own(struct ledger *ledger, enum chain_event event, const char *name,
+		    uint64_t number, struct err *err)
+{
+	auto_value struct value *more = value_new_object();
+
+	value_set_integer(more, name, (int64_t)number);
+	return add_record(ledger, event, more, err);
+}
+
 /* Go on in the file NUMBER, which is new with CREATE. LEDGER.last stays as it is. */
 static bool use_file(struct ledger *ledger, unsigned number, int flags, struct err *err)
 {
 	auto_close int fd = -1;
+	struct stat st;
 
 	if (number > NUMBER_MAX)
 		return err_set(err, EFBIG, "there are %d files: move the folder away",
 			       NUMBER_MAX);
 	fd = open_file(ledger, number, flags);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno, "%s", strerror(errno));
 	if ((flags & O_CREAT) != 0 && fsync(ledger->folder) < 0 && errno != EINVAL)
 		return err_set(err, errno, "%s", strerror(errno));
 	fd_close(&ledger->file);
 	ledger->file = fd_take(&fd);
+	ledger->device = st.st_dev;
+	ledger->inode = st.st_ino;
 	ledger->number = number;
 	ledger->size = 0;
 	return true;
@@ -373,6 +448,7 @@ static bool find_end(struct ledger *ledger, struct err *err)
 	ledger->torn += torn;
 	ledger->size = st.st_size - (off_t)torn;
 	ledger->last = last;
+	ledger->line_is_last = false;
 	if (last.seq > 0)
 		know_last(ledger);
 	if (last.seq == 0 && number > 1) {
@@ -391,39 +467,64 @@ static bool find_end(struct ledger *ledger, struct err *err)
 	return true;
 }
 
-/* Say that a torn line was cut off. */
-static bool tell_torn(struct ledger *ledger, struct err *err)
+/* Say that lines are gone, or that a torn one was cut off. */
+static bool tell_cut(struct ledger *ledger, struct err *err)
 {
-	if (ledger->torn == 0)
+	const struct gone *gone = &ledger->gone;
+	auto_value struct value *more = NULL;
+
+	if (ledger->torn == 0 && !gone->untold)
 		return true;
-	if (!add_own(ledger, CHAIN_CUT, "bytes", ledger->torn, err))
+	more = value_new_object();
+	if (ledger->torn > 0)
+		value_set_integer(more, "bytes", (int64_t)ledger->torn);
+	if (gone->untold) {
+		value_set_text(more, "head", gone->head);
+		if (gone->lost > 0)
+			value_set_integer(more, "lost", (int64_t)gone->lost);
+	}
+	if (!add_record(ledger, CHAIN_CUT, more, err))
 		return false;
 	ledger->torn = 0;
+	ledger->gone.untold = false;
 	return true;
 }
 
-/* Is the file that LEDGER has open still the one of that name? ST gets its status. */
-static bool file_is_named(const struct ledger *ledger, struct stat *st)
+/* Are the bytes of FD before END those of LINE, its line end included? */
+static bool has_bytes(int fd, off_t end, struct str line)
 {
-	char place[LEDGER_PLACE_MAX];
+	char piece[LINE_USUAL];
+	off_t at = end - (off_t)line.size;
+	bool same = at >= 0;
+
+	while (same && line.size > 0) {
+		const size_t size = line.size < sizeof(piece) ? line.size : sizeof(piece);
+
+		same = pread(fd, piece, size, at) == (ssize_t)size &&
+		       memcmp(piece, line.data, size) == 0;
+		line = str_part(line, size, line.size);
+		at += (off_t)size;
+	}
+	return same;
+}
+
+/*
+ * Is the end of the chain where we left it, with the line that we wrote last? This is the look before
+ * each line of a writer that writes alone: it reads that line again and hashes nothing.
+ */
+static bool end_is_known(const struct ledger *ledger)
+{
+	char place[LEDGER_PLACE_MAX], next[LEDGER_PLACE_MAX];
 	struct stat named;
 
 	place_of(ledger->number, place);
-	return ledger->file >= 0 && fstat(ledger->file, st) == 0 &&
-	       fstatat(ledger->folder, place, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       named.st_dev == st->st_dev && named.st_ino == st->st_ino;
-}
-
-/* Is the end of the chain where we left it? */
-static bool end_is_known(const struct ledger *ledger)
-{
-	char next[LEDGER_PLACE_MAX];
-	struct stat st;
-
-	if (!file_is_named(ledger, &st) || st.st_size != ledger->size)
-		return false;
 	place_of(ledger->number + 1, next);
-	return faccessat(ledger->folder, next, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+	return ledger->file >= 0 && ledger->line_is_last &&
+	       fstatat(ledger->folder, place, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == ledger->device && named.st_ino == ledger->inode &&
+	       named.st_size == ledger->size &&
+	       faccessat(ledger->folder, next, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	       has_bytes(ledger->file, ledger->size, buf_str(&ledger->line));
 }
 
 /*
@@ -452,52 +553,122 @@ static bool line_digits(int fd, off_t end, size_t max, char digits[HASH_HEX + 1]
 	return found;
 }
 
-/* Has the file FD the line that KNOWN describes? False with errno; 0: it has another. */
-static bool has_line(int fd, const struct known *known)
+/*
+ * Is the line that KNOWN describes in its file, where it was? Lines may have come behind it. False
+ * with errno; 0 or ENOENT: it is gone.
+ */
+static bool line_stands(const struct ledger *ledger, const struct chain_head *known)
 {
+	auto_close int file = open_file(ledger, known->file, 0);
 	char digits[HASH_HEX + 1];
 	struct stat st;
 
+	if (file < 0)
+		return false;
 	errno = 0;
-	return fstat(fd, &st) == 0 && st.st_size >= known->end &&
-	       (line_digits(fd, known->end, LINE_USUAL, digits) ||
-		line_digits(fd, known->end, LINE_LONG, digits)) &&
+	return fstat(file, &st) == 0 && st.st_size >= known->end &&
+	       (line_digits(file, known->end, LINE_USUAL, digits) ||
+		line_digits(file, known->end, LINE_LONG, digits)) &&
 	       strcmp(digits, known->digits) == 0;
 }
 
+static bool complain_unreadable(const struct ledger *ledger, const char *place, int code,
+				struct err *err)
+{
+	return err_set(err, code,
+		       "%s/%s cannot be read: %s; nothing is written until it can",
+		       ledger->folder_name, place, strerror(code));
+}
+
 /*
- * Is the last line that this writer has seen still where it was? Lines may have come behind it. A
- * chain that was cut must not go on: the next line would hide the cut.
+ * Is the last line that this writer has seen still where it was? A chain that was cut must not go
+ * on: the next line would hide the cut.
  */
 static bool stands(const struct ledger *ledger, struct err *err)
 {
-	const struct known *known = &ledger->known;
+	const struct chain_head *known = &ledger->known;
 	char place[LEDGER_PLACE_MAX];
-	auto_close int other = -1;
-	struct stat st;
-	bool found;
-	int code;
 
-	if (known->seq == 0)
+	if (known->seq == 0 || line_stands(ledger, known))
 		return true;
-	if (known->number == ledger->number && file_is_named(ledger, &st)) {
-		found = has_line(ledger->file, known);
-	} else {
-		other = open_file(ledger, known->number, 0);
-		found = other >= 0 && has_line(other, known);
-	}
-	code = errno;
-	if (found)
-		return true;
-	place_of(known->number, place);
-	if (code != 0 && code != ENOENT)
-		return err_set(err, code,
-			       "%s/%s cannot be read: %s; nothing is written until it can",
-			       ledger->folder_name, place, strerror(code));
+	place_of(known->file, place);
+	if (errno != 0 && errno != ENOENT)
+		return complain_unreadable(ledger, place, errno, err);
 	return err_set(err, EPROTO,
 		       "%s/%s was cut or changed by another program: its line %" PRIu64
 		       " is not the one that was written; move the folder away and start again",
 		       ledger->folder_name, place, known->seq);
+}
+
+/* A writer that begins. */
+
+/* The sentence about what is gone, with the head that was KEPT (seq 0: none could be read). */
+static void print_gone(const struct ledger *ledger, const struct chain_head *kept,
+		       uint64_t last, struct err *sentence)
+{
+	const char *name = ledger->folder_name;
+
+	if (kept->seq == 0)
+		(void)err_set(sentence, EPROTO,
+			      "%s/" HEAD_NAME
+			      " is missing or was changed: lines behind number "
+			      "%" PRIu64 ", the last one of the files, may be gone",
+			      name, last);
+	else if (kept->seq > last)
+		(void)err_set(sentence, EPROTO,
+			      "lines of %s are gone (%" PRIu64 ", up to number %" PRIu64
+			      "): they were cut off, or the machine lost its power before the "
+			      "disk had them",
+			      name, kept->seq - last, kept->seq);
+	else
+		(void)err_set(sentence, EPROTO,
+			      "lines of %s were cut off or changed: number %" PRIu64
+			      " is not the one that was written",
+			      name, kept->seq);
+}
+
+/*
+ * Stand behind the last line, and compare it with the head that was kept. Where lines are gone, the
+ * chain goes on behind a record of that, unless REFUSES.
+ */
+static bool begin(struct ledger *ledger, const struct ledger_options *options,
+		  struct err *err)
+{
+	struct chain_head kept = {0};
+	struct err sentence = {0};
+	const enum head_state state = read_head(ledger, &kept);
+	char place[LEDGER_PLACE_MAX];
+	uint64_t last;
+
+	if (!find_end(ledger, err))
+		return false;
+	last = ledger->last.seq;
+	if (state == HEAD_KEPT ? line_stands(ledger, &kept)
+			       : state == HEAD_NONE && last == 0)
+		return true;
+	if (state == HEAD_KEPT && errno != 0 && errno != ENOENT) {
+		place_of(kept.file, place);
+		return complain_unreadable(ledger, place, errno, err);
+	}
+	print_gone(ledger, &kept, last, &sentence);
+	if (options->refuses_cut)
+		return err_set(err, EPROTO,
+			       "%s; put them back, or move the folder away (service.audit.on_cut "
+			       "is \"refuse\")",
+			       sentence.text);
+	ledger->gone = (struct gone){.untold = true};
+	if (kept.seq > last)
+		ledger->gone.lost = kept.seq - last;
+	if (state == HEAD_KEPT)
+		(void)snprintf(ledger->gone.head, sizeof(ledger->gone.head),
+			       "%" PRIu64 ":%s", kept.seq, kept.digits);
+	else
+		(void)snprintf(ledger->gone.head, sizeof(ledger->gone.head), "none");
+	if (options->warn != NULL)
+		options->warn(options->context, sentence.text);
+	/* A record that finds no room is written before the next line. */
+	(void)tell_cut(ledger, NULL);
+	return true;
 }
 
 /* Adding records. */
@@ -553,9 +724,9 @@ static bool write_all(struct ledger *ledger, struct str body, bool *written, str
 	*written = false;
 	if (!lock_take(ledger, err))
 		return false;
-	ok = stands(ledger, err) && (end_is_known(ledger) || find_end(ledger, err)) &&
+	ok = (end_is_known(ledger) || (stands(ledger, err) && find_end(ledger, err))) &&
 	     (has_room(ledger, body) || next_file(ledger, err)) &&
-	     tell_torn(ledger, err) && add_waiting(ledger, err);
+	     tell_cut(ledger, err) && add_waiting(ledger, err);
 	*written = ok && (body.size == 0 || add_line(ledger, body, err));
 	lock_drop(ledger);
 	return *written &&
@@ -589,7 +760,11 @@ bool ledger_add(struct ledger *ledger, const struct chain_record *record, bool b
 	ok = ok && write_all(ledger, buf_str(&ledger->body), &written, &why);
 	if (!written && !before && !ledger->body.overflowed)
 		let_wait(ledger, buf_str(&ledger->body));
-	(void)pthread_cond_signal(&ledger->changed);
+	if (ok || before)
+		ledger->refused_ms = ok ? 0 : clock_now_ms();
+	/* A thread that rests for a second would be woken by each line for nothing. */
+	if (ledger->idle)
+		(void)pthread_cond_signal(&ledger->changed);
 	(void)pthread_mutex_unlock(&ledger->mutex);
 	return ok || !before ||
 	       err_set(err, why.code,
@@ -605,6 +780,17 @@ uint64_t ledger_lost(struct ledger *ledger)
 	lost = ledger->lost_ever;
 	(void)pthread_mutex_unlock(&ledger->mutex);
 	return lost;
+}
+
+bool ledger_is_stuck(struct ledger *ledger)
+{
+	int64_t refused_ms;
+
+	(void)pthread_mutex_lock(&ledger->mutex);
+	refused_ms = ledger->refused_ms;
+	(void)pthread_mutex_unlock(&ledger->mutex);
+	return refused_ms > 0 &&
+	       clock_now_ms() - refused_ms < LEDGER_STUCK_S * INT64_C(1000);
 }
 
 void ledger_trim_key(struct buf *key)
@@ -637,7 +823,9 @@ static void rest(struct ledger *ledger, int64_t ms)
 				       .tv_nsec = until_ms % 1000 * 1000000};
 
 	if (ms == 0) {
+		ledger->idle = true;
 		(void)pthread_cond_wait(&ledger->changed, &ledger->mutex);
+		ledger->idle = false;
 		return;
 	}
 	while (!ledger->ends && clock_now_ms() < until_ms)
@@ -708,7 +896,7 @@ bool ledger_open(const struct ledger_options *options, struct ledger **made, str
 	bool ok;
 
 	ledger->folder_name = memory_copy(options->folder);
-	ledger->folder = ledger->lock = ledger->file = -1;
+	ledger->folder = ledger->lock = ledger->file = ledger->head_file = -1;
 	if (options->key.size > 0) {
 		ledger->key = memory_alloc(options->key.size);
 		memcpy(ledger->key, options->key.data, options->key.size);
@@ -727,7 +915,7 @@ bool ledger_open(const struct ledger_options *options, struct ledger **made, str
 	init_mutex(ledger);
 	ok = folder_open(ledger, err);
 	if (ok) {
-		ok = lock_take(ledger, err) && find_end(ledger, err);
+		ok = lock_take(ledger, err) && begin(ledger, options, err);
 		lock_drop(ledger);
 	}
 	ledger->told = ledger->last.seq;
@@ -757,6 +945,7 @@ void ledger_close(struct ledger *ledger)
 			(void)fdatasync(ledger->file);
 		tell_head(ledger);
 	}
+	fd_close(&ledger->head_file);
 	fd_close(&ledger->file);
 	fd_close(&ledger->lock);
 	fd_close(&ledger->folder);

@@ -13,8 +13,14 @@
  * chain was cut or changed by somebody else: it writes nothing more, so that records of effects to
  * come are refused.
  *
+ * For the writers to come the file `head` of the folder keeps the last line of all (struct
+ * chain_head), sealed with the same key. A writer that begins, and does not find that line in its
+ * place, says so, and goes on behind a record of it (CHAIN_CUT). A program that may write to the
+ * folder can put back an older head with the lines of then; only a head that was told elsewhere
+ * shows that. A machine that loses its power may lose lines, but not the head: that is told, too.
+ *
  * The end of the last file may be a torn line, of a process that was killed or of a full disk.
- * The next writer cuts it off and says so in the line that follows (CHAIN_CUT).
+ * The next writer cuts it off and says so in the line that follows (CHAIN_CUT, too).
  */
 #pragma once
 
@@ -34,6 +40,7 @@ enum {
 	LEDGER_WAITING_MAX = 4 << 20,
 	/* the time after which a process that holds the lock is taken for stopped */
 	LEDGER_LOCK_MS = 2000,
+	LEDGER_STUCK_S = 30, /* so long a record that was refused is told by ledger_is_stuck */
 	LEDGER_KEY_MIN = 16,
 	LEDGER_KEY_MAX = 4096,
 	LEDGER_PLACE_MAX = 32, /* of a file's name */
@@ -51,12 +58,15 @@ struct ledger_options {
 	 */
 	void (*head)(void *context, const char *sentence);
 	double head_s;
+	/* Called by ledger_open with a SENTENCE about lines that are gone. NULL: nobody hears it. */
+	void (*warn)(void *context, const char *sentence);
+	bool refuses_cut; /* ledger_open fails where lines are gone */
 	void *context;
 };
 
 /*
- * Open the ledger. False: the folder is unsafe or cannot be written, or its last line is not
- * one that a chain with this key can go on from.
+ * Open the ledger. False: the folder is unsafe or cannot be written, its last line is not
+ * one that a chain with this key can go on from, or lines are gone and OPTIONS refuses that.
  */
 bool ledger_open(const struct ledger_options *options, struct ledger **ledger,
 		 struct err *err);
@@ -65,6 +75,12 @@ void ledger_close(struct ledger *ledger);
 
 /* The number of records that were lost so far, because nothing could be written for long. */
 uint64_t ledger_lost(struct ledger *ledger);
+
+/*
+ * Was the last record of an effect to come refused, within LEDGER_STUCK_S? Nothing is tried until the next
+ * record, so that a caller who keeps records away has to send some again after that time.
+ */
+bool ledger_is_stuck(struct ledger *ledger);
 
 /* Remove the line ends behind KEY, the content of a file with a key. */
 void ledger_trim_key(struct buf *key);

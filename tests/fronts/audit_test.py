@@ -332,6 +332,44 @@ def a_chain_that_is_cut_under_its_writer_is_not_gone_on_with():
 
 
 @tap.case
+def a_program_that_begins_misses_lines_that_were_cut_off():
+    with place() as here:
+        key = here.put("key", KEY + "\n")
+        here.configure(audit={"key_file": key})
+        for _ in range(2):
+            assert here.with_config("exec", "--", "true").returncode == 0
+        path = here.files()[0]
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        cut = "".join(text.splitlines(keepends=True)[:5])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(cut)
+        here.configure(audit={"key_file": key, "on_cut": "refuse"})
+        refused = here.with_config("exec", "--", "touch", "ran")
+        assert refused.returncode == 125 and f"lines of {here.audit} are gone (3, up to number 8)" in refused.stderr, refused
+        assert "put them back, or move the folder away" in refused.stderr, refused
+        assert not os.path.exists(os.path.join(here.work, "ran"))
+        with open(path, encoding="utf-8") as file:
+            assert file.read() == cut
+        here.configure(audit={"key_file": key})
+        done = here.with_config("exec", "--", "echo", "hello")
+        assert done.returncode == 0 and done.stdout == "hello\n", done
+        assert f"glovebox: audit: lines of {here.audit} are gone (3, up to number 8): " in done.stderr, done
+        again = here.with_config("exec", "--", "true")
+        assert again.returncode == 0 and "gone" not in again.stderr, again
+        lines = here.lines()
+        assert [line["event"] for line in lines[5:]] == ["cut"] + ["open", "begin", "end", "close"] * 2, lines
+        head = f"8:{lines[5]['head'].partition(':')[2]}"
+        assert lines[5]["head"] == head and lines[5]["lost"] == 3, lines
+        done = here.verify("--key-file", key)
+        assert done.returncode == 1 and "14 lines are sound, number 1 to 14, with the key" in done.stdout, done
+        assert f"{path}:6: lines before this one are gone (3, up to the head {head})" in done.stderr, done
+        told = json.loads(here.verify("--json").stdout)
+        assert told["sound"] is False and told["line"] == 6 and told["cuts"] == 1 and told["file"] == path, told
+        assert "lines before this one are gone (3, " in told["why"], told
+
+
+@tap.case
 def a_changed_line_is_named():
     with place() as here:
         here.configure(audit={})

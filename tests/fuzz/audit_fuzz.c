@@ -42,13 +42,21 @@ static void check_lines(struct str text, struct str key)
 
 	while (str_next_line(&text, &line)) {
 		struct chain_check before = check, alone = {.key = key};
+		struct chain_head head = {0};
 		struct err err = {0};
+
+		/* A head is no line of a chain, and a line of a chain is no head. */
+		if (chain_read_head(line, key, &head, NULL)) {
+			assert(head.file > 0 && head.end > 0);
+			assert(!chain_check_last(&alone, line, NULL));
+		}
 
 		if (!chain_check_line(&check, line, &err)) {
 			assert(err.text[0] != '\0');
 			assert(check.seq == before.seq);
 			continue;
 		}
+		assert(head.file == 0);
 		assert(before.seq == 0 || check.seq == before.seq + 1);
 		before = check;
 		assert(!chain_check_line(&check, line, &err));

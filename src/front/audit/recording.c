@@ -737,6 +737,15 @@ static void say_head(void *context, const char *sentence)
 	(void)fprintf(stderr, "glovebox: %s\n", sentence);
 }
 
+static void say_cut(void *context, const char *sentence)
+{
+	(void)context;
+	(void)fprintf(stderr,
+		      "glovebox: audit: %s; the chain goes on behind a record of it (glovebox "
+		      "audit verify)\n",
+		      sentence);
+}
+
 static bool open_audit(struct recording *recording, const struct recorded *wanted,
 		       bool heads, struct err *err)
 {
@@ -745,6 +754,8 @@ static bool open_audit(struct recording *recording, const struct recorded *wante
 		.each = wanted->each,
 		.head = heads ? say_head : NULL,
 		.head_s = HEAD_S,
+		.warn = say_cut,
+		.refuses_cut = wanted->refuses_cut,
 	};
 	struct buf key;
 	bool ok;

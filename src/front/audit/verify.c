@@ -34,7 +34,46 @@ struct verifying {
 	uint64_t line, lines; /* of this file, of all files */
 	struct err why;       /* of the first broken line */
 	bool unreadable;      /* why is not about a line */
+	bool json;
+	uint64_t cuts;        /* records of lines that were gone */
+	const char *cut_path; /* the place of the first one */
+	uint64_t cut_line;
+	struct chain_cut cut;
 };
+
+/* Say what CUT, a record, tells. */
+static void print_cut(const struct chain_cut *cut, struct err *sentence)
+{
+	if (cut->lost > 0)
+		(void)err_set(sentence, EPROTO,
+			      "lines before this one are gone (%" PRIu64
+			      ", up to the head %s)",
+			      cut->lost, cut->head);
+	else if (strchr(cut->head, ':') != NULL)
+		(void)err_set(sentence, EPROTO,
+			      "lines before this one were cut off or changed: the head %s is "
+			      "not among them",
+			      cut->head);
+	else
+		(void)err_set(sentence, EPROTO,
+			      "lines before this one may be gone: there was no head to tell");
+}
+
+static void take_cut(struct verifying *verifying)
+{
+	struct err sentence = {0};
+
+	if (verifying->cuts++ == 0) {
+		verifying->cut_path = verifying->path;
+		verifying->cut_line = verifying->line;
+		verifying->cut = verifying->check.cut;
+	}
+	if (verifying->json)
+		return;
+	print_cut(&verifying->check.cut, &sentence);
+	(void)verb_complain(CODE_FAILED, "audit verify: %s:%" PRIu64 ": %s",
+			    verifying->path, verifying->line, sentence.text);
+}
 
 /*
  * Check the line TEXT. WHOLE: it has its line end. A last line without one was torn while it was
@@ -49,6 +88,8 @@ static bool take_line(struct verifying *verifying, struct str text, bool whole)
 	if (!chain_check_line(&verifying->check, text, &verifying->why))
 		return false;
 	verifying->lines++;
+	if (verifying->check.cut.found)
+		take_cut(verifying);
 	return true;
 }
 
@@ -101,20 +142,28 @@ static bool verify_file(struct verifying *verifying, const char *path)
 static int print_json(const struct verifying *verifying, bool ok, FILE *out)
 {
 	auto_value struct value *told = value_new_object();
+	struct err sentence = {0};
 
-	value_set_boolean(told, "sound", ok);
+	value_set_boolean(told, "sound", ok && verifying->cuts == 0);
 	value_set_integer(told, "lines", (int64_t)verifying->lines);
 	value_set_integer(told, "first", (int64_t)verifying->check.first);
 	value_set_integer(told, "last", (int64_t)verifying->check.seq);
 	value_set_text(told, "head", verifying->check.prev);
-	if (!ok) {
+	if (verifying->cuts > 0)
+		value_set_integer(told, "cuts", (int64_t)verifying->cuts);
+	if (ok && verifying->cuts > 0) {
+		print_cut(&verifying->cut, &sentence);
+		value_set_text(told, "file", verifying->cut_path);
+		value_set_integer(told, "line", (int64_t)verifying->cut_line);
+		value_set_text(told, "why", sentence.text);
+	} else if (!ok) {
 		value_set_text(told, "file", verifying->path);
 		if (verifying->line > 0)
 			value_set_integer(told, "line", (int64_t)verifying->line);
 		value_set_text(told, "why", verifying->why.text);
 	}
 	(void)verb_print_json(told, 0, out);
-	return ok ? CODE_DONE : CODE_FAILED;
+	return ok && verifying->cuts == 0 ? CODE_DONE : CODE_FAILED;
 }
 
 static int print_result(const struct verifying *verifying, bool ok, FILE *out)
@@ -147,7 +196,7 @@ static int print_result(const struct verifying *verifying, bool ok, FILE *out)
 			      "lines before number %" PRIu64
 			      " are in earlier files, which were not given\n",
 			      check->first);
-	return CODE_DONE;
+	return verifying->cuts == 0 ? CODE_DONE : CODE_FAILED;
 }
 
 static bool read_key(const char *path, struct buf *key, struct err *err)
@@ -176,14 +225,15 @@ static int verify_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE, "audit verify: %s", err.text);
 	}
 	verifying.check.key = buf_str(&key);
+	verifying.json = options_given(options, "json");
 	for (size_t i = 0; ok && i < options->word_count; i++)
 		ok = verify_file(&verifying, options->words[i]);
 	if (ok && !chain_check_end(&verifying.check, &verifying.why)) {
 		verifying.line = 0;
 		ok = false;
 	}
-	code = options_given(options, "json") ? print_json(&verifying, ok, out)
-					      : print_result(&verifying, ok, out);
+	code = verifying.json ? print_json(&verifying, ok, out)
+			      : print_result(&verifying, ok, out);
 	buf_fini(&key);
 	return code;
 }
@@ -192,12 +242,14 @@ static const char verify_help[] =
 	"Check the lines of an audit (docs/audit.md): each names the line before it, so that a\n"
 	"line that was changed, removed, doubled or moved is found. Give all files of the chain,\n"
 	"or the last ones, in their order. The first broken line is named, with what is wrong.\n\n"
-	"Lines that were cut off at the end leave no trace in the files. --head compares the\n"
-	"chain with a head that a service told to its journal: a line \"audit head N:DIGITS\".\n"
+	"Lines that were cut off at the end are missed by the next program that writes, which\n"
+	"records that; each such record is named. Until then they leave no trace in the files:\n"
+	"--head compares the chain with a head that a service told to its journal, a line\n"
+	"\"audit head N:DIGITS\".\n"
 	"A program that may write to the files can make the sums of all lines anew; --key-file\n"
 	"checks what it cannot make, when the audit has a key.\n\n"
-	"Exit codes: 0 all lines are sound, 1 a line is broken or a file cannot be read, 2 the\n"
-	"head or the key is none.";
+	"Exit codes: 0 all lines are sound, 1 a line is broken, a record says that lines are\n"
+	"gone, or a file cannot be read, 2 the head or the key is none.";
 
 const struct verb verb_audit_verify = {
 	.name = "audit verify",

@@ -38,6 +38,9 @@ const struct row recorded_audit_rows[] = {
 	{"sync", ROW_CHOICE, .choices = "second each", .initial = "second",
 	 .description =
 		 "When the disk has a line: within a second, or before its call goes on."},
+	{"on_cut", ROW_CHOICE, .choices = "go_on refuse", .initial = "go_on",
+	 .description = "At the start, where lines were cut off: say so and go on behind a "
+			"record of it, or do not start."},
 	{"arguments", ROW_FLAG, .initial = "false",
 	 .description = "Lines have the arguments of calls, and not their hashes alone."},
 	{0},
@@ -66,6 +69,7 @@ void recorded_read(const struct value *service, struct recorded *recorded)
 		.folder = text_of(audit, "folder"),
 		.key_file = text_of(audit, "key_file"),
 		.each = str_is(value_str(value_member(audit, "sync")), "each"),
+		.refuses_cut = str_is(value_str(value_member(audit, "on_cut")), "refuse"),
 		.arguments = value_is_true(value_member(audit, "arguments")),
 		.spans = otlp != NULL,
 		.endpoint = text_of(otlp, "endpoint"),

@@ -11,13 +11,14 @@
 #include <stdbool.h>
 
 struct recorded {
-	char *folder;   /* of the audit; NULL: there is none */
-	char *key_file; /* or NULL */
-	bool each;      /* the disk has each line before its call goes on */
-	bool arguments; /* lines have them in full */
-	bool spans;     /* a collector gets spans */
-	char *endpoint; /* of the collector; NULL: that of the environment */
-	bool content;   /* spans have what was said and done */
+	char *folder;     /* of the audit; NULL: there is none */
+	char *key_file;   /* or NULL */
+	bool each;        /* the disk has each line before its call goes on */
+	bool refuses_cut; /* nothing is opened where lines of the audit are gone */
+	bool arguments;   /* lines have them in full */
+	bool spans;       /* a collector gets spans */
+	char *endpoint;   /* of the collector; NULL: that of the environment */
+	bool content;     /* spans have what was said and done */
 };
 
 extern const struct row recorded_audit_rows[];

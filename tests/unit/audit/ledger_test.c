@@ -90,6 +90,28 @@ static size_t count_of(const struct buf *text, const char *word)
 	return count;
 }
 
+static void head_path(const struct folder *folder, char path[PATH_MAX])
+{
+	(void)snprintf(path, PATH_MAX, "%s/head", folder->file);
+}
+
+static void read_head(const struct folder *folder, struct buf *head)
+{
+	char path[PATH_MAX];
+
+	head_path(folder, path);
+	buf_clear(head);
+	assert_true(fd_read_file(path, TEXT_MAX, head, NULL));
+}
+
+static void keep_head(const struct folder *folder, const struct buf *head)
+{
+	char path[PATH_MAX];
+
+	head_path(folder, path);
+	assert_true(fd_replace_file(path, buf_str(head), NULL));
+}
+
 static void a_chain_goes_on_when_it_is_opened_again(void **state)
 {
 	struct folder folder;
@@ -166,7 +188,7 @@ static void a_file_without_a_line_goes_on_from_the_one_before(void **state)
 static void a_torn_line_is_cut_off_and_told(void **state)
 {
 	struct folder folder;
-	struct buf text, whole;
+	struct buf text, whole, head;
 	char path[PATH_MAX];
 	struct ledger *ledger;
 
@@ -174,25 +196,41 @@ static void a_torn_line_is_cut_off_and_told(void **state)
 	folder_begin(&folder, "audit");
 	buf_init(&text, TEXT_MAX);
 	buf_init(&whole, TEXT_MAX);
+	buf_init(&head, TEXT_MAX);
 	ledger = open_with(&folder, (struct str){0}, 0);
 	assert_true(add(ledger, "a", true, NULL));
 	assert_true(add(ledger, "b", true, NULL));
 	ledger_close(ledger);
 	path_of(&folder, 1, path);
 	assert_true(fd_read_file(path, TEXT_MAX, &whole, NULL));
+	read_head(&folder, &head);
 	const size_t first = str_find(buf_str(&whole), STR("\n"), 0) + 1;
 
 	for (size_t size = 0; size < whole.size; size += 7) {
 		const size_t torn = size < first ? size : size - first;
+		char gone[64];
 
 		assert_true(fd_replace_file(path, str_part(buf_str(&whole), 0, size), NULL));
+		keep_head(&folder, &head);
 		ledger = open_with(&folder, (struct str){0}, 0);
 		assert_true(add(ledger, "c", true, NULL));
 		ledger_close(ledger);
 		assert_int_equal(check_all(&folder, (struct str){0}, &text),
-				 (size < first ? 0 : 1) + (torn > 0) + 1);
-		assert_int_equal(count_of(&text, "\"event\":\"cut\""), torn > 0);
+				 (size < first ? 0 : 1) + 2);
+		assert_int_equal(count_of(&text, "\"event\":\"cut\",\"bytes\":"), torn > 0);
+		(void)snprintf(gone, sizeof(gone), "\",\"lost\":%d,", size < first ? 2 : 1);
+		assert_int_equal(count_of(&text, gone), 1);
 	}
+	/* A line that was torn behind the head is no line that is gone. */
+	assert_true(buf_addstr(&whole, STR("{\"seq\":3,")));
+	assert_true(fd_replace_file(path, buf_str(&whole), NULL));
+	keep_head(&folder, &head);
+	ledger = open_with(&folder, (struct str){0}, 0);
+	assert_true(add(ledger, "c", true, NULL));
+	ledger_close(ledger);
+	assert_int_equal(check_all(&folder, (struct str){0}, &text), 4);
+	assert_int_equal(count_of(&text, "\"event\":\"cut\",\"bytes\":9,\"prev\""), 1);
+	buf_fini(&head);
 	buf_fini(&whole);
 	buf_fini(&text);
 	folder_end(&folder);
@@ -480,6 +518,194 @@ static void no_writer_goes_on_with_a_chain_that_was_cut(void **state)
 	folder_end(&folder);
 }
 
+static void note_warning(void *context, const char *sentence)
+{
+	(void)snprintf(context, ERR_TEXT_MAX, "%s", sentence);
+}
+
+/*
+ * Open the ledger of FOLDER, whose files are as their case has left them, and write one line. SAYS: the
+ * sentence has these words; NULL: there is none. The chain is sound afterwards, and TEXT has it.
+ */
+static void begin_again(const struct folder *folder, const char *says, struct buf *text)
+{
+	char said[ERR_TEXT_MAX] = "";
+	struct ledger_options options = {.folder = folder->file,
+					 .key = STR(key_text),
+					 .warn = note_warning,
+					 .refuses_cut = true,
+					 .context = said};
+	struct ledger *ledger = NULL;
+	struct err err = {0};
+
+	if (says != NULL) {
+		assert_false(ledger_open(&options, &ledger, &err));
+		if (strstr(err.text, says) == NULL ||
+		    strstr(err.text, "put them back") == NULL)
+			fail_msg("\"%s\" does not say: %s", err.text, says);
+		options.refuses_cut = false;
+	}
+	if (!ledger_open(&options, &ledger, &err))
+		fail_msg("%s", err.text);
+	if (strstr(said, says != NULL ? says : "") == NULL ||
+	    (says == NULL && said[0] != '\0'))
+		fail_msg("\"%s\" does not say: %s", said, says);
+	assert_true(add(ledger, "again", true, NULL));
+	ledger_close(ledger);
+	(void)check_all(folder, STR(key_text), text);
+}
+
+/* A writer that begins misses the lines that were there when the last one ended. */
+static void a_writer_that_begins_misses_what_was_cut(void **state)
+{
+	struct buf text, whole, head, older;
+	struct ledger *ledger;
+	struct folder folder;
+	char path[PATH_MAX];
+	size_t size;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	buf_init(&whole, TEXT_MAX);
+	buf_init(&head, TEXT_MAX);
+	buf_init(&older, TEXT_MAX);
+	path_of(&folder, 1, path);
+	ledger = open_with(&folder, STR(key_text), 0);
+	for (int i = 0; i < 5; i++) {
+		assert_true(add(ledger, "a", true, NULL));
+		if (i == 2)
+			read_head(&folder, &older);
+	}
+	ledger_close(ledger);
+	read_head(&folder, &head);
+	assert_true(fd_read_file(path, TEXT_MAX, &whole, NULL));
+	assert_int_equal(head.size, older.size);
+	begin_again(&folder, NULL, &text);
+	assert_int_equal(count_of(&text, "\"event\":\"cut\""), 0);
+	/* Two lines are cut off. */
+	size = 0;
+	for (int i = 0; i < 3; i++)
+		size = str_find(buf_str(&whole), STR("\n"), size) + 1;
+	assert_true(fd_replace_file(path, str_part(buf_str(&whole), 0, size), NULL));
+	keep_head(&folder, &head);
+	begin_again(&folder, " are gone (2, up to number 5): ", &text);
+	assert_int_equal(count_of(&text, "\"event\":\"cut\",\"head\":\"5:"), 1);
+	assert_int_equal(count_of(&text, "\"lost\":2,"), 1);
+	/* That was told once. */
+	begin_again(&folder, NULL, &text);
+	assert_int_equal(count_of(&text, "\"event\":\"cut\""), 1);
+	/* The cut chain with the head of then is a chain that was never longer. */
+	assert_true(fd_replace_file(path, str_part(buf_str(&whole), 0, size), NULL));
+	keep_head(&folder, &older);
+	begin_again(&folder, NULL, &text);
+	/* Other lines came in the place of those that were cut off. */
+	keep_head(&folder, &head);
+	begin_again(&folder, " are gone (1, up to number 5)", &text);
+	keep_head(&folder, &head);
+	begin_again(&folder, " were cut off or changed: number 5 is not the one", &text);
+	assert_int_equal(unlink(path), 0);
+	keep_head(&folder, &head);
+	begin_again(&folder, " are gone (5, up to number 5): ", &text);
+	assert_int_equal(count_of(&text, "{\"seq\":1,"), 1);
+	assert_int_equal(count_of(&text, "\"lost\":5,"), 1);
+	/* No head, one that was changed, and one that was made without the key. */
+	for (int i = 0; i < 3; i++) {
+		struct chain_head forged = {.seq = 1, .file = 1, .end = (int64_t)size};
+
+		assert_true(fd_replace_file(path, buf_str(&whole), NULL));
+		buf_clear(&older);
+		if (i == 0)
+			assert_true(buf_addstr(&older, STR(" ")));
+		if (i == 1) {
+			assert_true(buf_addstr(&older, buf_str(&head)));
+			older.data[8] ^= 1;
+		}
+		memset(forged.digits, 'a', HASH_HEX);
+		if (i == 2)
+			assert_true(chain_seal_head(&forged, (struct str){0}, &older));
+		keep_head(&folder, &older);
+		begin_again(&folder, "/head is missing or was changed", &text);
+		assert_int_equal(count_of(&text, "\"event\":\"cut\",\"head\":\"none\""), 1);
+	}
+	buf_fini(&older);
+	buf_fini(&head);
+	buf_fini(&whole);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+/*
+ * Eight writers of a thousand lines each, which are killed and begin again until all lines are
+ * there. A writer counts on a pipe what it has written.
+ */
+static void writers_that_are_killed_make_one_chain(void **state)
+{
+	enum { WRITERS = 8, RECORDS = 1000, PAUSES = 150 };
+	struct folder folder;
+	struct buf text;
+	int counts[WRITERS][2];
+	pid_t writers[WRITERS];
+	int written[WRITERS] = {0}, kills = 0;
+	size_t begun = 0;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	for (int i = 0; i < WRITERS; i++) {
+		assert_true(fd_pipe(counts[i], NULL));
+		assert_true(fd_set_blocking(counts[i][0], false, NULL));
+		writers[i] = 0;
+	}
+	for (bool all = false; !all;) {
+		const struct timespec moment = {.tv_nsec = 1000000L * (1 + kills % 7)};
+
+		all = true;
+		for (int i = 0; i < WRITERS; i++) {
+			char bytes[RECORDS];
+			ssize_t got;
+
+			if (writers[i] > 0 && kills < PAUSES && kills % WRITERS == i)
+				(void)kill(writers[i], SIGKILL);
+			if (writers[i] > 0 && (kills % WRITERS == i || kills >= PAUSES)) {
+				assert_int_equal(waitpid(writers[i], NULL, 0), writers[i]);
+				writers[i] = 0;
+			}
+			while ((got = read(counts[i][0], bytes, sizeof(bytes))) > 0)
+				written[i] += (int)got;
+			if (writers[i] == 0 && written[i] < RECORDS) {
+				writers[i] = fork();
+				if (writers[i] == 0) {
+					struct ledger *ledger =
+						open_with(&folder, STR(key_text), 256 << 10);
+
+					for (int k = written[i]; k < RECORDS; k++)
+						if (!add(ledger, "a", true, NULL) ||
+						    write(counts[i][1], "!", 1) != 1)
+							_exit(1);
+					ledger_close(ledger);
+					_exit(0);
+				}
+			}
+			all = all && writers[i] == 0 && written[i] == RECORDS;
+		}
+		if (kills++ < PAUSES)
+			(void)nanosleep(&moment, NULL);
+	}
+	(void)check_all(&folder, STR(key_text), &text);
+	begun = count_of(&text, "\"event\":\"begin\"");
+	/* A writer may be killed between its line and its count. */
+	assert_true(begun >= (size_t)WRITERS * RECORDS &&
+		    begun <= (size_t)WRITERS * RECORDS + PAUSES);
+	assert_int_equal(count_of(&text, "\"head\":"), 0);
+	for (int i = 0; i < WRITERS; i++) {
+		fd_close(&counts[i][0]);
+		fd_close(&counts[i][1]);
+	}
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
 static void note_head(void *context, const char *sentence)
 {
 	(void)snprintf(context, 128, "%s", sentence);
@@ -525,6 +751,8 @@ int main(void)
 		cmocka_unit_test(records_beyond_the_ceiling_are_counted),
 		cmocka_unit_test(an_unsafe_folder_and_a_broken_end_are_refused),
 		cmocka_unit_test(no_writer_goes_on_with_a_chain_that_was_cut),
+		cmocka_unit_test(a_writer_that_begins_misses_what_was_cut),
+		cmocka_unit_test(writers_that_are_killed_make_one_chain),
 		cmocka_unit_test(the_head_is_told_at_the_end),
 	};
 
