@@ -45,12 +45,20 @@ struct about {
 	const struct value *purpose; /* further members of the first record; or NULL */
 };
 
+/*
+ * When a span begins. Its end is told by the time that has passed since then: a clock that is set
+ * meanwhile would make it end before its begin.
+ */
+struct moment {
+	int64_t wall_ns, steady_us;
+};
+
 /* A call that has a span and goes on. */
 struct open_call {
 	char *id;
 	struct span_place place, server; /* server: of the request by MCP; or empty */
 	char parent[SPAN_ID + 1];
-	int64_t began_ns;
+	struct moment began;
 	char *arguments; /* as JSON, when content is wanted; or NULL */
 	struct open_call *next;
 };
@@ -79,7 +87,7 @@ struct turn {
 	struct recording *recording;
 	struct event_sink next;
 	struct span_place place; /* empty: no turn is under way */
-	int64_t began_ns, asked_ns;
+	struct moment began, asked;
 	char *agent, *model, *session;
 	struct turn *after;
 };
@@ -279,6 +287,17 @@ static void free_call(struct open_call *call)
 	free(call);
 }
 
+static struct moment moment_now(void)
+{
+	return (struct moment){clock_wall_ns(), clock_now_us()};
+}
+
+/* Now, for a span that BEGAN then. */
+static int64_t end_of(const struct moment *began)
+{
+	return began->wall_ns + (clock_now_us() - began->steady_us) * 1000;
+}
+
 static void span_begin(struct tap *tap, const struct event *event)
 {
 	const struct recording *recording = tap->recording;
@@ -293,7 +312,7 @@ static void span_begin(struct tap *tap, const struct event *event)
 		return;
 	call = memory_alloc(sizeof(*call));
 	call->id = memory_copy(event->call);
-	call->began_ns = clock_wall_ns();
+	call->began = moment_now();
 	if (strcmp(tap->front, "mcp") == 0) {
 		call->server = span_place_new(&parent);
 		call->place = span_place_new(&call->server);
@@ -371,8 +390,8 @@ static void span_end(struct tap *tap, const struct event *event)
 		.place = call->place,
 		.name = name,
 		.kind = SPAN_INTERNAL,
-		.began_ns = call->began_ns,
-		.ended_ns = clock_wall_ns(),
+		.began_ns = call->began.wall_ns,
+		.ended_ns = end_of(&call->began),
 		.attributes = attributes,
 		.failure = event->result->status != RESULT_DONE
 				   ? result_status_name(event->result->status)
@@ -604,7 +623,7 @@ static void set_text(char **place, const struct value *value)
 static void turn_begin(struct turn *turn, const struct event *event)
 {
 	turn->place = span_place_new(NULL);
-	turn->began_ns = turn->asked_ns = clock_wall_ns();
+	turn->began = turn->asked = moment_now();
 	set_text(&turn->agent, value_member(event->data, "agent"));
 	set_text(&turn->model, value_member(event->data, "model"));
 	turn->recording->turn = turn->place;
@@ -630,8 +649,8 @@ static void turn_end(struct turn *turn, const struct event *event)
 		  &(struct span){.place = turn->place,
 				 .name = name,
 				 .kind = SPAN_INTERNAL,
-				 .began_ns = turn->began_ns,
-				 .ended_ns = clock_wall_ns(),
+				 .began_ns = turn->began.wall_ns,
+				 .ended_ns = end_of(&turn->began),
 				 .attributes = attributes,
 				 .failure = reason != NULL && strcmp(reason,
 								     "model_failed") == 0
@@ -649,8 +668,8 @@ static void turn_message(struct turn *turn, const struct event *event)
 		.place = span_place_new(&turn->place),
 		.name = name,
 		.kind = SPAN_CLIENT,
-		.began_ns = turn->asked_ns,
-		.ended_ns = clock_wall_ns(),
+		.began_ns = turn->asked.wall_ns,
+		.ended_ns = end_of(&turn->asked),
 		.attributes = attributes,
 	};
 
@@ -686,7 +705,7 @@ static bool turn_event(void *context, const struct event *event, struct err *err
 	/* The model is asked again after the last call has ended. */
 	if (event->kind == EVENT_TOOL_ENDED || event->kind == EVENT_CHECK_ENDED ||
 	    event->kind == EVENT_COMPACTED)
-		turn->asked_ns = clock_wall_ns();
+		turn->asked = moment_now();
 	return turn->next.event == NULL || turn->next.event(turn->next.context, event, err);
 }
 
