@@ -133,20 +133,26 @@ class Collector(http.server.ThreadingHTTPServer):
     """Takes spans, as a collector does."""
     daemon_threads = True
 
-    def __init__(self, status=200):
+    def __init__(self, status=200, answers=()):
+        """ANSWERS: status, headers and body of the first answers."""
         outer = self
         self.requests, self.status, self.came = [], status, threading.Condition()
+        self.answers, self.times = list(answers), []
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 with outer.came:
-                    outer.requests.append((self.path, dict(self.headers), body))
+                    status, headers, answer = outer.answers.pop(0) if outer.answers else (outer.status, {}, "{}")
+                    outer.times.append(time.monotonic())
+                    if status == 200:
+                        outer.requests.append((self.path, dict(self.headers), body))
                     outer.came.notify_all()
-                self.send_response(outer.status)
-                self.send_header("Content-Length", "2")
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": len(answer)}.items():
+                    self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(b"{}")
+                self.wfile.write(answer.encode())
 
             def log_message(self, *_):
                 pass
@@ -485,6 +491,39 @@ def spans_that_no_collector_takes_are_counted():
         line = server.process.stderr.readline()
         assert re.search(r"otlp: \d+ spans were dropped so far: 127.* answers with status 400", line), line
         server.end()
+
+
+@tap.case
+def a_collector_says_when_it_wants_spans_again():
+    with place() as here, Collector(answers=[(429, {"Retry-After": "7"}, "{}"), (503, {}, "{}")]) as collector:
+        here.configure(otlp={"endpoint": collector.endpoint})
+        server = Server(here, "mcp").shake_hands()
+        server.call("read_file", {"path": "none"})
+        collector.spans(2)
+        server.call("read_file", {"path": "none"})
+        said = server.end()
+        assert "dropped" not in said, said
+        first, second, third = collector.times[:3]
+        assert second - first > 6.9 and third - second > 4.9, collector.times
+
+
+@tap.case
+def spans_that_a_collector_refuses_are_counted():
+    answers = [(200, {}, json.dumps({"partialSuccess": {"rejectedSpans": "1", "errorMessage": "no\x1b[2Jroom"}})),
+               (200, {}, json.dumps({"partialSuccess": {"rejectedSpans": 70}})), (200, {}, '{"partialSuccess": 7')]
+    with place() as here, Collector(answers=answers) as collector:
+        here.configure(otlp={"endpoint": collector.endpoint})
+        server = Server(here, "mcp").shake_hands()
+        server.call("read_file", {"path": "none"})
+        line = server.process.stderr.readline()
+        assert re.search(r"otlp: 1 spans were dropped so far: 127.\S+ has refused some: noroom$", line), line
+        server.call("read_file", {"path": "none"})
+        collector.spans(4, names=False)
+        server.call("read_file", {"path": "none"})
+        collector.spans(6, names=False)
+        # No more than were sent, and nothing because of an answer that says nothing.
+        said = server.end()
+        assert "otlp: 3 spans were dropped so far: 127" in said and "it does not say why" in said, said
 
 
 @tap.case

@@ -1184,6 +1184,19 @@ def state_of(pid):
 
 
 @tap.case
+def a_collector_that_hangs_holds_nothing_up_and_what_it_costs_is_counted():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings = {"metrics": f"127.0.0.1:{free_port()}", "cell": "shared", "max_calls_per_token": 1024,
+                    "otlp": {"endpoint": "http://127.0.0.1:%d" % silent.getsockname()[1]}}
+        with Service(settings) as service, concurrent.futures.ThreadPoolExecutor(16) as pool:
+            # A batch is on its way for good, and 2,048 spans wait: each call makes two.
+            calls = list(pool.map(lambda _: service.call("read_file", {"path": "none"}).status, range(1400)))
+            assert set(calls) == {200}, set(calls)
+            assert service.metrics()["glovebox_queue_dropped_total"] >= 2 * 1400 - 2048 - 512, service.metrics()
+            service.end()
+
+
+@tap.case
 def tokens_beyond_two_hundred_share_a_row():
     tokens = {f"t{number:019}": {} for number in range(230)}
     with Service({"metrics": f"127.0.0.1:{free_port()}"}, tokens=tokens) as service:

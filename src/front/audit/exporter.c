@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
 #include "model/http.h"
@@ -41,7 +42,9 @@ enum {
 	FIRST_PAUSE_MS = 1000,
 	CONNECT_S = 5,
 	SILENCE_S = 10,
-	TELL_S = 60, /* between two sentences about dropped spans */
+	REQUEST_S = 30, /* of a request with its answer, however slowly that comes */
+	ANSWER_MAX = 64 << 10, /* of an answer, as far as it is read */
+	TELL_S = 60,           /* between two sentences about dropped spans */
 };
 
 /* The front's end. */
@@ -258,7 +261,7 @@ struct sending {
 	uint64_t told;    /* of both, when we said so last */
 	int64_t told_ms;
 	char why[ERR_TEXT_MAX]; /* the last failure */
-	int late;               /* readable when the last seconds are over */
+	int late; /* readable when the time of a request, or the last seconds, are over */
 };
 
 /* Say how many spans were dropped. The mutex is held. */
@@ -274,20 +277,69 @@ static void tell_dropped(struct sending *sending)
 		      all, sending->why[0] != '\0' ? ": " : "", sending->why);
 }
 
-static enum http_more ignore(void *context, const struct http_answer *answer,
-			     struct str bytes, struct err *err)
+/* Keep the answer of the collector. */
+static enum http_more keep(void *context, const struct http_answer *answer,
+			   struct str bytes, struct err *err)
 {
-	(void)context;
+	struct buf *text = context;
+
 	(void)answer;
-	(void)bytes;
 	(void)err;
-	return HTTP_MORE;
+	return buf_addstr(text, bytes) ? HTTP_MORE : HTTP_ENOUGH;
 }
 
 /* The result of one request. */
 enum sent { SENT, SENT_LATER, SENT_NEVER };
 
-static enum sent post(struct sending *sending, struct str body, struct err *err)
+/* A request with its answer may take REQUEST_S, but not beyond the last seconds. */
+static void limit_request(struct sending *sending)
+{
+	const struct itimerspec when = {.it_value.tv_sec = REQUEST_S};
+
+	(void)pthread_mutex_lock(&sending->mutex);
+	if (!sending->ends)
+		(void)timerfd_settime(sending->late, 0, &when, NULL);
+	(void)pthread_mutex_unlock(&sending->mutex);
+}
+
+/*
+ * The collector has taken a request, and perhaps not all of it: its answer TEXT names the number of spans
+ * that it has refused (partialSuccess), of COUNT.
+ */
+static size_t count_rejected(struct sending *sending, struct str text, size_t count,
+			     struct err *err)
+{
+	auto_value struct value *answer = NULL;
+	const struct value *partial, *number;
+	const char *said;
+	uint64_t rejected;
+	struct buf why;
+
+	if (!value_parse(text, 0, &answer, NULL))
+		return 0;
+	partial = value_member(answer, "partialSuccess");
+	number = value_member(partial, "rejectedSpans");
+	/* A 64-bit number of protocol buffers is a text in JSON, and may be a number. */
+	said = value_text(number);
+	rejected = said != NULL                ? strtoull(said, NULL, 10)
+		   : value_integer(number) > 0 ? (uint64_t)value_integer(number)
+					       : 0;
+	if (rejected == 0)
+		return 0;
+	buf_init(&why, ERR_TEXT_MAX);
+	(void)text_clean(value_str(value_member(partial, "errorMessage")), &why);
+	(void)err_set(err, EPROTO, "%s has refused some: %s", sending->host,
+		      why.size > 0 ? why.data : "it does not say why");
+	buf_fini(&why);
+	return rejected < count ? (size_t)rejected : count;
+}
+
+/*
+ * Send BODY with COUNT spans. SENT: *REJECTED of them were refused. SENT_LATER: *AFTER_S is the time
+ * that the collector wants to have before; < 0: it does not say.
+ */
+static enum sent post(struct sending *sending, struct str body, size_t count,
+		      size_t *rejected, double *after_s, struct err *err)
 {
 	const struct http_request request = {
 		.url = sending->url,
@@ -297,9 +349,22 @@ static enum sent post(struct sending *sending, struct str body, struct err *err)
 		.connect_timeout_s = CONNECT_S,
 		.idle_timeout_s = SILENCE_S,
 	};
-	struct http_answer answer = {0};
+	struct http_answer answer = {.retry_after_s = -1};
+	struct buf text;
+	bool ok;
 
-	if (!http_send(sending->http, &request, &answer, ignore, NULL, err))
+	buf_init(&text, ANSWER_MAX);
+	limit_request(sending);
+	ok = http_send(sending->http, &request, &answer, keep, &text, err);
+	*after_s = answer.retry_after_s;
+	*rejected = 0;
+	if (ok && answer.status >= 200 && answer.status < 300)
+		*rejected = count_rejected(sending, buf_str(&text), count, err);
+	buf_fini(&text);
+	if (!ok && err->code == ECANCELED)
+		(void)err_set(err, ETIMEDOUT, "%s did not end its answer within %d s",
+			      sending->host, REQUEST_S);
+	if (!ok)
 		return SENT_LATER;
 	if (answer.status >= 200 && answer.status < 300)
 		return SENT;
@@ -323,11 +388,25 @@ static void rest(struct sending *sending, int64_t ms)
 		(void)pthread_cond_timedwait(&sending->changed, &sending->mutex, &until);
 }
 
-/* Send the COUNT spans of BATCH, by several requests when need be. The mutex is not held. */
-static bool send_batch(struct sending *sending, char *const *batch, size_t count)
+/* The pause before another try, where the collector wants AFTER_S; no collector holds us for long. */
+static int64_t pause_of(double after_s)
+{
+	const double most = EXPORTER_AGAIN_S, least = EXPORTER_PAUSE_S;
+	const double pause_s = after_s < least ? least : after_s > most ? most : after_s;
+
+	return (int64_t)(pause_s * 1000);
+}
+
+/*
+ * Send the COUNT spans of BATCH, with more than one try when need be. Returns the number of those that
+ * nobody has got. The mutex is not held.
+ */
+static size_t send_batch(struct sending *sending, char *const *batch, size_t count)
 {
 	struct err err = {0};
 	enum sent sent = SENT_LATER;
+	size_t lost = 0;
+	double after_s = -1;
 	struct buf body;
 
 	buf_init(&body, EXPORTER_REQUEST_MAX);
@@ -339,21 +418,23 @@ static bool send_batch(struct sending *sending, char *const *batch, size_t count
 
 		(void)pthread_mutex_lock(&sending->mutex);
 		if (tried > 0)
-			rest(sending, EXPORTER_PAUSE_S * INT64_C(1000));
+			rest(sending, pause_of(after_s));
 		ends = sending->ends;
 		(void)pthread_mutex_unlock(&sending->mutex);
-		sent = post(sending, buf_str(&body), &err);
+		sent = post(sending, buf_str(&body), count, &lost, &after_s, &err);
 		/* At the end there is no time for another try. */
 		if (ends)
 			break;
 	}
 	buf_fini(&body);
-	if (sent == SENT)
-		return true;
+	if (sent != SENT)
+		lost = count;
+	if (lost == 0)
+		return 0;
 	(void)pthread_mutex_lock(&sending->mutex);
 	(void)snprintf(sending->why, sizeof(sending->why), "%s", err.text);
 	(void)pthread_mutex_unlock(&sending->mutex);
-	return false;
+	return lost;
 }
 
 /* Wait until a batch is due. False: none will come. The mutex is held. */
@@ -421,15 +502,14 @@ static void *post_all(void *context)
 	(void)pthread_mutex_lock(&sending->mutex);
 	while (wait_for_batch(sending)) {
 		const size_t count = take_batch(sending, batch);
-		bool sent;
+		size_t lost;
 
 		(void)pthread_mutex_unlock(&sending->mutex);
-		sent = send_batch(sending, batch, count);
+		lost = send_batch(sending, batch, count);
 		for (size_t i = 0; i < count; i++)
 			free(batch[i]);
 		(void)pthread_mutex_lock(&sending->mutex);
-		if (!sent)
-			sending->dropped += count;
+		sending->dropped += lost;
 		sending->done += count;
 		tell_front(sending);
 		if (clock_now_ms() - sending->told_ms >= TELL_S * INT64_C(1000) ||
@@ -455,6 +535,8 @@ static void take_message(struct sending *sending, struct str message)
 	    sending->bytes + span.size > WAITING_BYTES_MAX) {
 		sending->dropped++;
 		sending->done++;
+		/* A batch may wait for its collector for minutes. */
+		tell_front(sending);
 	} else {
 		char *text = memory_alloc(span.size + 1);
 
