@@ -766,11 +766,39 @@ def a_front_that_stops_in_the_middle_of_attach_holds_no_terminal():
             assert process.wait(PATIENCE_S) == 130
 
 
+@tap.case
+def fronts_that_stand_still_are_ended_together():
+    with Place() as place:
+        names = [f"n{number}" for number in range(6)]
+        for name in names:
+            place.start(name, "--", "sh", "-c", "echo begun; sleep 600")
+        fronts = {name: place.front(name) for name in names}
+        until(lambda: all(place.run("logs", name).stdout == b"begun\n" for name in names), "begun")
+        with contextlib.ExitStack() as still:
+            for pid in fronts.values():
+                still.enter_context(stopped(pid))
+            done = place.run("logs", "n0")
+            says(done, 1, "cell n0 does not answer; glovebox stop n0 ends it in any case")
+            assert {row["state"] for row in place.rows()} == {"silent"}, place.rows()
+            begun = time.monotonic()
+            done = place.run("stop", "--time", "0", *names)
+            # Five seconds for all of them, not for each.
+            assert not tap.is_late(time.monotonic() - begun, 12), time.monotonic() - begun
+            assert done.returncode == 0 and done.stdout.decode().split() == names, done
+        assert place.names() == []
+
+
+@tap.case
+def a_log_that_ends_in_the_middle_is_told():
+    with Place() as place, silent_front(place, "one", {"exec/watch": {"from": 0, "to": 5, "running": False}}):
+        says(place.run("logs", "one"), 1, "logs: cell one does not answer; glovebox stop one ends it")
+
+
 # A front of the test's that answers as told, and holds its folder: FOLDER.
 SILENT = """import fcntl, json, os, socket, sys
 folder = os.open(sys.argv[1], os.O_RDONLY)
 fcntl.flock(folder, fcntl.LOCK_EX)
-answers = {"hello": {}, "exec/list": {"processes": [{"process": 1, "command": "sh", "stays": True, "tty": True,
+answers = {**json.loads(sys.argv[2]), "hello": {}, "exec/list": {"processes": [{"process": 1, "command": "sh", "stays": True, "tty": True,
                                                      "running": True}]}}
 with socket.socket(socket.AF_UNIX) as listener:
     listener.bind(f"/proc/self/fd/{folder}/socket")
@@ -787,12 +815,12 @@ with socket.socket(socket.AF_UNIX) as listener:
 
 
 @contextlib.contextmanager
-def silent_front(place, name):
+def silent_front(place, name, answers=None):
     folder = os.path.join(place.cells, name)
     os.makedirs(folder, 0o700)
     for path in (folder, place.cells, os.path.dirname(place.cells)):
         os.chmod(path, 0o700)
-    with subprocess.Popen([sys.executable, "-c", SILENT, folder], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-c", SILENT, folder, json.dumps(answers or {})], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout.readline() == b"on\n"
             yield

@@ -494,7 +494,7 @@ static int print_log(struct logging *logging)
 	struct value *params = value_new_object();
 	auto_value struct value *told = NULL;
 	struct err err = {0};
-	int64_t first;
+	int64_t first, until;
 
 	value_set_integer(params, "process", (int64_t)logging->job);
 	logging->peer.take = take_log;
@@ -512,10 +512,22 @@ static int print_log(struct logging *logging)
 				    first, CELLS_REPLAY);
 	logging->ended = logging->ended || !value_is_true(value_member(told, "running"));
 	cells_peer_settle(&logging->peer);
+	until = clock_now_ms() + CELLS_ANSWER_MS;
 	while ((logging->got < logging->before || (logging->follows && !logging->ended)) &&
 	       !cells_peer_is_lost(&logging->peer) && !ferror(logging->out)) {
-		loop_turn(logging->loop, CLOCK_NEVER);
+		const uint64_t got = logging->got;
+		const bool is_due = got < logging->before;
+
+		/* The output of before is there, and waits for nothing but the front. */
+		if (is_due && clock_now_ms() >= until)
+			return verb_complain(CODE_FAILED,
+					     "logs: cell %s does not answer; glovebox stop %s "
+					     "ends it in any case",
+					     logging->peer.name, logging->peer.name);
+		loop_turn(logging->loop, is_due ? until : CLOCK_NEVER);
 		cells_peer_settle(&logging->peer);
+		if (logging->got > got)
+			until = clock_now_ms() + CELLS_ANSWER_MS;
 	}
 	if (ferror(logging->out))
 		return CODE_DONE; /* `main` says why */
@@ -606,7 +618,8 @@ struct stopping {
 	struct cells_peer peer;
 	const char *name;
 	enum stopping_state state;
-	int64_t asked;      /* the exec/list that was not answered; 0: none */
+	int64_t asked; /* the exec/list, then cell/close, that was not answered; 0: none */
+	bool closed;   /* the cell was, or its front has gone */
 	struct value *told; /* the numbers of the programs that got SIGTERM, as keys */
 	struct err why;     /* it takes no caller */
 };
@@ -712,6 +725,56 @@ static void wait_for_ends(struct stopping *list, size_t count, struct loop *loop
 	}
 }
 
+static void take_closed(void *context, const struct mcp_message *message)
+{
+	struct stopping *stopping = context;
+	const int64_t answered = caller_answered(message);
+
+	if (answered == 0 || answered != stopping->asked)
+		return;
+	stopping->asked = 0;
+	stopping->closed = message->result != NULL;
+}
+
+/* Is there no front that could take requests? It has gone, or turns its callers away. */
+static bool is_beyond(const struct stopping *stopping)
+{
+	return stopping->state == STOPPING_AWAY || stopping->state == STOPPING_SHUT ||
+	       stopping->peer.turned_away || stopping->peer.found.folder < 0;
+}
+
+/* Ask for the end of all cells, and let them have END_MS together: some may not answer. */
+static void close_all(struct stopping *list, size_t count, struct loop *loop)
+{
+	const int64_t until = clock_now_ms() + END_MS;
+	bool more = true;
+
+	for (size_t i = 0; i < count; i++) {
+		list[i].asked = 0;
+		if (is_beyond(&list[i]))
+			continue;
+		list[i].peer.take = take_closed;
+		list[i].asked =
+			cells_peer_send(&list[i].peer, "cell/close", value_new_object());
+	}
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < count; i++) {
+			if (is_beyond(&list[i]) || list[i].asked == 0)
+				continue;
+			cells_peer_settle(&list[i].peer);
+			if (list[i].asked != 0 && cells_peer_is_lost(&list[i].peer)) {
+				list[i].asked = 0;
+				list[i].closed = true;
+			}
+			more = more || list[i].asked != 0;
+		}
+		more = more && clock_now_ms() < until;
+		if (more)
+			loop_turn(loop, until);
+	}
+}
+
 /* Has the front of STOPPING ended within LIMIT_MS? */
 static bool has_ended(const struct stopping *stopping, int limit_ms)
 {
@@ -797,10 +860,7 @@ static int finish_stop(struct stopping *stopping, int64_t until, FILE *out)
 	bool ended = stopping->peer.found.folder < 0;
 
 	if (!ended && !shut)
-		ended = (cells_peer_ask(&stopping->peer, "cell/close", value_new_object(),
-					END_MS, NULL, &err) ||
-			 err.code == ECONNRESET) &&
-			has_ended(stopping, END_MS);
+		ended = stopping->closed && has_ended(stopping, END_MS);
 	/* It may have been a caller too many for this request. */
 	if (!ended && !end_front(stopping, !shut && !stopping->peer.turned_away))
 		return verb_complain(
@@ -843,6 +903,7 @@ static int stop_run(const struct options *options, FILE *out)
 	if (seconds > 0)
 		wait_for_ends(list, options->word_count, loop,
 			      clock_now_ms() + (int64_t)(seconds * 1000));
+	close_all(list, options->word_count, loop);
 	until = clock_now_ms() + CELLS_REMOVER_MS;
 	for (size_t i = 0; i < options->word_count; i++) {
 		if (list[i].state != STOPPING_AWAY) {
