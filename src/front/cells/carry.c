@@ -1184,6 +1184,16 @@ static bool begin_shell(struct carry *carry, struct err *err)
 	return true;
 }
 
+/* The beginning of COMMAND, which ends with a whole character. */
+static struct str title_of(struct str command)
+{
+	size_t size = TITLE_SHOWN;
+
+	while (size > 0 && size < command.size && (command.data[size] & 0xc0) == 0x80)
+		size--;
+	return str_part(command, 0, size);
+}
+
 /* Find the job of ATTACH, or begin one. TITLE gets what it is. */
 static bool find_job(struct carry *carry, const struct cells_attach *attach,
 		     struct buf *title, struct err *err)
@@ -1211,8 +1221,7 @@ static bool find_job(struct carry *carry, const struct cells_attach *attach,
 		return begin_shell(carry, err);
 	}
 	carry->process = (uint64_t)value_integer(value_member(job, "process"));
-	(void)text_clean(str_part(value_str(value_member(job, "command")), 0, TITLE_SHOWN),
-			 title);
+	(void)text_clean(title_of(value_str(value_member(job, "command"))), title);
 	if (!value_is_true(value_member(job, "stays")))
 		return err_set(err, EINVAL,
 			       "%" PRIu64 " (%s) belongs to the one who runs it by exec --in, "
