@@ -11,6 +11,7 @@ import errno
 import fcntl
 import hashlib
 import http.client
+import http.server
 import json
 import os
 import re
@@ -1579,6 +1580,185 @@ def a_full_disk_refuses_new_cells_and_ends_no_other():
         for path in made[:-1]:
             os.rmdir(path)
         assert service.bash("echo again", cell="late").text.startswith("again")
+
+
+@tap.case
+def a_full_disk_of_the_audit_refuses_calls_and_says_not_ready():
+    if os.geteuid() != 0:
+        raise tap.Skip("only root mounts a small disk")
+    mount = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+             'mount -t tmpfs -o size=64k,mode=700 small ../audit && exec "$@"', "sh"]
+    if subprocess.run([*mount[:4], "true"], check=False).returncode != 0:
+        raise tap.Skip("no mounts can be made here")
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "audit"))
+        settings = {"cell": "token", "audit": {"folder": os.path.join(folder, "audit")}}
+        with Service(settings, before=mount, folder=folder) as service:
+            assert service.bash("echo one").text.startswith("one") and service.ready()[0] == 200
+            # The disk of the server is not ours.
+            small = f"/proc/{service.process.pid}/root{folder}/audit"
+            with contextlib.suppress(OSError), open(os.path.join(small, "rest"), "wb", buffering=0) as rest:
+                while True:
+                    rest.write(b"x")
+            refused_calls = []
+
+            def is_refused():
+                refused_calls.append(service.bash("echo ran >>ran"))
+                return refused_calls[-1].last["result"]["isError"]
+            # The last page of the file may have room for some lines.
+            wait_for(is_refused, "the disk is not full")
+            assert "audit: cannot write (No space left on device); calls are refused until it can" in \
+                refused_calls[-1].text, refused_calls[-1]
+            status, told = service.ready()
+            assert status == 503 and told["reason"] == "no_audit", told
+            os.unlink(os.path.join(small, "rest"))
+            assert service.bash("echo two").text.startswith("two") and service.ready()[0] == 200, service.ready()
+            with open(os.path.join(service.workspace, "ran"), encoding="utf-8") as file:
+                assert len(file.readlines()) == len(refused_calls) - 1
+            lines = os.path.join(small, "audit-000001.jsonl")
+            done = tap.run([PROGRAM, "audit", "verify", lines], env=service.environment)
+            assert done.returncode == 0, done
+
+
+# A clock that is wrong by as many seconds as a file says, for the processes of the service that are in no cell.
+CLOCK = """#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+	static int (*real)(clockid_t, struct timespec *);
+	const char *path = getenv("WRONG_CLOCK");
+	char text[32] = "";
+	int code, fd;
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+	code = real(id, now);
+	fd = path != NULL && id == CLOCK_REALTIME ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+		now->tv_sec += atol(text);
+	if (fd >= 0)
+		close(fd);
+	return code;
+}
+"""
+
+
+@contextlib.contextmanager
+def wrong_clock():
+    """The environment of a program whose clock can be set, and the function that sets it."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise tap.Skip("no C compiler")
+    with tempfile.TemporaryDirectory() as folder:
+        offset, library = os.path.join(folder, "offset"), os.path.join(folder, "clock.so")
+
+        def set_clock(seconds):
+            with open(offset + ".new", "w", encoding="ascii") as file:
+                file.write(str(seconds))
+            os.rename(offset + ".new", offset)
+        set_clock(0)
+        done = subprocess.run([compiler, "-shared", "-fPIC", "-o", library, "-xc", "-"], input=CLOCK.encode(), check=False,
+                              capture_output=True)
+        assert done.returncode == 0, done
+        yield {"LD_PRELOAD": library, "WRONG_CLOCK": offset,
+               "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}, set_clock
+
+
+class Spans(http.server.ThreadingHTTPServer):
+    """A collector, with the spans that it has got."""
+    daemon_threads = True
+
+    def __init__(self):
+        outer, self.spans = self, []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.spans += [span for resource in body["resourceSpans"] for scope in resource["scopeSpans"]
+                                for span in scope["spans"]]
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+@tap.case
+def a_clock_that_is_wrong_by_an_hour_loses_nothing():
+    hour, token = 3600, "ann-" + "0" * 16
+    with tempfile.TemporaryDirectory() as folder, wrong_clock() as (environment, set_clock), Spans() as collector:
+        settings = {"cell": "token", "audit": {"folder": os.path.join(folder, "audit")},
+                    "otlp": {"endpoint": f"http://127.0.0.1:{collector.server_address[1]}"}}
+        expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + hour / 2))
+        with Service(settings, tokens={token: {"expires": expires}}, environment=environment) as service, \
+                concurrent.futures.ThreadPoolExecutor(1) as pool:
+            def closes():
+                return len([line for line in records(folder) if line["event"] == "close"])
+            for _ in range(2):
+                # The clock is set forward: the token has expired, and its cell ends.
+                assert service.bash("true", token=token).status == 200
+                before = closes()
+                set_clock(hour)
+                assert service.bash("true", token=token).status == 401
+                wait_for(lambda: closes() > before, "the cell of the token does not end")  # pylint: disable=cell-var-from-loop
+                # And back: it is good again.
+                set_clock(0)
+                wait_for(lambda: service.bash("true", token=token).status == 200, "the token stays expired")
+            # It is set back while a call runs.
+            running_call = pool.submit(service.bash, "echo >begun; while [ ! -e go ]; do sleep 0.02; done", token=token)
+            wait_for(lambda: os.path.exists(os.path.join(service.workspace, "begun")), "no call")
+            set_clock(-hour)
+            with open(os.path.join(service.workspace, "go"), "w", encoding="ascii"):
+                pass
+            assert running_call.result(WAIT_SECONDS).status == 200
+            service.end()
+        lines = records(folder)
+        assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+        # The order of an audit is that of its numbers; its times are those of the clock.
+        assert sorted(line["at"] for line in lines) != [line["at"] for line in lines]
+        told = [line["what"] for line in lines if line["event"] == "token" and line["what"] != "added"]
+        assert told == ["expired"] * 2, told
+        assert all(0 <= line["seconds"] < hour / 2 for line in lines if "seconds" in line), lines
+        done = tap.run([PROGRAM, "audit", "verify", os.path.join(folder, "audit", "audit-000001.jsonl")])
+        assert done.returncode == 0, done
+        wait_for(lambda: len(collector.spans) >= 2 * len([line for line in lines if line["event"] == "end"]), "no spans")
+        for span in collector.spans:
+            took = int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])
+            assert 0 <= took < hour * 10 ** 9 / 2, span
+        collector.shutdown()
+
+
+@tap.case
+def a_clock_that_goes_back_over_midnight_gives_no_day_twice():
+    with wrong_clock() as (environment, set_clock), \
+            Service({}, "--allow-estimates", tokens=counted_tokens(), environment=environment) as service:
+        midnight, token = 86400 - int(time.time()) % 86400, "a" * 20
+
+        def uses_up():
+            burn = "timeout 0.3 bash -c 'while :; do :; done'"
+            return service.bash(burn, token=token).status == 429
+        set_clock(midnight + 600)
+        wait_for(uses_up, "the quota is not used up")
+        # An hour earlier it is the day before, in which this token has used nothing.
+        set_clock(midnight - 3000)
+        assert service.bash("true", token=token).busy["limit"] == "cpu_s_day"
+        service.end()
+        service.start()
+        assert service.bash("true", token=token).busy["limit"] == "cpu_s_day"
+        set_clock(midnight + 86400 + 600)
+        assert service.bash("true", token=token).status == 200
+
+
+def records(folder):
+    with open(os.path.join(folder, "audit", "audit-000001.jsonl"), encoding="utf-8") as file:
+        return [json.loads(line) for line in file.read().splitlines()]
 
 
 def example_of(language, before):

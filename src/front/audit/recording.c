@@ -860,6 +860,12 @@ uint64_t recording_dropped(const struct recording *recording)
 	       (recording->exporter != NULL ? exporter_dropped(recording->exporter) : 0);
 }
 
+bool recording_is_stuck(const struct recording *recording)
+{
+	return recording != NULL && recording->ledger != NULL &&
+	       ledger_is_stuck(recording->ledger);
+}
+
 /* The recording of a setup. */
 
 void recording_lend(struct setup *setup, const char *verb, struct recording *recording)

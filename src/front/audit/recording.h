@@ -33,6 +33,9 @@ void recording_close(struct recording *recording);
 /* How many lines and spans were lost so far? RECORDING may be NULL. */
 uint64_t recording_dropped(const struct recording *recording);
 
+/* Can the audit not be written now (ledger_is_stuck)? RECORDING may be NULL. */
+bool recording_is_stuck(const struct recording *recording);
+
 /*
  * A receiver for all events of an agent, those of its session too, in the place of SINK:
  * spans of its turns and of the answers of its model. RECORDING NULL: SINK itself.

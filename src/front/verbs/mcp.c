@@ -667,6 +667,13 @@ static uint64_t count_dropped(void *context)
 	return recording_dropped(serving->recording);
 }
 
+static bool is_stuck(void *context)
+{
+	const struct serving *serving = context;
+
+	return recording_is_stuck(serving->recording);
+}
+
 static bool counts_exactly(const struct service_quota *quota, struct err *err)
 {
 	const struct policy_limits limits = {
@@ -745,7 +752,7 @@ static bool open_service(struct serving *serving, struct mcp *mcp, struct err *e
 		.estimates = options_given(serving->options, "allow-estimates"),
 		.counts = counts_exactly,
 		.host = {open_cell, cell_closed, read_tokens, check_token, count_dropped,
-			 serving},
+			 is_stuck, serving},
 		.observer = {record_token, serving},
 		.complain = say_fault,
 	};

@@ -137,9 +137,18 @@ static struct mcp_token *token_find(struct mcp_token *first, const char *name)
 
 /* The use of all tokens. */
 
+/*
+ * Is the use of DAY that of today? A clock that was set back over midnight does not begin a day
+ * twice; one that was wrong by more begins a new one.
+ */
+static bool is_of_today(int64_t day)
+{
+	return day == today() || day == today() + 1;
+}
+
 static struct spent *spent_today(struct mcp_token *token)
 {
-	if (token->spent.day != today())
+	if (!is_of_today(token->spent.day))
 		token->spent = (struct spent){.day = today()};
 	return &token->spent;
 }
@@ -297,7 +306,9 @@ static void used_load(struct mcp_service *service)
 		(void)value_parse(buf_str(&text), 0, &used, NULL);
 	buf_fini(&text);
 	tokens = value_member(used, "tokens");
-	if (value_integer(value_member(used, "day")) != today())
+	const int64_t day = value_integer(value_member(used, "day"));
+
+	if (!is_of_today(day))
 		return;
 	for (struct mcp_token *at = service->tokens; at != NULL; at = at->next) {
 		const struct value *row = value_member(tokens, at->row.name);
@@ -305,7 +316,7 @@ static void used_load(struct mcp_service *service)
 		const int64_t net = value_integer(value_member(row, "net"));
 
 		at->spent = (struct spent){
-			.day = today(),
+			.day = day,
 			.cpu_s = value_number(value_member(row, "cpu_s")),
 			.written = written > 0 ? (uint64_t)written : 0,
 			.net = net > 0 ? (uint64_t)net : 0,
@@ -317,6 +328,7 @@ static void used_save(struct mcp_service *service)
 {
 	auto_value struct value *used = NULL;
 	struct value *tokens;
+	int64_t day = today();
 	struct buf text;
 	struct err err;
 
@@ -326,19 +338,20 @@ static void used_save(struct mcp_service *service)
 	service->used_changed = false;
 	used = value_new_object();
 	tokens = value_new_object();
-	value_set_integer(used, "day", today());
 	for (struct mcp_token *at = service->tokens; at != NULL; at = at->next) {
 		const struct spent *spent = spent_today(at);
 		struct value *row;
 
 		if (at->gone || !has_day_quota(at))
 			continue;
+		day = spent->day > day ? spent->day : day;
 		row = value_new_object();
 		value_set_real(row, "cpu_s", spent->cpu_s);
 		value_set_integer(row, "written", (int64_t)spent->written);
 		value_set_integer(row, "net", (int64_t)spent->net);
 		value_set(tokens, at->row.name, row);
 	}
+	value_set_integer(used, "day", day);
 	value_set(used, "tokens", tokens);
 	buf_init(&text, USED_MAX);
 	(void)value_print(used, 0, &text);
@@ -617,6 +630,7 @@ static bool file_rests(struct mcp_service *service, const struct stat *now)
 static void tokens_look(struct mcp_service *service)
 {
 	struct stat now = {0};
+	int64_t age_ns;
 	struct err err;
 	bool told, changed = false;
 
@@ -628,7 +642,9 @@ static void tokens_look(struct mcp_service *service)
 		return;
 	told = same_file(&now, &service->told);
 	service->seen = now;
-	if (clock_wall_ns() - clock_ns(&now.st_ctim) < STAMP_NS)
+	age_ns = clock_wall_ns() - clock_ns(&now.st_ctim);
+	/* A stamp of the future is one from before the clock was set back. */
+	if (age_ns >= 0 && age_ns < STAMP_NS)
 		service->seen = (struct stat){.st_size = -1};
 	if (tokens_load(service, &now, &changed, &err) || told)
 		return;
@@ -639,6 +655,13 @@ static void tokens_look(struct mcp_service *service)
 	service->told = now;
 	(void)err_while(&err, "the tokens stay as they were");
 	complain(service, err.text);
+}
+
+/* TOKEN has not expired now, though it may have before the clock was set back: that is told again. */
+static struct mcp_token *token_is_good(struct mcp_token *token)
+{
+	token->expired = false;
+	return token;
 }
 
 bool mcp_service_has_tokens(const struct mcp_service *service)
@@ -681,7 +704,7 @@ struct mcp_token *mcp_service_token(struct mcp_service *service, struct str bear
 			      "service for another one.",
 			      found->row.name, found->row.expires);
 	else
-		return found;
+		return token_is_good(found);
 	return NULL;
 }
 
@@ -1134,6 +1157,7 @@ static void look_at_token(struct mcp_service *service, struct mcp_token *token)
 		end_cells_of(service, token, "its token has expired");
 		return;
 	}
+	(void)token_is_good(token);
 	if (token->cells == 0 || !has_day_quota(token))
 		return;
 	for (struct mcp_cell *at = service->cells; at != NULL; at = at->next) {
@@ -1377,7 +1401,10 @@ bool mcp_service_is_ready(struct mcp_service *service, struct buf *out)
 			  service->cell_count >= service->settings->max_cells;
 	const bool failed =
 		service->failed_ms > 0 && clock_now_ms() - service->failed_ms < FAILED_MS;
+	const struct mcp_service_host *host = &service->options.host;
+	const bool stuck = host->stuck != NULL && host->stuck(host->context);
 	const char *reason = service->draining ? "draining"
+			     : stuck           ? "no_audit"
 			     : failed          ? "no_cell"
 			     : full            ? "full"
 					       : NULL;

@@ -61,6 +61,8 @@ struct mcp_service_host {
 	bool (*check)(void *context, const struct service_token *token, struct err *err);
 	/* How many records of audit and telemetry were lost so far? Or NULL. */
 	uint64_t (*dropped)(void *context);
+	/* Was a call refused a moment ago because it could not be recorded? Or NULL. */
+	bool (*stuck)(void *context);
 	void *context;
 };
 
