@@ -266,8 +266,15 @@ void cells_place_suggest(const char *workspace, int number, struct buf *name)
 	buf_init(&shortened, SHORT_MAX);
 	while (*base != '\0' && !is_letter(*base))
 		base++;
-	for (; *base != '\0' && shortened.size < SHORT_MAX; base++)
-		(void)buf_addc(&shortened, may_stand(*base) ? *base : '-');
+	/* One '-' for all bytes in a row that may not stand in a name, and none at the end. */
+	for (; *base != '\0' && shortened.size < SHORT_MAX; base++) {
+		if (may_stand(*base))
+			(void)buf_addc(&shortened, *base);
+		else if (shortened.data[shortened.size - 1] != '-')
+			(void)buf_addc(&shortened, '-');
+	}
+	while (shortened.size > 0 && shortened.data[shortened.size - 1] == '-')
+		buf_truncate(&shortened, shortened.size - 1);
 	if (shortened.size == 0 || !cells_place_fits(shortened.data, NULL)) {
 		buf_clear(&shortened);
 		(void)buf_adds(&shortened, "cell");

@@ -136,8 +136,15 @@ static void gather(struct listed *list, size_t count, struct loop *loop)
 			loop_turn(loop, until);
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (list[i].state == NULL && list[i].answers[ASKED_INFO] == NULL)
-			list[i].state = "silent";
+		const struct cells_peer *peer = &list[i].peer;
+
+		if (list[i].state != NULL || list[i].answers[ASKED_INFO] != NULL)
+			continue;
+		/* A front that has hung up closes its cell, or has done so. */
+		list[i].left =
+			cells_peer_is_lost(peer) && !cells_place_is_held(&peer->found);
+		list[i].state = cells_peer_is_lost(peer) && !peer->turned_away ? "ending"
+									       : "silent";
 	}
 }
 
@@ -312,7 +319,8 @@ static const char ps_help[] =
 	"it, level, processor time and the most memory that it has used, jobs that run, and\n"
 	"workspace. With --json each cell has its jobs, with numbers, commands and ends.\n\n"
 	"A cell whose front was killed is shown as `gone`, once; everything in it has ended.\n"
-	"One that is `silent` does not answer within two seconds: `stop` ends it.";
+	"One that is `silent` does not answer within two seconds: `stop` ends it. One that\n"
+	"is `ending` is being closed.";
 
 const struct verb verb_ps = {
 	.name = "ps",
