@@ -40,7 +40,7 @@ CURRENT = os.environ.get("GLOVEBOX_TEST_NATS") == "current"
 LEASE_S = 4
 NOT_FETCHED = 75  # the exit status of dev/nats-server
 WAIT_S = 120  # for what takes seconds on a machine at rest; in a wait by progress: while nothing changes
-MOMENTS = int(os.environ.get("GLOVEBOX_TEST_MOMENTS", "60"))
+MOMENTS = int(os.environ.get("GLOVEBOX_TEST_MOMENTS", "20"))
 KILL_TASKS, KILL_MS = 25 * MOMENTS, 60  # enough that some wait until the last moment
 FULL_SUBMITS, FULL_LINES = 20, 5000  # to a server that is too small for one of them
 LOOK_S = 2.5  # longer than the longest time between two questions for a permit
@@ -935,7 +935,7 @@ def kills_and_stops_at_random_moments_leave_one_result_each():
                 lead.wait()
                 f.server.start()
                 lead = f.worker()
-            if moment % 20 == 0:
+            if moment % 10 == 0:
                 for name in f.result_names("k"):
                     seen.setdefault(name, json.dumps(f.result("k", name)))
         print(f"# {MOMENTS} moments, {len(f.result_names('k'))} results by then")
