@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ enum {
 	COMMAND_MAX = 16 << 10, /* as much as a person reads of a command */
 	MATCHER_MAX = 4 << 10,
 	PLACE_MAX = 128,
+	WHY_MAX = 256,
 	NOTES_MAX = 64,
 };
 
@@ -80,7 +82,8 @@ static void add_note(struct hooks *hooks, const struct hook_note *note)
 	hooks->notes[hooks->note_count++] = *note;
 }
 
-static void note(const struct reading *reading, const char *why)
+/* WHY is copied. */
+static void note(const struct reading *reading, const char *why, bool is_hook)
 {
 	struct hooks *hooks = reading->hooks;
 
@@ -89,7 +92,8 @@ static void note(const struct reading *reading, const char *why)
 				.moment = arena_copy(&hooks->arena,
 						     str_part(str_of(reading->moment), 0,
 							      PLACE_MAX)),
-				.why = why,
+				.why = arena_copy(&hooks->arena, str_of(why)),
+				.is_hook = is_hook,
 			});
 }
 
@@ -166,17 +170,37 @@ static bool place_of(const struct reading *reading, const struct value *object,
 	       fault(reading, "where is \"cell\" or \"host\"", err);
 }
 
-/* Members that change what a hook is, and that are not known here; NULL: there are none. */
-static const char *left_out(const struct reading *reading, const struct value *object,
-			    const char *type, enum hook_place place)
+/* Write to WHY the reason why the hook OBJECT is not run; false: it is run. */
+static bool left_out(const struct reading *reading, const struct value *object,
+		     const char *type, enum hook_place place, char why[WHY_MAX])
 {
 	if (strcmp(type, "command") != 0)
-		return "hooks of another type than \"command\" are not run";
-	if (value_member(object, "args") != NULL)
-		return "a hook with \"args\" is not run: write one command";
-	if (place == HOOK_ON_HOST && !reading->own)
-		return "\"where\": \"host\" is for hooks of your own configuration";
-	return NULL;
+		(void)snprintf(why, WHY_MAX,
+			       "hooks of another type than \"command\" are not run, as this "
+			       "one of \"%.*s\"",
+			       PLACE_MAX, type);
+	else if (value_member(object, "args") != NULL)
+		(void)snprintf(why, WHY_MAX,
+			       "a hook with \"args\" is not run: write one command");
+	else if (place == HOOK_ON_HOST && !reading->own)
+		(void)snprintf(why, WHY_MAX,
+			       "\"where\": \"host\" is for hooks of your own configuration");
+	else
+		return false;
+	return true;
+}
+
+/*
+ * Note that the hook is left out for the reason WHY. Of one's own guard that must not be missing
+ * this is an error.
+ */
+static bool leave_out(const struct reading *reading, const struct hook *hook,
+		      const char *why, struct err *err)
+{
+	if (reading->own && hook->required)
+		return fault(reading, why, err);
+	note(reading, why, true);
+	return true;
 }
 
 /* Say what is not done of a hook that is run. */
@@ -184,9 +208,10 @@ static void note_members(const struct reading *reading, const struct value *obje
 {
 	if (value_member(object, "if") != NULL)
 		note(reading,
-		     "\"if\" is not read: the hook runs for all that its matcher fits");
+		     "\"if\" is not read: the hook runs for all that its matcher fits",
+		     false);
 	if (value_is_true(value_member(object, "async")))
-		note(reading, "\"async\" is not read: the hook is waited for");
+		note(reading, "\"async\" is not read: the hook is waited for", false);
 }
 
 static bool take_hook(const struct reading *reading, const struct value *object,
@@ -200,7 +225,8 @@ static bool take_hook(const struct reading *reading, const struct value *object,
 		.source = reading->source,
 		.required = value_is_true(value_member(object, "required")),
 	};
-	const char *type, *why;
+	char why[WHY_MAX];
+	const char *type;
 
 	if (value_kind(object) != VALUE_OBJECT)
 		return fault(reading, "an object is wanted", err);
@@ -211,14 +237,8 @@ static bool take_hook(const struct reading *reading, const struct value *object,
 		return false;
 	if (type == NULL)
 		return fault(reading, "\"type\": \"command\" is missing", err);
-	why = left_out(reading, object, type, hook.place);
-	/* A guard that must not be missing is missing. */
-	if (why != NULL && reading->own && hook.required)
-		return fault(reading, why, err);
-	if (why != NULL) {
-		note(reading, why);
-		return true;
-	}
+	if (left_out(reading, object, type, hook.place, why))
+		return leave_out(reading, &hook, why, err);
 	if (hook.command == NULL || hook.command[0] == '\0')
 		return fault(reading, "\"command\" is missing", err);
 	if (hooks->count == HOOKS_MAX)
@@ -270,7 +290,7 @@ static bool take_moment(struct reading *reading, const struct value *groups, str
 	if (!hook_kind_parse(reading->moment, &reading->kind)) {
 		if (reading->own && has_required(groups))
 			return fault(reading, "unknown moment of a required hook", err);
-		note(reading, "unknown moment");
+		note(reading, "unknown moment", false);
 		return true;
 	}
 	if (value_kind(groups) != VALUE_ARRAY)

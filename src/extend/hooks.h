@@ -42,9 +42,13 @@ struct hook {
 	const char *source; /* the name of the file in which it stands */
 };
 
-/* Something that is not run. MOMENT is empty where the whole file is meant. */
+/*
+ * Something that is not run. MOMENT is empty where the whole file is meant. IS_HOOK: a hook of a
+ * moment that is known here, whose author expects it to run.
+ */
 struct hook_note {
 	const char *source, *moment, *why;
+	bool is_hook;
 };
 
 struct hooks {

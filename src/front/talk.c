@@ -1204,6 +1204,9 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 		talk->behind = *options->hooks;
 	if (!open_hooks(talk, setup, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
+	/* The person has been told by the run that gives a delegate its task. */
+	if (options->request == NULL)
+		hook_files_tell_left_out(talk->hooks);
 	if (!recording_settle(setup, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	talk->recorder = recorder_new(NULL, recording_agent(setup->recording,

@@ -116,6 +116,25 @@ bool hook_files_open(const struct setup *setup, int cancel_fd,
 	       read_workspace(files->hooks, setup, lists, err);
 }
 
+void hook_files_tell_left_out(const struct hook_files *files)
+{
+	enum { TOLD_MAX = 4 };
+	const struct hooks *hooks = files->hooks;
+	size_t count = 0;
+
+	for (size_t i = 0; i < hooks->note_count; i++) {
+		const struct hook_note *note = &hooks->notes[i];
+
+		if (note->is_hook && ++count <= TOLD_MAX)
+			(void)verb_complain(CODE_DONE, "%s, %s: %s", note->source,
+					    note->moment, note->why);
+	}
+	if (count > TOLD_MAX)
+		(void)verb_complain(CODE_DONE,
+				    "%zu more hooks are not run: glovebox hooks list says why",
+				    count - TOLD_MAX);
+}
+
 void hook_files_close(struct hook_files *files)
 {
 	if (files == NULL)

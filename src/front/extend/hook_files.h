@@ -27,6 +27,12 @@ bool hook_files_open(const struct setup *setup, int cancel_fd,
 		     struct hook_files **files, struct err *err);
 void hook_files_close(struct hook_files *files); /* NULL is fine */
 
+/*
+ * Tell the person which hooks are not run, as those of types that are not known here: a guard that
+ * somebody counts on must not be missing in silence. Call it once in a conversation.
+ */
+void hook_files_tell_left_out(const struct hook_files *files);
+
 const struct hooks *hook_files_hooks(const struct hook_files *files);
 /* For agent_options and for hook_run_play; valid as long as FILES. */
 const struct agent_hooks *hook_files_asks(const struct hook_files *files);
