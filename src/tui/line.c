@@ -326,6 +326,7 @@ static bool line_search_take(struct line *line, enum typing_key key, struct str 
 
 enum {
 	FRAME_MAX = 1 << 20,     /* a terminal of a thousand rows of a thousand columns */
+	ONE_CHARACTER = 4,       /* bytes; in more there are several in one place */
 	CHARACTER_MAX = 4 << 10, /* one character with all combining marks, as \xHH */
 	PROMPT_COLUMNS = 2,
 	COLUMNS_LEAST = 8, /* below this the picture may be wrong, not the text */
@@ -441,11 +442,14 @@ static bool row_end(const struct frame_look *look, struct str text, size_t from,
 	size_t used = 0, at = from;
 
 	while (at < text.size && text.data[at] != '\n') {
+		const struct str rest = str_part(text, at, text.size);
 		size_t columns;
-		size_t size = show_character(look, str_part(text, at, text.size),
-					     &columns, NULL);
+		size_t size = show_character(look, rest, &columns, NULL);
+		const size_t reach = size > ONE_CHARACTER
+					     ? paint_width_reach(str_part(rest, 0, size))
+					     : 0;
 
-		if (used + columns > look->room && at > from) {
+		if (used + (reach > columns ? reach : columns) > look->room && at > from) {
 			*end = *next = at;
 			return true;
 		}
@@ -613,25 +617,47 @@ static void move_to_column(struct buf *out, size_t column)
 
 /*
  * When the row INDEX only became longer, append just its new end to OUT; false: it did not. The
- * cursor is in row *AT, and where SHOWN has it when STILL.
+ * cursor is in row *AT, and where SHOWN has it when STILL. The new end must not change how wide the
+ * old row is, as a mark does that joins its last character.
  */
 static bool append(const struct line_frame *shown, size_t index, struct str old,
 		   struct str row, size_t *at, bool still, struct buf *out)
 {
+	const struct str end = str_part(row, old.size, row.size);
 	bool certain;
-	const size_t columns = paint_width_of_row(old, &certain);
 
 	if (old.size == 0 || !str_starts(row, old))
 		return false;
+	const size_t columns = paint_width_of_row(old, NULL);
+	const size_t added = paint_width_of_row(end, &certain);
+
+	if (!certain || paint_width_of_row(row, NULL) != columns + added)
+		return false;
 	if (!still || index != shown->row || columns != shown->column) {
-		(void)paint_width_of_row(row, still ? NULL : &certain);
-		if (!certain)
-			return false;
 		move(out, *at, index);
 		move_to_column(out, columns);
 		*at = index;
 	}
-	return buf_addstr(out, str_part(row, old.size, row.size));
+	return buf_addstr(out, end);
+}
+
+/*
+ * Append to OUT what replaces the row of the cursor, which is at its begin. A row in which
+ * terminals draw a character narrower or wider than it counts is blank before, and has nothing
+ * behind its end.
+ */
+static void replace_row(struct str row, struct buf *out)
+{
+	bool certain;
+
+	(void)paint_width_of_row(row, &certain);
+	if (certain) {
+		(void)buf_addstr(out, row);
+	} else {
+		(void)buf_adds(out, "\x1b[K");
+		paint_steady(row, 0, out);
+	}
+	(void)buf_adds(out, "\x1b[K");
 }
 
 void line_frame_change(const struct line_frame *shown, const struct line_frame *wanted,
@@ -660,8 +686,7 @@ void line_frame_change(const struct line_frame *shown, const struct line_frame *
 			(void)buf_addc(out, '\r');
 		}
 		at = index;
-		(void)buf_addstr(out, row);
-		(void)buf_adds(out, "\x1b[K");
+		replace_row(row, out);
 	}
 	if (index < there && shown->rows.size > 0) {
 		move(out, at, index);

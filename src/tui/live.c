@@ -205,7 +205,7 @@ static void add_end(const struct live *live, struct str text, size_t columns,
 	buf_init(&plain, PAINT_MAX);
 	add_without_tabs(text, &flat);
 	text = buf_str(&flat);
-	if (paint_width_of_row(text, NULL) > columns) {
+	if (paint_width_reach(text) > columns) {
 		paint_clean(text, &plain);
 		text = buf_str(&plain);
 		/* A character takes two columns at most, and rarely more than four bytes. */
@@ -213,7 +213,7 @@ static void add_end(const struct live *live, struct str text, size_t columns,
 			text = str_part(text,
 					text_character_border(text, text.size - columns * 8),
 					text.size);
-		for (size_t width = paint_width_of(text);
+		for (size_t width = paint_width_reach(text);
 		     text.size > 0 && width >= columns;) {
 			size_t wide;
 			const size_t size = paint_width_character(text, &wide);

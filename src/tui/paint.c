@@ -138,7 +138,7 @@ void paint_cut(struct paint *paint, enum paint_style style, struct str text, siz
 	const char *more = paint_more(paint);
 	size_t room = paint_width_of(str_of(more));
 
-	if (paint_width_of(text) <= columns) {
+	if (paint_width_reach(text) <= columns) {
 		paint_text(paint, style, text);
 		return;
 	}
@@ -992,6 +992,8 @@ static const utf8proc_int32_t emoji_form = 0xfe0f;
 
 struct cluster {
 	size_t size, columns;
+	size_t most; /* columns where a terminal draws each of its characters by itself */
+	bool doubtful; /* terminals do not agree on its columns */
 };
 
 static utf8proc_ssize_t width_next(struct str text, size_t at, utf8proc_int32_t *character)
@@ -1001,9 +1003,30 @@ static utf8proc_ssize_t width_next(struct str text, size_t at, utf8proc_int32_t 
 	return utf8proc_iterate(data, (utf8proc_ssize_t)(text.size - at), character);
 }
 
+/*
+ * The columns of CHARACTER by itself. Where terminals differ, the larger number: with it a blank may
+ * stay behind the character, with the smaller one a half of it would be drawn over.
+ */
+static size_t width_alone(utf8proc_int32_t character)
+{
+	/* Two of these letters are a flag. */
+	enum { FLAGS_FROM = 0x1f1e6, FLAGS_TO = 0x1f1ff };
+	/* Emoji that are younger than this utf8proc. */
+	enum { EMOJI_FROM = 0x1f300, EMOJI_TO = 0x1faff };
+
+	if (character >= FLAGS_FROM && character <= FLAGS_TO)
+		return 2;
+	if (character >= EMOJI_FROM && character <= EMOJI_TO &&
+	    utf8proc_category(character) == UTF8PROC_CATEGORY_CN)
+		return 2;
+	return (size_t)utf8proc_charwidth(character);
+}
+
 static struct cluster width_cluster(struct str text, size_t at)
 {
-	struct cluster cluster = {.size = 1, .columns = 1};
+	/* Emoji and what was added to Unicode late are drawn in one column or in two. */
+	enum { CERTAIN_BELOW = 0x1f000 };
+	struct cluster cluster = {.size = 1, .columns = 1, .most = 1, .doubtful = true};
 	utf8proc_int32_t before, character;
 	utf8proc_int32_t state = 0;
 	utf8proc_ssize_t size = width_next(text, at, &before);
@@ -1011,20 +1034,30 @@ static struct cluster width_cluster(struct str text, size_t at)
 	if (size <= 0)
 		return cluster;
 	cluster.size = (size_t)size;
-	cluster.columns = (size_t)utf8proc_charwidth(before);
+	cluster.columns = cluster.most = width_alone(before);
+	cluster.doubtful = before >= CERTAIN_BELOW;
 	while (at + cluster.size < text.size) {
 		size_t columns;
 
 		size = width_next(text, at + cluster.size, &character);
 		if (size <= 0 || utf8proc_grapheme_break_stateful(before, character, &state))
 			break;
-		columns = character == emoji_form ? 2
-						  : (size_t)utf8proc_charwidth(character);
+		columns = width_alone(character);
+		/* Some terminals give a spacing mark, as of Devanagari, a column of its own. */
+		if (columns == 0 && utf8proc_category(character) == UTF8PROC_CATEGORY_MC)
+			cluster.most++;
+		cluster.most += columns;
+		if (character == emoji_form)
+			columns = 2;
 		if (columns > cluster.columns)
 			cluster.columns = columns;
 		cluster.size += (size_t)size;
+		cluster.doubtful = true;
 		before = character;
 	}
+	if (cluster.most < cluster.columns)
+		cluster.most = cluster.columns;
+	cluster.doubtful = cluster.doubtful || cluster.columns == 0;
 	return cluster;
 }
 
@@ -1044,16 +1077,10 @@ size_t paint_width_of(struct str text)
 /* Do terminals agree on the columns of the characters in TEXT? */
 static bool width_is_certain(struct str text)
 {
-	/* Emoji and what was added to Unicode late are drawn in one column or in two. */
-	enum { CERTAIN_BELOW = 0x1f000 };
-	utf8proc_int32_t character;
-
 	for (size_t at = 0; at < text.size;) {
 		const struct cluster cluster = width_cluster(text, at);
-		const utf8proc_ssize_t size = width_next(text, at, &character);
 
-		if (size <= 0 || (size_t)size != cluster.size || cluster.columns == 0 ||
-		    character >= CERTAIN_BELOW)
+		if (cluster.doubtful)
 			return false;
 		at += cluster.size;
 	}
@@ -1098,6 +1125,41 @@ size_t paint_width_of_row(struct str row, bool *certain)
 	return columns;
 }
 
+size_t paint_width_reach(struct str row)
+{
+	size_t columns = 0, reach = 0;
+
+	while (row.size > 0) {
+		const size_t sequence = sequence_at(row);
+		const struct cluster cluster = width_cluster(row, 0);
+
+		row = str_part(row, sequence > 0 ? sequence : cluster.size, row.size);
+		if (sequence > 0)
+			continue;
+		if (columns + cluster.most > reach)
+			reach = columns + cluster.most;
+		columns += cluster.columns;
+	}
+	return reach;
+}
+
+void paint_steady(struct str row, size_t column, struct buf *out)
+{
+	while (row.size > 0) {
+		const size_t sequence = sequence_at(row);
+		const struct cluster cluster = width_cluster(row, 0);
+		const size_t size = sequence > 0 ? sequence : cluster.size;
+
+		(void)buf_addstr(out, str_part(row, 0, size));
+		row = str_part(row, size, row.size);
+		if (sequence > 0)
+			continue;
+		column += cluster.columns;
+		if (cluster.doubtful)
+			(void)buf_addf(out, "\x1b[%zuG", column + 1);
+	}
+}
+
 size_t paint_width_fit(struct str text, size_t columns)
 {
 	size_t at = 0;
@@ -1105,7 +1167,7 @@ size_t paint_width_fit(struct str text, size_t columns)
 	while (at < text.size) {
 		struct cluster cluster = width_cluster(text, at);
 
-		if (cluster.columns > columns)
+		if (cluster.most > columns)
 			break;
 		columns -= cluster.columns;
 		at += cluster.size;

@@ -204,12 +204,25 @@ size_t paint_width_of(struct str text);
 /*
  * The columns of ROW, in which colours and links are the only sequences. CERTAIN (NULL: not asked): do
  * terminals agree on them? They do not where there is a tab, an emoji, or several characters in one
- * place.
+ * place. Of the numbers that terminals may have, a flag and a new emoji count the largest.
  */
 size_t paint_width_of_row(struct str row, bool *certain);
 
 /*
- * Size of the longest beginning of TEXT that takes at most COLUMNS; no character is cut.
+ * The columns that ROW, as above, reaches at most on a terminal that draws each character of a
+ * doubtful place by itself, when it is printed by paint_steady.
+ */
+size_t paint_width_reach(struct str row);
+/*
+ * Append ROW, as above, which begins at COLUMN, to OUT. After each place on whose columns terminals do
+ * not agree, the column is set anew (CSI G), so that all that follows stands where paint_width_of_row
+ * has it on every terminal. The row must be blank before, and be erased behind its end after.
+ */
+void paint_steady(struct str row, size_t column, struct buf *out);
+
+/*
+ * Size of the longest beginning of TEXT that reaches at most COLUMNS (paint_width_reach); no
+ * character is cut.
  */
 size_t paint_width_fit(struct str text, size_t columns);
 

@@ -2,7 +2,7 @@
 """The last rows of a terminal while an agent works: what is printed above them is there once and in order, whatever
 is printed, typed and resized. In three terminals: tmux (breaks rows anew), pyte (cuts them), and our own vt.
 
-live_test.py DEV PLAY [SEEDS [PACKAGES]]: PLAY is tests/fronts/live/play.c. With PACKAGES, a folder that dev/npm has filled, in
+live_test.py DEV PLAY [SEEDS [PACKAGES]]: PLAY is tests/fronts/live/play.c, SEEDS how many, or FROM-TO. With PACKAGES, a folder that dev/npm has filled, in
 xterm.js (breaks rows anew) and nothing else.
 """
 import codecs
@@ -21,6 +21,7 @@ import sys
 import tempfile
 import termios
 import time
+import unicodedata
 
 sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dev"))
@@ -30,7 +31,8 @@ import tap  # noqa: E402
 import vt  # noqa: E402
 
 PLAY = os.path.abspath(sys.argv[2])
-SEEDS = int(sys.argv[3]) if len(sys.argv) > 3 else 20
+FIRST, _, LAST = (sys.argv[3] if len(sys.argv) > 3 else "20").rpartition("-")
+SEEDS = range(int(FIRST), int(LAST) + 1) if FIRST else range(int(LAST))
 PACKAGES = os.path.abspath(sys.argv[4]) if len(sys.argv) > 4 else None
 PATIENCE_S = 120
 ORDERS = 120  # of one seed
@@ -398,11 +400,107 @@ class Conversation:
                                  f"{sorted(n for n in set(found) if found.count(n) > 1)}\n{text}")
 
 
-def run(make, resizes):
-    for seed in range(SEEDS):
+# Terminals do not agree on their columns: a family, a heart, a flag, a keycap, a tone of skin, marks, syllables, a young
+# emoji, a joiner by itself, letters of a Korean syllable, four families.
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+DOUBTFUL = (FAMILY, "\u2764\ufe0f", "\U0001f1e9\U0001f1ea", "1\ufe0f\u20e3", "\U0001f44d\U0001f3fd", "a\u0301",
+            "\u0915\u094d\u0937\u093f", "\U0001fae9", "x\u200d", "\u1100\u1161\u11a8", FAMILY * 4)
+
+
+class Joins(vt.Screen):
+    """It draws what belongs together in the columns of one character, as terminals with mode 2027 do."""
+
+    def put(self, character):
+        before = self.lines[self.row][self.column - 2:self.column] if self.column > 0 else []
+        last = "".join(cell[0] for cell in before[-1:] if cell[0]) or "".join(cell[0] for cell in before)
+        flags = len(last) == 1 and all("🇦" <= c <= "🇿" for c in last + character)
+        emoji = character >= "\U0001f000"
+        if last and (last.endswith("\u200d") and emoji or flags or "🏻" <= character <= "🏿"):
+            self.join(character, 2 if flags else 1)
+        elif last and character == "\ufe0f":
+            self.join(character, 2)
+        else:
+            super().put(character)
+
+    def join(self, character, columns):
+        """CHARACTER joins the one before the cursor, which has COLUMNS at least then."""
+        line, at = self.lines[self.row], self.column - 1
+        while at > 0 and not line[at][0]:
+            at -= 1
+        line[at] = (line[at][0] + character, *line[at][1:])
+        while self.column < at + columns < self.columns:
+            line[self.column:self.column + 1] = [("", *line[at][1:])]
+            self.column += 1
+
+
+class InDoubt(InVt):
+    """Each character is drawn by itself, or in one place with those it belongs to."""
+
+    words = WORDS + DOUBTFUL
+
+    def __init__(self, columns, rows, screen=vt.Screen):
+        super().__init__(columns, rows)
+        self.screen = screen(columns, rows)
+
+
+class InPyteInDoubt(InPyte):
+    words = WORDS + DOUBTFUL
+
+    def feed(self, text):
+        """pyte drops what stands behind a character without columns that is no mark."""
+        from wcwidth import wcwidth
+        super().feed("".join(c for c in text if c < " " or wcwidth(c) != 0 or unicodedata.combining(c)))
+
+
+def cursor_row(play):
+    """The cells of the cursor's row, and its column; "" is the second column of a character."""
+    if isinstance(play, InVt):
+        line, column = play.cursor()
+        return [cell[0] for cell in line], column
+    cursor = play.screen.cursor
+    return [play.screen.buffer[cursor.y][x].data for x in range(play.columns)], cursor.x
+
+
+class Steady(Conversation):
+    """Whatever a terminal makes of such characters, the rest of each row stands in its columns."""
+
+    def resize(self):
+        pass
+
+    def promises_hold(self, seed):
+        """The caret is behind what was typed last, and no row of the region goes on in another one."""
+        play = self.play
+        play.order("settle")
+        before = play.before_caret()
+        ours = re.search(r"[ -~]*\Z", before)[0]
+        cells, column = cursor_row(play)
+        left = "".join(cell or " " for cell in cells[:column])
+        room = len(left) - 2
+        assert left.endswith(ours[-room:] if room > 0 else ""), \
+            f"seed {seed}: {left!r} is before the caret, typed is {before!r}"
+        if isinstance(play, InVt):
+            region = [row for row in play.screen.wrapped if row >= play.screen.row - 1]
+            assert not region, f"seed {seed}: row {region} is torn: {play.text()}"
+
+    def is_whole(self, seed):
+        super().is_whole(seed)
+        ghosts = [row for row in self.play.text().split("\n") if re.match(r"> |\| 3\.1 s|then: |soon: |default ", row)]
+        assert not ghosts, f"seed {seed}: rows are left: {ghosts}"
+
+    def step(self, resizes):
+        if self.random.random() < 0.4:
+            self.play.order("keys " + self.random.choice(DOUBTFUL) + self.random.choice(("", "|", " word ", "\\e[D", "\\e[C", "\x7f")))
+        elif self.random.random() < 0.2:
+            self.play.order("status | 3.1 s  " + self.words(12).replace("\\t", " "))
+        else:
+            super().step(resizes)
+
+
+def run(make, resizes, conversation=Conversation):
+    for seed in SEEDS:
         chance = random.Random(-seed)
         play = make(chance.choice((40, 80, 100)), chance.choice((8, 12, 24, 40)))
-        talk = Conversation(play, seed)
+        talk = conversation(play, seed)
         play.order("start")
         play.settle("keys ")
         try:
@@ -449,6 +547,61 @@ def each_line_is_there_once_in_pyte():
 def each_line_is_there_once_in_tmux():
     assert shutil.which("tmux"), "tmux is not installed: dev/bootstrap test"
     run(InTmux, True)
+
+
+@tap.case
+def no_row_is_torn_where_terminals_draw_characters_by_themselves():
+    run(InDoubt, False, Steady)
+
+
+@tap.case
+def no_row_is_torn_where_terminals_join_characters():
+    run(lambda columns, rows: InDoubt(columns, rows, Joins), False, Steady)
+
+
+@tap.case
+def no_row_is_torn_in_pyte():
+    run(InPyteInDoubt, False, Steady)
+
+
+def type_in_doubt(play, word):
+    """WORD twice in the line, with moves between, and once above it."""
+    play.order("start")
+    play.settle("status working on " + word)
+    for keys in (word, "|", word, "|\\e[D\\e[D", "|", "\\e[C\\e[C"):
+        play.settle("keys " + keys)
+
+
+@tap.case
+def a_column_does_not_depend_on_the_terminal():
+    """What stands behind such a character is in the same column of every terminal."""
+    for word in DOUBTFUL[:-1]:
+        columns = []
+        for make in (InDoubt, lambda c, r: InDoubt(c, r, Joins), InPyteInDoubt):
+            play = make(60, 12)
+            type_in_doubt(play, word)
+            cells, column = cursor_row(play)
+            columns.append([column, *(x for x, cell in enumerate(cells) if cell == "|")])
+            play.order("stop")
+            play.end()
+        assert len(columns[0]) == 4 and columns.count(columns[0]) == 3, (word, columns)
+
+
+@tap.case
+def no_row_is_torn_in_tmux():
+    play = InTmux(40, 12)
+    for word in DOUBTFUL:
+        type_in_doubt(play, word)
+        play.settle("keys " + word * 3)
+        play.order("sync")
+        rows = play.tmux("capture-pane", "-p").split("\n")
+        column, row = map(int, play.tmux("display-message", "-p", "#{cursor_x} #{cursor_y}").split())
+        first = rows.index(next(line for line in rows if line.startswith("> ")))
+        assert all(line.startswith("  ") for line in rows[first + 1:row + 1]) and not "".join(rows[row + 1:]), (word, rows)
+        assert column < 40 and rows[first - 1].startswith("working on"), (word, rows)
+        play.settle("keys \x15")
+        play.order("stop")
+    play.end()
 
 
 @tap.case

@@ -63,7 +63,9 @@ static void terminal_obey(struct terminal *terminal, size_t number, char what)
 		terminal->fresh = false;
 		break;
 	case 'K':
-		check(terminal->fresh);
+		/* Behind the end of what was drawn there is nothing. */
+		if (!terminal->fresh)
+			break;
 		buf_clear(&terminal->rows[terminal->row]);
 		(void)buf_addstr(&terminal->rows[terminal->row], buf_str(&terminal->coming));
 		buf_clear(&terminal->coming);
@@ -92,8 +94,10 @@ static void terminal_take(struct terminal *terminal, struct str out)
 			for (i += 2; out.data[i] >= '0' && out.data[i] <= '9'; i++)
 				number = number * 10 + (size_t)(out.data[i] - '0');
 			if (out.data[i] == 'm')
-				(void)buf_add(&terminal->coming, out.data + from,
-					      i + 1 - from);
+				(void)buf_add(terminal->fresh
+						      ? &terminal->coming
+						      : terminal->rows + terminal->row,
+					      out.data + from, i + 1 - from);
 			else
 				terminal_obey(terminal, number, out.data[i]);
 		} else if (c == '\r') {

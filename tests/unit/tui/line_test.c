@@ -877,6 +877,62 @@ static void only_what_changed_is_written(void **state)
 	desk_close(&desk);
 }
 
+/* Type KEYS, and see what makes a terminal that has SHOWN show the line. */
+static void change_is(struct desk *desk, struct line_frame *shown, const char *keys,
+		      const char *wanted)
+{
+	const struct line_look look = {.columns = 40, .rows = 10};
+	struct line_frame next;
+	struct buf out;
+
+	line_frame_init(&next);
+	buf_init(&out, 4096);
+	type(desk, keys);
+	line_frame_compose(&next, &desk->line, &look);
+	line_frame_change(shown, &next, &out);
+	assert_string_equal(out.data, wanted);
+	line_frame_fini(shown);
+	*shown = next;
+	buf_fini(&out);
+}
+
+static void the_columns_behind_a_character_of_doubtful_width_are_set(void **state)
+{
+	struct line_frame shown;
+	struct desk desk = desk_open();
+
+	(void)state;
+	line_frame_init(&shown);
+	change_is(&desk, &shown, "a", "\r> a\x1b[K\x1b[4G");
+	/* The row is drawn again: on some terminals the last one covers more than it counts. */
+	change_is(&desk, &shown, "\xe2\x9d\xa4\xef\xb8\x8f",
+		  "\r\x1b[K> a\xe2\x9d\xa4\xef\xb8\x8f\x1b[6G\x1b[K\x1b[6G");
+	change_is(&desk, &shown, "b", "b\x1b[7G");
+	/* A mark that joins the character before it is no new end. */
+	change_is(&desk, &shown, "\xcc\x81",
+		  "\r\x1b[K> a\xe2\x9d\xa4\xef\xb8\x8f\x1b[6G"
+		  "b\xcc\x81\x1b[7G\x1b[K\x1b[7G");
+	line_frame_fini(&shown);
+	desk_close(&desk);
+}
+
+static void a_character_of_doubtful_width_does_not_reach_the_next_row(void **state)
+{
+	/* A man, a woman, a girl: two columns, or six. */
+	static const char family[] = "\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9"
+				     "\xe2\x80\x8d\xf0\x9f\x91\xa7";
+	const struct line_look small = {.columns = 20, .rows = 4};
+	struct desk desk = desk_open();
+	char rows[64];
+
+	(void)state;
+	type(&desk, "123456789012");
+	type(&desk, family);
+	(void)snprintf(rows, sizeof(rows), "> 123456789012\n  %s\n", family);
+	rows_are(&desk, small, rows, 1, 4);
+	desk_close(&desk);
+}
+
 static void an_erased_frame_counts_the_rows_of_a_narrower_terminal(void **state)
 {
 	const struct line_look look = {.columns = 40, .rows = 10};
@@ -999,6 +1055,8 @@ int main(void)
 		cmocka_unit_test(rows_are_broken_by_what_is_seen),
 		cmocka_unit_test(of_a_high_text_the_rows_around_the_cursor_are_shown),
 		cmocka_unit_test(only_what_changed_is_written),
+		cmocka_unit_test(the_columns_behind_a_character_of_doubtful_width_are_set),
+		cmocka_unit_test(a_character_of_doubtful_width_does_not_reach_the_next_row),
 		cmocka_unit_test(an_erased_frame_counts_the_rows_of_a_narrower_terminal),
 		cmocka_unit_test(the_file_is_bounded_private_and_read_again),
 		cmocka_unit_test(a_file_that_grew_is_cut_to_its_newer_half),

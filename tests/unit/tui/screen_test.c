@@ -603,7 +603,9 @@ static void wide_characters_take_two_columns(void **state)
 		{"\xe2\x9c\x85", 2},             /* check mark */
 		{"\xe2\x9d\xa4\xef\xb8\x8f", 2}, /* heart in its emoji form */
 		{"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7", 2}, /* joined by ZWJ */
-		{"\xff\xfe", 2},                                     /* no UTF-8 */
+		{"\xf0\x9f\x87\xa9\xf0\x9f\x87\xaa", 2},             /* a flag */
+		{"\xf0\x9f\xab\xa9", 2}, /* an emoji of Unicode 16 */
+		{"\xff\xfe", 2},         /* no UTF-8 */
 	};
 
 	(void)state;
@@ -612,6 +614,27 @@ static void wide_characters_take_two_columns(void **state)
 	assert_int_equal(paint_width_fit(STR("\xe4\xb8\xad\xe6\x96\x87"), 3), 3);
 	assert_int_equal(paint_width_fit(STR("e\xcc\x81x"), 1), 3);
 	assert_int_equal(paint_width_fit(STR("abc"), 9), 3);
+}
+
+/* A woman and a girl, joined: two columns, or four. */
+#define JOINED "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7"
+
+static void characters_of_doubtful_width_move_nothing_behind_them(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 256);
+	paint_steady(STR("> e\xcc\x81x " JOINED "\x1b[1m" JOINED "y\x1b[0m"), 0, &out);
+	assert_string_equal(out.data, "> e\xcc\x81\x1b[4Gx " JOINED
+				      "\x1b[8G\x1b[1m" JOINED "\x1b[10Gy\x1b[0m");
+	buf_fini(&out);
+	assert_int_equal(paint_width_reach(STR("abc")), 3);
+	assert_int_equal(paint_width_reach(STR("\x1b[1mabc" JOINED "\x1b[0m")), 7);
+	assert_int_equal(paint_width_reach(STR(JOINED "abc")), 5);
+	/* Where it is drawn by its characters, it does not get into the next row. */
+	assert_int_equal(paint_width_fit(STR("ab" JOINED), 5), 2);
+	assert_int_equal(paint_width_fit(STR("ab" JOINED), 6), 2 + strlen(JOINED));
 }
 
 static void the_spinner_fits_and_turns(void **state)
@@ -932,6 +955,7 @@ int main(void)
 		cmocka_unit_test(a_long_prompt_is_cut),
 		cmocka_unit_test(narrow_rules_fit),
 		cmocka_unit_test(wide_characters_take_two_columns),
+		cmocka_unit_test(characters_of_doubtful_width_move_nothing_behind_them),
 		cmocka_unit_test(the_spinner_fits_and_turns),
 		cmocka_unit_test(the_spinner_is_cleared_before_other_words),
 		cmocka_unit_test(flow_gives_the_same_text_however_it_is_cut),
