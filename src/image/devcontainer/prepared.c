@@ -64,8 +64,8 @@ static const char *const versions[] = {
 	"stack.yaml.lock",
 };
 
-/* Add the file NAME of FOLDER to HASH, where there is one. */
-static void hash_file(struct hash *hash, int folder, const char *name)
+/* Add the file NAME of FOLDER that tells versions to HASH, where there is one. */
+static void version_add(struct hash *hash, int folder, const char *name)
 {
 	auto_close int fd = devcontainer_open_file(folder, name);
 	auto_free char *bytes = fd >= 0 ? memory_alloc(READ_BYTES) : NULL;
@@ -98,7 +98,7 @@ void prepared_name(const struct prepared_content *content, char name[PREPARED_NA
 	hash_add(hash, content->text);
 	hash_add(hash, (struct str){"", 1});
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-		hash_file(hash, content->folder, versions[i]);
+		version_add(hash, content->folder, versions[i]);
 	hash_digest_text(hash, hex);
 	hash_free(hash);
 	(void)snprintf(name, PREPARED_NAME_ROOM, PREPARED_KIND "-%.*s-%.*s",
