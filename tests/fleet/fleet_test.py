@@ -365,11 +365,11 @@ def a_server_without_jetstream_and_a_full_one_say_the_remedy():
 @tap.case
 def a_server_that_fills_up_in_the_middle_of_a_submit_ends_it_in_order():
     rng = random.Random(4)
-    with fleet("jetstream { max_file_store: 8MB }\n") as f:
+    with fleet("jetstream { max_file_store: 1MB }\n") as f:
         wire = Wire(f.server)
         for i in range(FULL_SUBMITS):
             # The store is full after another number of lines each time, and answers come until the end.
-            path = f.tasks("fill", [command(n, "true # " + "x" * rng.randrange(1800, 3600)) for n in range(FULL_LINES)])
+            path = f.tasks("fill", [command(n, "true # " + "x" * rng.randrange(100, 300)) for n in range(FULL_LINES)])
             done = f.run("fleet", "submit", path, "--job", f"fill{i}", code=1, timeout=10 * WAIT_S)
             assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done.stderr
             assert "max_file_store" in done.stderr and "the same line again goes on" in done.stderr, done.stderr
