@@ -740,7 +740,7 @@ static struct known_job *know_job(struct fleet_worker *worker, const char *name,
 	return at;
 }
 
-/* What a message turned out to be. */
+/* Kinds of messages that come. */
 enum reading {
 	READ_TASK,    /* that of a task, which is as the store has it */
 	READ_FOREIGN, /* of no task of the fleet's job that it names */
