@@ -789,6 +789,25 @@ def fronts_that_stand_still_are_ended_together():
 
 
 @tap.case
+def a_list_while_cells_end_shows_none_as_silent():
+    with Place() as place:
+        folder = os.path.join(place.work, "ünï cödé 日本")
+        os.mkdir(folder)
+        done = place.run("start", "-C", folder)
+        assert (done.returncode, done.stdout) == (0, b"n-c-d\n"), done
+        names = ["n-c-d"] + [f"n{number}" for number in range(11)]
+        for name in names[1:]:
+            place.start(name, "--", "sleep", "600")
+        seen = set()
+        with place.begin("stop", *names, stdout=subprocess.PIPE) as process:
+            while process.poll() is None:
+                seen |= {row["state"] for row in place.rows()}
+            assert process.returncode == 0 and process.stdout.read().decode().split() == names
+        assert seen <= {"busy", "idle", "ending"}, seen
+        assert place.rows() == []
+
+
+@tap.case
 def a_log_that_ends_in_the_middle_is_told():
     with Place() as place, silent_front(place, "one", {"exec/watch": {"from": 0, "to": 5, "running": False}}):
         says(place.run("logs", "one"), 1, "logs: cell one does not answer; glovebox stop one ends it")
