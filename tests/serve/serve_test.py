@@ -553,8 +553,10 @@ def cells_open_and_close_without_a_trace():
 
 
 def name_of(pid):
-    with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as file:
+    """"" for a process that has ended meanwhile."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as file:
         return file.read().strip()
+    return ""
 
 
 def memory_of(pid):
