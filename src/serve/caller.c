@@ -102,7 +102,7 @@ static const char *remedy_of(int error)
 	switch (error) {
 	case EMFILE:
 		return "close cells, or begin the engine with a higher limit of open files "
-		       "(ulimit -n); a used cell has about 14";
+		       "(ulimit -n); a used cell has about 12, and 7 for a program";
 	case ENFILE:
 		return "close cells, or raise the machine's limit of open files (sysctl "
 		       "fs.file-max)";
