@@ -141,8 +141,34 @@ static void add_row(struct composing *composing, enum paint_style style, struct 
 	(void)buf_addc(&composing->paint.out, '\n');
 }
 
-/* Append the rows of TEXT, of COLUMNS each, to ROWS. Returns how many there are. */
-static size_t break_text(struct str text, size_t columns, struct buf *rows)
+/*
+ * Append LINE of a diff, exact but for its tabs: they are blanks, as where a diff is printed, because
+ * code that is indented by them could not be read else.
+ */
+static void add_diff_line(struct str line, struct buf *out)
+{
+	enum { TAB_COLUMNS = 8 };
+	size_t columns = 0;
+
+	for (;;) {
+		const size_t tab = str_find(line, STR("\t"), 0), from = out->size;
+
+		text_add_exact(out, str_part(line, 0, tab));
+		if (tab == SIZE_MAX)
+			return;
+		columns += paint_width_of(str_part(buf_str(out), from, out->size));
+		do {
+			(void)buf_addc(out, ' ');
+		} while (++columns % TAB_COLUMNS != 0);
+		line = str_part(line, tab + 1, line.size);
+	}
+}
+
+/*
+ * Append the rows of TEXT, of COLUMNS each, to ROWS. IS_DIFF: it is a diff. Returns how many there
+ * are.
+ */
+static size_t break_text(struct str text, bool is_diff, size_t columns, struct buf *rows)
 {
 	struct str line;
 	struct buf clean;
@@ -153,7 +179,10 @@ static size_t break_text(struct str text, size_t columns, struct buf *rows)
 		struct str rest;
 
 		buf_clear(&clean);
-		text_add_exact(&clean, line);
+		if (is_diff)
+			add_diff_line(line, &clean);
+		else
+			text_add_exact(&clean, line);
 		rest = buf_str(&clean);
 		do {
 			size_t fits = paint_width_fit(rest, columns), wide;
@@ -188,7 +217,7 @@ static void add_text(const struct choice *choice, struct choice_state *state,
 	char place[64];
 
 	buf_init(&rows, 2 * TEXT_MAX);
-	state->rows = break_text(choice->text, composing->columns, &rows);
+	state->rows = break_text(choice->text, choice->is_diff, composing->columns, &rows);
 	state->height = state->rows <= height ? state->rows : height > 1 ? height - 1 : 1;
 	scroll(state, 0, true);
 	rest = buf_str(&rows);

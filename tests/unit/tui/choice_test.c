@@ -169,6 +169,28 @@ static void nothing_of_the_text_reaches_the_terminal_as_it_is(void **context)
 	choice_end(&state);
 }
 
+static void a_diff_is_indented_as_its_code(void **context)
+{
+	static const char diff[] = "-\treturn\tx;\n+\x1b\treturn y;\n";
+	struct choice changes = question;
+	const struct line_look look = {.columns = 80, .rows = 12};
+	struct choice_state state;
+	struct line_frame frame;
+
+	(void)context;
+	changes.text = (struct str){diff, sizeof(diff) - 1};
+	choice_begin(&state);
+	line_frame_init(&frame);
+	choice_compose(&changes, &state, &look, &frame);
+	/* Of a command a tab is told: it may separate words. */
+	assert_non_null(strstr(frame.rows.data, "-\\x09return\\x09x;\n"));
+	changes.is_diff = true;
+	choice_compose(&changes, &state, &look, &frame);
+	assert_non_null(strstr(frame.rows.data, "-       return  x;\n+\\x1B   return y;\n"));
+	line_frame_fini(&frame);
+	choice_end(&state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +200,7 @@ int main(void)
 		cmocka_unit_test(words_go_with_an_answer),
 		cmocka_unit_test(all_of_the_text_can_be_seen_in_any_window),
 		cmocka_unit_test(nothing_of_the_text_reaches_the_terminal_as_it_is),
+		cmocka_unit_test(a_diff_is_indented_as_its_code),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
