@@ -25,6 +25,7 @@ import os
 import re
 import sys
 import time
+import unicodedata
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, sys.argv[1])
@@ -189,7 +190,8 @@ def play(path):
         shown, others = play_in(parts, size, look, wanted)
         played[name] = shown
         assert WRITES or shown == wanted, f"{title}, {name}: wanted\n{wanted}\nshown\n{shown}"
-        assert WRITES or others in (None, wanted), f"{title}, {name} in pyte: wanted\n{wanted}\nshown\n{others}"
+        # pyte keeps a letter and its mark as one character where there is one.
+        assert WRITES or others in (None, unicodedata.normalize("NFC", wanted)), f"{title}, {name} in pyte: wanted\n{wanted}\nshown\n{others}"
     if WRITES:
         with open(path, encoding="utf-8") as file:
             head = re.split(r"\nscreen\b", file.read())[0].rstrip("\n")
