@@ -411,7 +411,8 @@ class Joins(vt.Screen):
     """It draws what belongs together in the columns of one character, as terminals with mode 2027 do."""
 
     def put(self, character):
-        before = self.lines[self.row][self.column - 2:self.column] if self.column > 0 else []
+        line = self.lines[self.row]
+        before = line[max(0, self.column - 2):self.column] if self.column <= len(line) else []
         last = "".join(cell[0] for cell in before[-1:] if cell[0]) or "".join(cell[0] for cell in before)
         flags = len(last) == 1 and all("🇦" <= c <= "🇿" for c in last + character)
         emoji = character >= "\U0001f000"
