@@ -591,18 +591,20 @@ def a_column_does_not_depend_on_the_terminal():
 @tap.case
 def no_row_is_torn_in_tmux():
     play = InTmux(40, 12)
-    for word in DOUBTFUL:
-        type_in_doubt(play, word)
-        play.settle("keys " + word * 3)
-        play.order("sync")
-        rows = play.tmux("capture-pane", "-p").split("\n")
-        column, row = map(int, play.tmux("display-message", "-p", "#{cursor_x} #{cursor_y}").split())
-        first = rows.index(next(line for line in rows if line.startswith("> ")))
-        assert all(line.startswith("  ") for line in rows[first + 1:row + 1]) and not "".join(rows[row + 1:]), (word, rows)
-        assert column < 40 and rows[first - 1].startswith("working on"), (word, rows)
-        play.settle("keys \x15")
-        play.order("stop")
-    play.end()
+    try:
+        for word in DOUBTFUL:
+            type_in_doubt(play, word)
+            play.settle("keys " + word * 3)
+            play.order("sync")
+            rows = play.tmux("capture-pane", "-p").split("\n")
+            column, row = map(int, play.tmux("display-message", "-p", "#{cursor_x} #{cursor_y}").split())
+            first = rows.index(next(line for line in rows if line.startswith("> ")))
+            assert all(line.startswith("  ") for line in rows[first + 1:row + 1]) and not "".join(rows[row + 1:]), (word, rows)
+            assert column < 40 and rows[first - 1].startswith("working on"), (word, rows)
+            play.settle("keys \x15")
+            play.order("stop")
+    finally:
+        play.end()
 
 
 @tap.case
