@@ -96,7 +96,7 @@ bool chain_seal_head(const struct chain_head *head, struct str key, struct buf *
 bool chain_read_head(struct str text, struct str key, struct chain_head *head,
 		     struct err *err);
 
-/* What a record CHAIN_CUT says of lines that are gone. */
+/* A record CHAIN_CUT tells of lines that are gone. */
 struct chain_cut {
 	bool found;    /* the last line that was read is such a record */
 	uint64_t lost; /* lines that are known to be gone; 0: nobody knows */

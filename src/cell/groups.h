@@ -74,7 +74,7 @@ void groups_cell_read(const struct groups_cell *cell, struct accounts *accounts)
 /* The processes of the cell have been killed. */
 void groups_cell_close(struct groups_cell *cell);
 
-/* What a groups process is told. */
+/* The orders for a groups process. */
 struct groups_order {
 	uint64_t memory, pids;      /* of each worker with all that it starts */
 	char cell[CGROUP_NAME_MAX]; /* the group in which theirs are made; "": none */
