@@ -950,12 +950,11 @@ static void control_watch(struct cell *cell);
 /*
  * The control socket has ended before the anchor began: the starter was killed while it was
  * asked for it. Ask a new one, once, and repeat what the anchor was asked. False: that is not
- * so, or it cannot be done.
+ * so, and ERR stays as it is; or it cannot be done, and ERR says why.
  */
-static bool cell_start_again(struct cell *cell)
+static bool cell_start_again(struct cell *cell, struct err *err)
 {
 	const size_t requested[] = {cell->requested[false], cell->requested[true]};
-	struct err err;
 
 	if (cell->anchor_pidfd >= 0 || cell->anchor_pid != 0 || cell->again ||
 	    cell->options.starter == NULL || cell->widening_count > 0 || cell->spec.brokers)
@@ -963,8 +962,9 @@ static bool cell_start_again(struct cell *cell)
 	cell->again = true;
 	loop_remove(&cell->control_watch);
 	fd_close(&cell->control);
-	if (!cell_start(cell, NULL, &err))
-		return false;
+	if (!cell_start(cell, NULL, err))
+		return err_while(err,
+				 "the starter was killed, and no new one could be asked");
 	control_watch(cell);
 	cell->requested[false] = cell->requested[true] = 0;
 	if (first_worker_is_late(cell))
@@ -982,7 +982,7 @@ static bool control_read(struct cell *cell)
 	struct err err;
 
 	if (!anchor_receive(cell->control, &reply, fds, &err)) {
-		if (err.code == EAGAIN || cell_start_again(cell))
+		if (err.code == EAGAIN || cell_start_again(cell, &err))
 			return false;
 		cell_break(cell, &err);
 	} else if (reply.kind == ANCHOR_WIDENED) {

@@ -723,6 +723,25 @@ def a_starter_that_is_killed_while_it_is_asked_is_replaced():
 
 
 @tap.case
+def a_starter_that_cannot_be_replaced_says_why():
+    with served() as engine:
+        engine.result("cell/close", cell=engine.open())
+        with stopped_starter(engine) as starter:
+            number = engine.send("cell/open", name="asked")
+            assert len(engine.result("cell/list")["cells"]) == 1
+            opened = {int(name) for name in os.listdir(f"/proc/{engine.process.pid}/fd")}
+            free = min(set(range(len(opened) + 1)) - opened)
+            before = resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, (free, before[1]))
+            os.kill(starter, signal.SIGKILL)
+            refused = engine.answer(number)["error"]
+            resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, before)
+        assert refused["data"]["kind"] == "set_up" and "no new one could be asked" in refused["message"], refused
+        assert "Too many open files" in refused["message"], refused
+        assert engine.run(engine.open(), "echo new")["stdout"] == b"new\n"
+
+
+@tap.case
 def a_starter_that_does_not_answer_holds_up_no_end():
     with served() as engine:
         engine.open()
