@@ -271,7 +271,8 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 	pid_t pid;
 
 	if (spec_is_sealed(anchor->spec) && !anchor->joined) {
-		anchor->joined = network_enter(anchor, err) && sandbox_joined(err);
+		anchor->joined =
+			network_enter(anchor, err) && sandbox_drop_network_rights(err);
 		if (!anchor->joined)
 			return false;
 	}

@@ -489,7 +489,6 @@ static bool network_make(struct err *err)
 
 	if (unshare(CLONE_NEWIPC) < 0)
 		return err_set(err, errno, "new IPC namespace: %s", strerror(errno));
-
 	(void)helper_main(&network);
 	if (network.code != 0)
 		return err_set(err, network.code, "%s: %s", network.step,
@@ -844,7 +843,7 @@ bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limit
 	       (level >= SANDBOX_SEALED || family_settle(level, reach, err));
 }
 
-bool sandbox_joined(struct err *err)
+bool sandbox_drop_network_rights(struct err *err)
 {
 	return sandbox_privilege_reduce(ANCHOR_RIGHTS, err);
 }

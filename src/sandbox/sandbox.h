@@ -186,7 +186,7 @@ bool sandbox_join(struct sandbox_network *network, struct err *err);
  * Give up the rights that sandbox_settle has kept for a later sandbox_join. No worker may be
  * made before that.
  */
-bool sandbox_joined(struct err *err);
+bool sandbox_drop_network_rights(struct err *err);
 
 /*
  * Listen on the loopback of the cell, after sandbox_join and before the rights are
@@ -243,7 +243,8 @@ struct reach {
  * CAP_SYS_ADMIN of this namespace. L2: drop all capabilities, and enter a signal domain
  * of the cell's own. All levels: set limits and no new privileges, and close every
  * descriptor except KEEP (sorted, COUNT). JOINS_LATER: keep also the two capabilities that a
- * later sandbox_join, sandbox_listen and sandbox_overhear need, until sandbox_joined.
+ * later sandbox_join, sandbox_listen and sandbox_overhear need, until
+ * sandbox_drop_network_rights.
  */
 bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
 		    const int *keep, size_t count, bool joins_later, struct reach *reach,

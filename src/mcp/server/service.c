@@ -657,11 +657,13 @@ static void tokens_look(struct mcp_service *service)
 	complain(service, err.text);
 }
 
-/* TOKEN has not expired now, though it may have before the clock was set back: that is told again. */
-static struct mcp_token *token_is_good(struct mcp_token *token)
+/*
+ * TOKEN has not expired now. It may have expired before the clock was set back: the next time is
+ * told again.
+ */
+static void token_note_good(struct mcp_token *token)
 {
 	token->expired = false;
-	return token;
 }
 
 bool mcp_service_has_tokens(const struct mcp_service *service)
@@ -681,7 +683,7 @@ static bool same_hash(const char *a, const char *b)
 struct mcp_token *mcp_service_token(struct mcp_service *service, struct str bearer,
 				    struct err *err)
 {
-	struct mcp_token *found = NULL;
+	struct mcp_token *found = NULL, *good = NULL;
 	char hash[HASH_HEX + 1];
 
 	if (service->settings->tokens == NULL)
@@ -704,8 +706,10 @@ struct mcp_token *mcp_service_token(struct mcp_service *service, struct str bear
 			      "service for another one.",
 			      found->row.name, found->row.expires);
 	else
-		return token_is_good(found);
-	return NULL;
+		good = found;
+	if (good != NULL)
+		token_note_good(good);
+	return good;
 }
 
 bool mcp_service_new_token(const char *path, struct str text, const char *name,
@@ -1157,7 +1161,7 @@ static void look_at_token(struct mcp_service *service, struct mcp_token *token)
 		end_cells_of(service, token, "its token has expired");
 		return;
 	}
-	(void)token_is_good(token);
+	token_note_good(token);
 	if (token->cells == 0 || !has_day_quota(token))
 		return;
 	for (struct mcp_cell *at = service->cells; at != NULL; at = at->next) {
