@@ -1,9 +1,10 @@
 /*
- * starter: the process that clones anchors, and the groups processes of their cells. It is started by exec with an empty environment,
- * so that nothing of the front's memory is in it, and it is the program before its first
- * cell: loaded and relocated, with an empty heap. Every anchor is a copy of it and shares
- * these pages with it, so a front with many cells keeps one starter for all of them. A cell
- * without a shared one has a starter of its own, which ends when the anchor is made.
+ * starter: the process that clones anchors, and the groups processes of their cells. It is
+ * started by exec with an empty environment, so that nothing of the front's memory is in it,
+ * and it is the program before its first cell: loaded and relocated, with an empty heap. Every
+ * anchor is a copy of it and shares these pages with it, so a front with many cells keeps one
+ * starter for all of them. A cell without a shared one has a starter of its own, which ends
+ * when the anchor is made.
  *
  * A starter must keep nothing that the anchor of another cell may not have. It holds two
  * descriptors, its socket and the pidfd of the front, and has the standard streams closed. It
