@@ -225,6 +225,9 @@ static bool options_are_inert(struct str text)
 	return true;
 }
 
+/* The file of a worktree's part that says where the repository is. */
+#define COMMONDIR autoexec_git_names[AUTOEXEC_GIT_COMMONDIR]
+
 struct work {
 	const char *folder, *name; /* FOLDER NULL: the git folder itself */
 	size_t max;
@@ -238,12 +241,6 @@ static const struct work works[] = {
 	{"sequencer", "todo", GIT_TODO_MAX, readers_text_todo_is_inert, true},
 	{"sequencer", "opts", GIT_POINTER_MAX, options_are_inert, true},
 	{"rebase-apply", "apply-opt", GIT_POINTER_MAX, readers_text_apply_is_inert, true},
-	{0},
-};
-
-static const struct work lists[] = {
-	{"info", "attributes", GIT_CONFIG_MAX, readers_text_is_empty, false},
-	{"info", "exclude", GIT_CONFIG_MAX, readers_text_is_empty, false},
 	{0},
 };
 
@@ -270,11 +267,22 @@ static void look_work(const struct scan_look *look, const struct work *work)
 	buf_fini(&text);
 }
 
-/* Check the texts of a table that ends with an empty row. */
-static void look_works(const struct scan_look *look, const struct work *work)
+/* Check the texts of what git is in the middle of. */
+static void look_works(const struct scan_look *look)
 {
-	for (; work->name != NULL; work++)
+	for (const struct work *work = works; work->name != NULL; work++)
 		look_work(look, work);
+}
+
+/* Check the list NAME, which is one in `info`. */
+static void look_list(const struct scan_look *look, enum autoexec_git name)
+{
+	const struct work list = {.folder = "info",
+				  .name = path_base_name(autoexec_git_names[name]),
+				  .max = GIT_CONFIG_MAX,
+				  .is_inert = readers_text_is_empty};
+
+	look_work(look, &list);
 }
 
 /* Does PATH stay in the worktree, without a symlink on the way? */
@@ -1454,11 +1462,11 @@ static void look_included(struct git_scan *scan, const char *folder,
 }
 
 /* Look at the configuration NAME in FOLDER and what it includes. */
-static void look_config(struct git_folder *folder, const char *name)
+static void look_config(struct git_folder *folder, enum autoexec_git name)
 {
 	struct git_config config;
 
-	config_read(&folder->look, name, &config);
+	config_read(&folder->look, autoexec_git_names[name], &config);
 	look_included(folder->look.scan, folder->look.path, &config, 0);
 	folder->sha256 = folder->sha256 || config.sha256;
 	git_config_fini(&config);
@@ -1546,11 +1554,12 @@ static void look_entries(const struct scan_look *look, const char *name,
  */
 static void look_modules(const struct scan_look *look, unsigned depth)
 {
+	const char *name = autoexec_git_names[AUTOEXEC_GIT_MODULES];
 	struct modules modules = {.repository = depth + 1};
 
 	/* In a cell those of a read-only mount are unchanged. */
-	if (!look->scan->in_cell || !is_read_only(look, "modules"))
-		look_entries(look, "modules", each_module, &modules);
+	if (!look->scan->in_cell || !is_read_only(look, name))
+		look_entries(look, name, each_module, &modules);
 }
 
 static bool common_is_inert(struct str text)
@@ -1560,11 +1569,15 @@ static bool common_is_inert(struct str text)
 	return readers_text_line(text, &line) && str_is(line, COMMON);
 }
 
-/* The file of a worktree's part that says where the repository is. */
-static const struct work common[] = {
-	{NULL, "commondir", GIT_POINTER_MAX, common_is_inert, false},
-	{0},
-};
+/* Check a worktree's COMMONDIR. */
+static void look_common(const struct scan_look *look)
+{
+	const struct work common = {.name = COMMONDIR,
+				    .max = GIT_POINTER_MAX,
+				    .is_inert = common_is_inert};
+
+	look_work(look, &common);
+}
 
 /* Look at NAME, a worktree's part of the repository CONTEXT. */
 static void each_worktree(const struct scan_look *all, const char *name, void *context)
@@ -1587,9 +1600,9 @@ static void each_worktree(const struct scan_look *all, const char *name, void *c
 	struct git_folder folder = {.look = {all->scan, fd, path},
 				    .depth = above->depth,
 				    .sha256 = above->sha256};
-	look_works(&folder.look, common);
-	look_config(&folder, "config.worktree");
-	look_works(&folder.look, works);
+	look_common(&folder.look);
+	look_config(&folder, AUTOEXEC_GIT_CONFIG_WORKTREE);
+	look_works(&folder.look);
 	look_links(&folder.look, above->depth);
 	look_inside(&folder.look, above->depth);
 	/*
@@ -1651,19 +1664,20 @@ static void repository_look(struct git_scan *scan, int fd, const char *path,
 	if (worktree != NULL)
 		(void)marks_add(&scan->found, MARK_REPOSITORY, path, str_of(worktree));
 	/* Only a linked worktree's part has a `commondir`, so one here is a danger. */
-	if (scan_look_stat(&folder.look, "commondir", &st))
-		scan_look_mark_stat(&folder.look, "commondir", &st);
-	look_config(&folder, "config");
-	look_config(&folder, "config.worktree");
-	look_entries(&folder.look, "hooks", each_hook, NULL);
+	if (scan_look_stat(&folder.look, COMMONDIR, &st))
+		scan_look_mark_stat(&folder.look, COMMONDIR, &st);
+	look_config(&folder, AUTOEXEC_GIT_CONFIG);
+	look_config(&folder, AUTOEXEC_GIT_CONFIG_WORKTREE);
+	look_entries(&folder.look, autoexec_git_names[AUTOEXEC_GIT_HOOKS], each_hook, NULL);
 	/*
 	 * The old places of remotes. Git reads them for names that are not in the
 	 * configuration.
 	 */
 	look_entries(&folder.look, "remotes", each_name, NULL);
 	look_entries(&folder.look, "branches", each_name, NULL);
-	look_works(&folder.look, lists);
-	look_works(&folder.look, works);
+	look_list(&folder.look, AUTOEXEC_GIT_ATTRIBUTES);
+	look_list(&folder.look, AUTOEXEC_GIT_EXCLUDE);
+	look_works(&folder.look);
 	look_links(&folder.look, depth);
 	look_inside(&folder.look, depth);
 	share_left(&folder.look, left);
@@ -1713,8 +1727,8 @@ static bool is_linked(const struct scan_look *look, const char *pointer,
 	struct stat st;
 
 	return line_leads_to(look, "gitdir", pointer) &&
-	       (!scan_look_stat(look, "commondir", &st) ||
-		line_leads_to(look, "commondir", repository));
+	       (!scan_look_stat(look, COMMONDIR, &st) ||
+		line_leads_to(look, COMMONDIR, repository));
 }
 
 /*
@@ -1819,7 +1833,7 @@ static bool is_part(const struct scan_look *look)
 	bool part;
 
 	buf_init(&above, PATH_MAX);
-	part = line_path(look, "commondir", look->path, &above) &&
+	part = line_path(look, COMMONDIR, look->path, &above) &&
 	       str_starts(str_of(look->path), buf_str(&above)) &&
 	       str_starts(str_of(look->path + above.size), STR("/worktrees/"));
 	auto_close int fd = part ? scan_look_open_path(look->scan, above.data) : -1;
@@ -1838,7 +1852,7 @@ static bool is_bare(const struct scan_look *look)
 	struct stat st;
 
 	return is_whole(look) || (scan_look_stat(look, "HEAD", &st) &&
-				  scan_look_stat(look, "commondir", &st) && !is_part(look));
+				  scan_look_stat(look, COMMONDIR, &st) && !is_part(look));
 }
 
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth)

@@ -1,10 +1,20 @@
-/* autoexec: the table, sorted, and the search in it. */
+/* autoexec: the tables, and the search in the sorted one. */
 #include "policy/autoexec.h"
 
 #include "base/path.h"
 #include "base/str.h"
 
 #include <string.h>
+
+const char *const autoexec_git_names[AUTOEXEC_GIT_COUNT] = {
+	[AUTOEXEC_GIT_HOOKS] = "hooks",
+	[AUTOEXEC_GIT_CONFIG] = "config",
+	[AUTOEXEC_GIT_CONFIG_WORKTREE] = "config.worktree",
+	[AUTOEXEC_GIT_MODULES] = "modules",
+	[AUTOEXEC_GIT_ATTRIBUTES] = "info/attributes",
+	[AUTOEXEC_GIT_EXCLUDE] = "info/exclude",
+	[AUTOEXEC_GIT_COMMONDIR] = "commondir",
+};
 
 const struct autoexec autoexec_names[] = {
 	{".agents", "agents", AUTOEXEC_TREE, AUTOEXEC_READ},

@@ -1,8 +1,8 @@
 /*
  * autoexec: the names in a project that a program outside runs by itself, or from which
  * it takes its settings: hooks and plugins of other agents, build files, editors,
- * shells. All code that deals with such names uses this one table: the scan, the view,
- * the file tools, the audit and the texts.
+ * shells, and the files of git. All code that deals with such names uses the two tables
+ * here: the scan, the view, the file tools, the audit and the texts.
  *
  * A protected name is one that another agent executes without a question. No command
  * may change or create one. Any command may change a reported name; the result of the
@@ -34,6 +34,26 @@ struct autoexec {
 	enum autoexec_kind kind;
 	enum autoexec_care care;
 };
+
+/*
+ * The names in a git folder from which git takes what it runs, or finds a part of itself. The
+ * view holds them as they are, the scan looks at them, and a sentence says that no command
+ * changes them. `info` is not one of them, because gc and repack write info/refs; nor is
+ * `worktrees`, because git adds and removes worktrees: the scan looks at each of them.
+ */
+enum autoexec_git {
+	AUTOEXEC_GIT_HOOKS,
+	AUTOEXEC_GIT_CONFIG,
+	AUTOEXEC_GIT_CONFIG_WORKTREE,
+	AUTOEXEC_GIT_MODULES,
+	AUTOEXEC_GIT_ATTRIBUTES,
+	AUTOEXEC_GIT_EXCLUDE,
+	AUTOEXEC_GIT_COMMONDIR, /* of a worktree's part only */
+	AUTOEXEC_GIT_COUNT,
+};
+
+/* Relative to the git folder. */
+extern const char *const autoexec_git_names[AUTOEXEC_GIT_COUNT];
 
 /* Sorted part by part, so that the names in one folder stand together; ends with {0}. */
 extern const struct autoexec autoexec_names[];

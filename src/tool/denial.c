@@ -628,9 +628,15 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-/* The names in a git folder that the view may hold (guard/repository.h has them all). */
-static const char git_names[] = ".git config config.worktree attributes exclude commondir "
-				"gitdir alternates";
+/* Is PART the last part of one of git's own names? A `.git` may be a file that the view holds. */
+static bool is_git_name(struct str part)
+{
+	for (size_t i = 0; i < AUTOEXEC_GIT_COUNT; i++) {
+		if (str_is(part, path_base_name(autoexec_git_names[i])))
+			return true;
+	}
+	return str_is(part, ".git");
+}
 
 /* Is PATH one of git's own files that the view holds, or does it lie in the hooks? */
 static bool is_of_git(struct str path)
@@ -642,10 +648,10 @@ static bool is_of_git(struct str path)
 		const struct str part = str_part(path, 0, end);
 
 		within = within || str_is(part, ".git");
-		if (within && str_is(part, "hooks"))
+		if (within && str_is(part, autoexec_git_names[AUTOEXEC_GIT_HOOKS]))
 			return true;
 		if (end == (size_t)-1)
-			return within && str_among(git_names, part);
+			return within && is_git_name(part);
 		path = str_part(path, end + 1, path.size);
 	}
 	return false;

@@ -132,15 +132,6 @@ static void user_config(const struct shape_options *options,
 	visit_global(options, &visit);
 }
 
-/*
- * Names in a git folder that are bound. `info` is not bound as a whole, because gc and
- * repack write info/refs. `worktrees` is not bound, because git adds and removes
- * worktrees; the audit checks each of them.
- */
-static const char *const names[] = {"hooks",    "config",          "config.worktree",
-				    "modules",  "info/attributes", "info/exclude",
-				    "commondir"};
-
 struct protecting {
 	struct cell_spec *spec;
 	/* the plan that the cell is made to undo, or NULL */
@@ -211,8 +202,8 @@ static void hold_repository(const struct protecting *protecting, const char *pat
 {
 	char below[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (snprintf(below, sizeof(below), "%s/%s", path, names[i]) <
+	for (size_t i = 0; i < AUTOEXEC_GIT_COUNT; i++) {
+		if (snprintf(below, sizeof(below), "%s/%s", path, autoexec_git_names[i]) <
 			    (int)sizeof(below) &&
 		    !holds_late(protecting, below))
 			hold(protecting, below);

@@ -327,6 +327,7 @@ static void gits_own_files_are_named_by_the_words_of_programs(void **state)
 		{"rm: cannot remove 'wt/.git': Device or resource busy", "wt/.git"},
 		{"mv: cannot move '.git/hooks' to '.git/h': Device or resource busy",
 		 ".git/hooks"},
+		{"rm: cannot remove '.git/modules': Device or resource busy", ".git/modules"},
 		{"error: failed to delete '/w/wt': Device or resource busy", "/w/wt/.git"},
 		{"rm: cannot remove 'config': Device or resource busy", NULL},
 		{"fatal: Unable to create '/w/.git/index.lock': Read-only file system", NULL},
