@@ -14,6 +14,7 @@
 #include "extend/brought.h"
 #include "extend/trust.h"
 #include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "front/review/layered.h"
 #include "front/review/writer.h"
 #include "front/setup.h"

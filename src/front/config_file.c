@@ -172,6 +172,18 @@ bool config_file_load(const char *path, struct config **config, struct err *err)
 	return fine;
 }
 
+bool config_file_load_policy(const char *path, struct value **entry, struct err *err)
+{
+	struct buf text;
+	bool fine;
+
+	buf_init(&text, CONFIG_TEXT_MAX);
+	fine = config_file_read(path, &text, err) &&
+	       config_parse_policy(buf_str(&text), path, entry, err);
+	buf_fini(&text);
+	return fine;
+}
+
 /* The rules that a person has answered `always` to. */
 
 static const char file_name[] = "rules.json";
@@ -327,23 +339,4 @@ bool config_file_rules_apply(struct policy *policy, const char *agent, const cha
 	}
 	rules_fini(&rules);
 	return fine;
-}
-
-/* The files that are built in. */
-
-struct str config_file_embedded(const char *name)
-{
-	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++)
-		if (strcmp(file->name, name) == 0)
-			return (struct str){file->data, file->size};
-	return STR("");
-}
-
-/* Opens the models/catalogue.json that is built into the program. */
-
-bool config_file_catalogue(const struct value *additions, struct catalogue **catalogue,
-			   struct err *err)
-{
-	return catalogue_open(config_file_embedded("models/catalogue.json"), additions,
-			      catalogue, err);
 }

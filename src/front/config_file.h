@@ -1,17 +1,14 @@
 /*
- * config_file: the files that decide what agents may do, and what is built in beside them: the
- * person's configuration and rules.json (policy/rules.h), which stands beside it, and the ceiling of
- * this machine. A file of the person's that another user owns or may write is refused: who can write
- * it decides. A file of root is fine.
+ * config_file: the files that decide what agents may do: the person's configuration and
+ * rules.json (policy/rules.h), which stands beside it, a policy in a file of its own, and the
+ * ceiling of this machine. A file of the person's that another user owns or may write is
+ * refused: who can write it decides. A file of root is fine.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/library.h"
-#include "base/str.h"
 #include "base/value.h"
-#include "model/catalogue.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 #include "policy/rules.h"
@@ -29,6 +26,12 @@ bool config_file_take_ceiling(struct err *err);
  * is missing, CONFIG is empty. A PATH that is missing is an error.
  */
 bool config_file_load(const char *path, struct config **config, struct err *err);
+
+/*
+ * Read one policy (config_parse_policy) from PATH. The same rules of owner and mode hold,
+ * because a policy decides what a program may do.
+ */
+bool config_file_load_policy(const char *path, struct value **entry, struct err *err);
 
 /* Read the whole of PATH into TEXT. The same rules of owner and mode hold. */
 bool config_file_read(const char *path, struct buf *text, struct err *err);
@@ -67,22 +70,3 @@ bool config_file_rules_keep(const char *agent, const char *folder, enum rule_kin
  */
 bool config_file_rules_apply(struct policy *policy, const char *agent, const char *folder,
 			     struct err *err);
-
-/*
- * The files that are built into the program: the shipped roles (agents/), the demo's
- * project (examples/demo/), the replays (examples/replays/), the catalogue of models
- * (models/) and the completion scripts of shells (completions/). dev/embed makes the
- * table at build time, sorted by name.
- */
-
-/* Ends with a row whose name is NULL. */
-extern const struct embedded_file embedded_files[];
-
-/* The text of the file NAME; empty when there is none. */
-struct str config_file_embedded(const char *name);
-
-/* The program's built-in catalogue of models, with the person's additions. */
-
-/* ADDITIONS: the value of the configuration's key `models`, or NULL. */
-bool config_file_catalogue(const struct value *additions, struct catalogue **catalogue,
-			   struct err *err);

@@ -537,22 +537,6 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 	return open_session(setup, options, session, err);
 }
 
-/*
- * Read one policy (config_parse_policy) from PATH. The same rules of owner and mode hold,
- * because a policy decides what a program may do.
- */
-static bool config_file_load_policy(const char *path, struct value **entry, struct err *err)
-{
-	struct buf text;
-	bool fine;
-
-	buf_init(&text, CONFIG_TEXT_MAX);
-	fine = config_file_read(path, &text, err) &&
-	       config_parse_policy(buf_str(&text), path, entry, err);
-	buf_fini(&text);
-	return fine;
-}
-
 int setup_least_level(const struct setup *setup)
 {
 	return setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;

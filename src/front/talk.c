@@ -20,6 +20,7 @@
 #include "front/ask/form.h"
 #include "front/config_file.h"
 #include "front/conversation/stopping.h"
+#include "front/embedded/embedded.h"
 #include "front/extend/hook_files.h"
 #include "front/extend/language.h"
 #include "front/extend/trusting.h"
@@ -28,6 +29,7 @@
 #include "front/output/formats.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "model/catalogue.h"
 #include "model/local.h"
 #include "model/model.h"
 #include "model/provider.h"
@@ -798,7 +800,7 @@ bool talk_model(const char *name, const struct config_role *role,
 	*model = (struct model_options){
 		.name = name,
 		.base_url = config_file_variable("GLOVEBOX_BASE_URL"),
-		.embedded = config_file_embedded(default_replay),
+		.embedded = embedded_text(default_replay),
 		.temperature = role->temperature,
 		.thinking_budget = role->thinking_budget,
 		.kept_key = logins_find,
@@ -1102,7 +1104,8 @@ static bool open_model(struct talk *talk, const struct model_options *options,
 	struct model_options with = *options;
 
 	if (talk->catalogue == NULL &&
-	    !config_file_catalogue(talk->setup->models, &talk->catalogue, err))
+	    !catalogue_open(embedded_text(EMBEDDED_CATALOGUE), talk->setup->models,
+			    &talk->catalogue, err))
 		return false;
 	with.catalogue = talk->catalogue;
 	if (!model_open(&with, model, err))

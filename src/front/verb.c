@@ -13,6 +13,7 @@
 #include "front/agents.h"
 #include "front/cells/place.h"
 #include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "front/output/formats.h"
 #include "front/wrap/mcp_install.h"
 #include "front/wrap/profile.h"
@@ -1219,7 +1220,8 @@ static void offer_models(struct completing *completing, const struct config *con
 	struct err err = {0};
 
 	offer(completing, "replay", "the built-in recording");
-	if (config_file_catalogue(config_value(config, "models"), &catalogue, &err))
+	if (catalogue_open(embedded_text(EMBEDDED_CATALOGUE),
+			   config_value(config, "models"), &catalogue, &err))
 		catalogue_each(catalogue, offer_name, completing);
 	catalogue_close(catalogue);
 }
@@ -1531,7 +1533,7 @@ static int print_script(const char *shell, FILE *out)
 	struct str text;
 
 	(void)snprintf(name, sizeof(name), "completions/glovebox.%.64s", shell);
-	text = config_file_embedded(name);
+	text = embedded_text(name);
 	if (text.size > 0) {
 		(void)fwrite(text.data, text.size, 1, out);
 		return CODE_DONE;

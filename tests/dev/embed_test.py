@@ -8,7 +8,7 @@ import tap
 
 ROOT = sys.argv[1]
 READER = r"""
-#include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include <stdio.h>
 #include <string.h>
 int main(void)

@@ -12,7 +12,7 @@
 #include "base/value.h"
 #include "extend/extension.h"
 #include "front/chat.h"
-#include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/talk.h"
@@ -254,7 +254,8 @@ void about_choose_model(struct chat *chat,
 	size_t at = SIZE_MAX;
 
 	list_init(&models.list, "Models");
-	if (!config_file_catalogue(chat->setup->models, &models.catalogue, &err))
+	if (!catalogue_open(embedded_text(EMBEDDED_CATALOGUE), chat->setup->models,
+			    &models.catalogue, &err))
 		(void)buf_addf(&chat->paint.out, "%s\n", err.text);
 	setup_each_model(chat->setup, add_named, &models);
 	for (size_t i = 0; models.catalogue != NULL && providers[i] != NULL; i++) {

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/value.h"
-#include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "tool/tool.h"
 #include "tui/paint.h"
 #include "tui/screen.h"
@@ -154,8 +154,8 @@ struct page *page_new(const char *name, FILE *out)
 /* Print what stands before the first event. ID NULL: the event does not say it. */
 static void begin(struct page *page, const char *id)
 {
-	const struct str style = config_file_embedded("page/session.css");
-	const struct str script = config_file_embedded("page/session.js");
+	const struct str style = embedded_text("page/session.css");
+	const struct str script = embedded_text("page/session.js");
 	FILE *out = page->out;
 
 	if (page->begun)
@@ -493,7 +493,7 @@ void page_end(struct page *page)
 	end_turn(page);
 	if (page->begun) {
 		(void)fputs("</main>\n<script>", page->out);
-		print_text(config_file_embedded("page/session.js"), page->out);
+		print_text(embedded_text("page/session.js"), page->out);
 		(void)fputs("</script>\n</body>\n</html>\n", page->out);
 	}
 	free(page);

@@ -9,6 +9,7 @@
 #include "extend/brought.h"
 #include "extend/trust.h"
 #include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "policy/commands.h"

@@ -2,9 +2,11 @@
 
 #include "base/value.h"
 #include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "front/login/logins.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "model/catalogue.h"
 #include "model/http.h"
 #include "model/local.h"
 #include "model/provider.h"
@@ -452,7 +454,8 @@ static int models_run(const struct options *options, FILE *out)
 	int code;
 
 	if (!config_file_load(options_text(options, "config"), &config, &err) ||
-	    !config_file_catalogue(config_value(config, "models"), &look.catalogue, &err))
+	    !catalogue_open(embedded_text(EMBEDDED_CATALOGUE),
+			    config_value(config, "models"), &look.catalogue, &err))
 		code = verb_complain(setup_code(&err), "%s", err.text);
 	else if (!local_look(&look.found, urls, wait_ms, &err))
 		code = verb_complain(asked ? CODE_USAGE : CODE_FAILED, "%s", err.text);

@@ -15,6 +15,7 @@
 #include "front/conversation/mentions.h"
 #include "front/conversation/pictures.h"
 #include "front/conversation/stopping.h"
+#include "front/embedded/embedded.h"
 #include "front/extend/invoke.h"
 #include "front/interrupt.h"
 #include "front/output/appearance.h"
@@ -881,7 +882,7 @@ static int play(const char *folder, const struct options *options)
 		.model =
 			{
 				.name = "replay",
-				.embedded = config_file_embedded(demo_replay),
+				.embedded = embedded_text(demo_replay),
 				.temperature = CONFIG_TEMPERATURE_ABSENT,
 			},
 	};

@@ -19,6 +19,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "front/hands/hands.h"
 #include "front/hands/shells.h"
 #include "front/setup.h"
@@ -148,7 +149,7 @@ static bool find_profile(void *context, const char *name, struct buf *text,
 		return config_file_read(source->data, text, err);
 	buf_clear(source);
 	(void)buf_addf(source, WRAP_FOLDER "%s.json", name);
-	shipped = config_file_embedded(source->data);
+	shipped = embedded_text(source->data);
 	return shipped.size > 0 ? buf_addstr(text, shipped) : refuse_name(name, err);
 }
 
@@ -1204,7 +1205,7 @@ static bool is_shipped(const char *name)
 	char file[WRAP_NAME_MAX + 16];
 
 	(void)snprintf(file, sizeof(file), WRAP_FOLDER "%s.json", name);
-	return config_file_embedded(file).size > 0;
+	return embedded_text(file).size > 0;
 }
 
 static int new_profile(const char *name, FILE *out)

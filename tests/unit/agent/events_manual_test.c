@@ -1,6 +1,6 @@
 /* docs/events.md says what the code does: its kinds, an example of each, the words of reasons. */
 #include "agent/agent.h"
-#include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "tool/event.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* agents: files to checked entries, and the shipped ones as they are. */
 #include "front/agents.h"
 
-#include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "policy/config.h"
 
 #include <ctype.h>

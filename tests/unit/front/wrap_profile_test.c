@@ -2,7 +2,7 @@
 #include "../base/unit.h"
 
 #include "base/memory.h"
-#include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "front/wrap/profile.h"
 #include "policy/autoexec.h"
 
@@ -240,7 +240,7 @@ static bool find_shipped(void *context, const char *name, struct buf *text,
 {
 	(void)context;
 	(void)buf_addf(source, "wrap/%s.json", name);
-	return buf_addstr(text, config_file_embedded(source->data)) ||
+	return buf_addstr(text, embedded_text(source->data)) ||
 	       err_set(err, ENOENT, "no %s", name);
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "model/catalogue.h"
 #include "model/model.h"
 

@@ -1,7 +1,7 @@
 /* keys: the manual says what the table says. */
 #include "base/memory.h"
 #include "base/str.h"
-#include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "policy/config.h"
 #include "policy/credentials/credential.h"
 

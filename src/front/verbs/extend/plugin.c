@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "front/agents.h"
 #include "front/config_file.h"
+#include "front/embedded/embedded.h"
 #include "front/extensions.h"
 #include "front/setup.h"
 #include "front/verb.h"
