@@ -1078,6 +1078,43 @@ def what_was_prepared_for_a_workspace_that_is_gone_goes():
 
 
 @tap.case
+def a_lock_that_changes_hands_while_it_is_swept_stays():
+    needs("strace")
+    with Place() as place:
+        folder = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots")
+        os.makedirs(folder)
+        lock = os.path.join(folder, f".lock-devcontainer-{'a' * 12}-{'b' * 36}")
+
+        def is_open(tracer):
+            """Has the process that TRACER traces opened the file of the lock?"""
+            try:
+                return any(os.readlink(f"/proc/{pid}/fd/{fd}") == lock for pid in read("/proc", str(tracer), "task", str(tracer), "children").split()
+                           for fd in os.listdir(f"/proc/{pid}/fd"))
+            except OSError:
+                return False
+        # A sanitizer does not look for leaks in a process that is traced.
+        environment = {**place.environment, "ASAN_OPTIONS": f"{place.environment.get('ASAN_OPTIONS', '')}:detect_leaks=0"}
+        with open(lock, "w", encoding="ascii") as first:
+            fcntl.flock(first, fcntl.LOCK_EX)
+            # The sweeper takes long between the opening of the file and the lock.
+            with subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-e", "inject=flock:delay_enter=2000000", PROGRAM, "base", "prune"], cwd=place.path,
+                                  env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as sweeper:
+                end = time.monotonic() + END_S
+                while not is_open(sweeper.pid):
+                    if sweeper.poll() is not None:
+                        raise tap.Skip(f"strace ended: {sweeper.stderr.read()}")
+                    assert time.monotonic() < end
+                os.unlink(lock)
+                first.close()
+                with open(lock, "w", encoding="ascii") as second:
+                    fcntl.flock(second, fcntl.LOCK_EX)
+                    assert sweeper.wait(END_S) == 0, sweeper.stderr.read()
+                    assert "and 0 leftovers" in sweeper.stdout.read() and prepared(place) == [os.path.basename(lock)], prepared(place)
+        # Nobody holds it any more.
+        assert "and 1 leftovers" in place.run("prune").stdout and prepared(place) == []
+
+
+@tap.case
 def only_commands_make_a_snapshot_that_is_taken_for_theirs():
     with Project() as place:
         place.write('{"image": "trial:1", "postCreateCommand": "echo x > /x"}')

@@ -118,6 +118,20 @@ bool prepared_is_name(const char *name)
 
 /* Locks. */
 
+/*
+ * Lock FD, opened by its name, without waiting; false with errno. The process that held the file removes
+ * its name before it lets go, so a file that lost its name while it was opened here locks nothing: ENOENT.
+ */
+static bool lock_file(int fd)
+{
+	struct stat st;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0)
+		return false;
+	errno = ENOENT;
+	return st.st_nlink > 0;
+}
+
 bool prepared_lock(const char *folder, const char *name, struct prepared_lock *lock,
 		   struct err *err)
 {
@@ -135,15 +149,13 @@ bool prepared_lock(const char *folder, const char *name, struct prepared_lock *l
 		auto_close int fd =
 			open(lock->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
 			     S_IRUSR | S_IWUSR);
-		struct stat st;
 
-		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
-			made = err_set(err, errno, "%s: %s", lock->path, strerror(errno));
-		} else if (fstat(fd, &st) == 0 && st.st_nlink > 0) {
-			/* The one before has not removed the file after it was opened here. */
+		if (fd >= 0 && lock_file(fd)) {
 			lock->fd = fd_take(&fd);
 			return true;
 		}
+		if (fd < 0 || errno != ENOENT)
+			made = err_set(err, errno, "%s: %s", lock->path, strerror(errno));
 	}
 	free(lock->path);
 	lock->path = NULL;
@@ -231,7 +243,7 @@ static size_t sweep_locks(const char *folder, bool dry)
 		    !prepared_is_name(name + strlen(LOCK)))
 			continue;
 		fd = openat(at, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (fd < 0 || !lock_file(fd))
 			continue;
 		count += dry || unlinkat(at, name, 0) == 0;
 	}
