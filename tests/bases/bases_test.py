@@ -1078,6 +1078,27 @@ def what_was_prepared_for_a_workspace_that_is_gone_goes():
 
 
 @tap.case
+def a_prune_that_fails_tells_what_has_gone():
+    with Project() as place:
+        assert place.exec("devcontainer", "true").returncode == 0
+        [name] = prepared(place)
+        shutil.rmtree(place.project)
+        # A cache that cannot be opened is told before anything goes.
+        with open(os.path.join(place.store, "locks", "store"), encoding="ascii") as held:
+            fcntl.flock(held, fcntl.LOCK_SH)
+            done = place.run("prune", "--json")
+            assert done.returncode == 1 and done.stdout == "" and "something is being added" in done.stderr, done
+            assert prepared(place) == [name], prepared(place)
+        # One that is damaged is seen behind the snapshots.
+        with open(os.path.join(place.store, "index.json"), "w", encoding="ascii") as file:
+            file.write("{")
+        done = place.run("prune", "--keep", "0", "--json")
+        assert done.returncode == 1 and "index.json" in done.stderr and done.stderr.count("\n") == 1, done
+        told = json.loads(done.stdout)
+        assert told["snapshots"] == [f"snapshot:{name}"] and told["layers"] == 0 and prepared(place) == [], told
+
+
+@tap.case
 def a_lock_that_changes_hands_while_it_is_swept_stays():
     needs("strace")
     with Place() as place:

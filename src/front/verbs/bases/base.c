@@ -793,7 +793,7 @@ static int prune_verb(const struct options *options, FILE *out)
 {
 	const char *keep = options_text(options, "keep");
 	const bool json = options_given(options, "json");
-	struct image_store store;
+	struct image_store store = {.folder = -1, .lock = -1};
 	struct pruning pruning = {.out = out, .dry = options_given(options, "dry-run")};
 	struct prune prune = {
 		.store = &store,
@@ -822,25 +822,30 @@ static int prune_verb(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE, "--keep: %s", err.text);
 	buf_init(&path, PATH_MAX);
 	pruning.gone = json ? value_new_array() : NULL;
-	code = CODE_DONE;
-	if (!find_store(&path))
-		code = CODE_FAILED;
-	else if (!prune_snapshots(&snapshots, prune.dry, &needed, &locks, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	tell_lost(&snapshots, &pruning, lost);
+	code = find_store(&path) ? CODE_DONE : CODE_FAILED;
+	/* A cache that cannot be opened is told before anything goes; one that was never made is empty. */
 	if (code == CODE_DONE &&
-	    image_store_open(path.data, IMAGE_STORE_PRUNES, &store, &err)) {
-		prune.needed = needed;
-		if (!prune_run(&prune, &err))
-			code = verb_complain(CODE_FAILED, "%s", err.text);
-		image_store_close(&store);
-	} else if (code == CODE_DONE && err.code != ENOENT) {
+	    !image_store_open(path.data, IMAGE_STORE_PRUNES, &store, &err) &&
+	    err.code != ENOENT)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	}
+	if (code == CODE_DONE &&
+	    !prune_snapshots(&snapshots, prune.dry, &needed, &locks, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	if (code == CODE_DONE) {
+		tell_lost(&snapshots, &pruning, lost);
 		prune.leftovers += locks;
-		code = print_pruned(&prune, value_ref(pruning.gone), lost, out);
+		prune.needed = needed;
+		if (store.folder >= 0 && !prune_run(&prune, &err))
+			code = verb_complain(CODE_FAILED, "%s", err.text);
+		/* Each thing that went has its line already, but the object comes only here. */
+		if (code == CODE_DONE || json) {
+			const int printed =
+				print_pruned(&prune, value_ref(pruning.gone), lost, out);
+
+			code = code == CODE_DONE ? printed : code;
+		}
 	}
+	image_store_close(&store);
 	value_free(pruning.gone);
 	snapshot_list_fini(&snapshots);
 	buf_fini(&path);
@@ -868,7 +873,8 @@ const struct verb verb_base_prune = {
 		"Everything that goes can be pulled again.\n"
 		"Snapshots of `glovebox serve` stay, but for those that --snapshot names. Those that the\n"
 		"commands of a devcontainer have made go, each with a line, when their workspace is\n"
-		"gone and no cell or other snapshot is on them.\n\n"
+		"gone and no cell or other snapshot is on them.\n"
+		"With --json, a run that fails on its way still prints what has gone before that.\n\n"
 		"Exit codes: 0 done, 1 failed, also while something is being pulled, 2 usage.",
 	.example = "  glovebox base prune\n  glovebox base prune --keep 5G --dry-run",
 	.options = prune_options,
