@@ -599,13 +599,21 @@ static bool place_in_workspace(struct base *base, const char *file,
 		       base->word, workspace);
 }
 
-/* Open the file NAME of the workspace of PLACES, if it may be read; -1 with errno, EKEYREJECTED for that. */
-static int open_allowed(struct base *base, const struct base_places *places, int folder,
-			const char *name, struct err *err)
+/* The end of an attempt to open a file of the workspace. */
+enum opening {
+	FILE_OPENED,
+	FILE_ABSENT,
+	FILE_REFUSED, /* it may not be read, or cannot be: the error says why */
+};
+
+/* Open the file NAME of the workspace of PLACES, if it may be read. *FD becomes -1 where it is not opened. */
+static enum opening open_allowed(struct base *base, const struct base_places *places,
+				 int folder, const char *name, int *fd, struct err *err)
 {
 	struct buf path;
 	bool fine = true;
 
+	*fd = -1;
 	buf_init(&path, PATH_MAX);
 	if (places->reads != NULL)
 		fine = (path_normal(places->workspace, name, &path) ||
@@ -614,10 +622,16 @@ static int open_allowed(struct base *base, const struct base_places *places, int
 	buf_fini(&path);
 	if (!fine) {
 		(void)err_while(err, "base %.400s", base->word);
-		errno = EKEYREJECTED;
-		return -1;
+		return FILE_REFUSED;
 	}
-	return devcontainer_open_file(folder, name);
+	*fd = devcontainer_open_file(folder, name);
+	if (*fd >= 0)
+		return FILE_OPENED;
+	if (errno == ENOENT)
+		return FILE_ABSENT;
+	(void)err_set(err, errno, "base %s: %s: %s%s", base->word, name, strerror(errno),
+		      errno == ELOOP ? "; no link is followed in a workspace" : "");
+	return FILE_REFUSED;
 }
 
 /* Read the file of the word into TEXT; *SHOWN gets its name. */
@@ -629,26 +643,25 @@ static bool read_devcontainer(struct base *base, const struct base_word *parsed,
 					    ".devcontainer.json"};
 	const bool is_named = parsed->folder[0] != '\0';
 	auto_close int fd = -1;
+	enum opening end;
 
 	*shown = names[0];
 	if (is_named && !place_in_workspace(base, parsed->folder, places, shown, err))
 		return false;
-	fd = open_allowed(base, places, folder, *shown, err);
-	if (fd < 0 && !is_named && errno == ENOENT) {
+	end = open_allowed(base, places, folder, *shown, &fd, err);
+	if (end == FILE_ABSENT && !is_named) {
 		*shown = names[1];
-		fd = open_allowed(base, places, folder, *shown, err);
+		end = open_allowed(base, places, folder, *shown, &fd, err);
 	}
-	if (fd < 0 && errno == EKEYREJECTED)
+	if (end == FILE_REFUSED)
 		return false;
-	if (fd < 0 && errno == ENOENT && !is_named)
-		return err_set(err, ENOENT,
-			       "base %s: the workspace has neither %s nor %s; name the file by "
-			       "devcontainer:FILE",
-			       base->word, names[0], names[1]);
-	if (fd < 0)
-		return err_set(err, errno, "base %s: %s: %s%s", base->word, *shown,
-			       strerror(errno),
-			       errno == ELOOP ? "; no link is followed in a workspace" : "");
+	if (end == FILE_ABSENT)
+		return is_named ? err_set(err, ENOENT, "base %s: %s: %s", base->word,
+					  *shown, strerror(ENOENT))
+				: err_set(err, ENOENT,
+					  "base %s: the workspace has neither %s nor %s; "
+					  "name the file by devcontainer:FILE",
+					  base->word, names[0], names[1]);
 	return fd_read_all(fd, text, *shown, err) || err_while(err, "base %s", base->word);
 }
 
