@@ -465,7 +465,8 @@ struct layers {
 	size_t count;
 	struct names before; /* the names that were there before the running call */
 	bool before_whole;
-	const char *own[OWN_FOLDERS_MAX + 1]; /* NULL-ended */
+	const char *own[OWN_FOLDERS_MAX + 1]; /* NULL-ended; texts of `spec`, constants, `beside` */
+	char *beside; /* the folder above a workspace that lies in one of the cell's, or NULL */
 };
 
 /* A walk through one layer. */
@@ -730,8 +731,10 @@ static void own_find(struct layers *layers)
 		layers->own[count++] = folders[i];
 		/* Work that is put beside a workspace below /tmp ends with the cell as well. */
 		if (above.size > strlen(folders[i]) &&
-		    path_within(spec->workspace, folders[i]))
-			layers->own[count++] = memory_copy_str(above);
+		    path_within(spec->workspace, folders[i])) {
+			layers->beside = memory_copy_str(above);
+			layers->own[count++] = layers->beside;
+		}
 	}
 	layers->own[count] = spec->home;
 }

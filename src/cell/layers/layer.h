@@ -28,7 +28,10 @@
 struct layer_found;
 struct layers;
 
-/* Prepare the looks of a worker in the cell of SPEC (borrowed), before its first call. */
+/*
+ * Prepare the looks of a worker in the cell of SPEC (borrowed), before its first call. They are
+ * kept until the worker's process ends.
+ */
 struct layers *layers_open(const struct cell_spec *spec);
 
 /*

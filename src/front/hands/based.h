@@ -38,9 +38,10 @@ void based_close(struct based *based); /* NULL is fine */
  * cell is frozen for the next ones, by one process at a time. Their output goes to standard error, in
  * lines that are safe for a terminal, up to a ceiling, and so does what `exec` tells of a command.
  * Each command has an hour, all together setup.prepare_s; a signal ends them, and so does what
- * setup.ends names. The audit has them as a session of its own, whose `open` says so. False with nothing frozen: one of
- * them failed or was ended, or they may not run here (setup.prepares, a layer, a workspace that the
- * policy does not let be written, an agent that runs no commands or asks before each).
+ * setup.ends names. The audit has them as a session of its own, whose `open` says so. False with
+ * nothing frozen: one of them failed or was ended, or they may not run here (setup.prepares, a layer,
+ * a workspace that the policy does not let be written, an agent that runs no commands or asks before
+ * each).
  */
 bool based_settle(struct setup *setup, const struct session_options *given, struct err *err);
 
