@@ -302,6 +302,20 @@ static void limit_request(struct sending *sending)
 	(void)pthread_mutex_unlock(&sending->mutex);
 }
 
+/* Put into ERR why the time of a request was over. */
+static void say_late(struct sending *sending, struct err *err)
+{
+	(void)pthread_mutex_lock(&sending->mutex);
+	if (sending->ends)
+		(void)err_set(err, ETIMEDOUT,
+			      "%s did not end its answer before the end of the program",
+			      sending->host);
+	else
+		(void)err_set(err, ETIMEDOUT, "%s did not end its answer within %d s",
+			      sending->host, REQUEST_S);
+	(void)pthread_mutex_unlock(&sending->mutex);
+}
+
 /*
  * The collector has taken a request, and perhaps not all of it: its answer TEXT names the number of spans
  * that it has refused (partialSuccess), of COUNT.
@@ -362,8 +376,7 @@ static enum sent post(struct sending *sending, struct str body, size_t count,
 		*rejected = count_rejected(sending, buf_str(&text), count, err);
 	buf_fini(&text);
 	if (!ok && err->code == ECANCELED)
-		(void)err_set(err, ETIMEDOUT, "%s did not end its answer within %d s",
-			      sending->host, REQUEST_S);
+		say_late(sending, err);
 	if (!ok)
 		return SENT_LATER;
 	if (answer.status >= 200 && answer.status < 300)
@@ -588,10 +601,11 @@ static void end_in(struct sending *sending, int seconds)
 {
 	const struct itimerspec when = {.it_value.tv_sec = seconds};
 
-	(void)timerfd_settime(sending->late, 0, &when, NULL);
 	(void)pthread_mutex_lock(&sending->mutex);
 	tell_dropped(sending);
 	sending->ends = true;
+	/* limit_request, in the other thread, leaves the time alone from now on. */
+	(void)timerfd_settime(sending->late, 0, &when, NULL);
 	let_go(STDERR_FILENO, STDERR_FILENO);
 	(void)pthread_cond_signal(&sending->changed);
 	(void)pthread_mutex_unlock(&sending->mutex);
