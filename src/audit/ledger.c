@@ -23,6 +23,7 @@
 
 #define LOCK_NAME "lock"
 #define HEAD_NAME "head"
+#define HEAD_NEW  "head.new" /* until it has its content */
 
 enum {
 	SYNC_S = 1,      /* the longest that a line is in memory only */
@@ -126,30 +127,73 @@ static bool folder_open(struct ledger *ledger, struct err *err)
 
 /* The head for the writers to come. */
 
+static bool write_head(int fd, const char text[HEAD_SIZE])
+{
+	return pwrite(fd, text, HEAD_SIZE, 0) == HEAD_SIZE;
+}
+
+/*
+ * Make the file of the head, with TEXT. The disk has the line and the content before it has the
+ * name, so that a machine that loses its power leaves no head, or a whole one of a line that is there.
+ */
+static void make_head(struct ledger *ledger, const char text[HEAD_SIZE])
+{
+	auto_close int fd =
+		openat(ledger->folder, HEAD_NEW,
+		       O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		       FILE_MODE);
+
+	if (fd < 0)
+		return;
+	if (!write_head(fd, text) || fdatasync(ledger->file) < 0 || fdatasync(fd) < 0 ||
+	    renameat(ledger->folder, HEAD_NEW, ledger->folder, HEAD_NAME) < 0) {
+		(void)unlinkat(ledger->folder, HEAD_NEW, 0);
+		return;
+	}
+	(void)fsync(ledger->folder);
+	ledger->head_file = fd_take(&fd);
+}
+
 /*
  * Keep the last line of all as the head. A head that cannot be written stays the former one, which
  * says less and nothing wrong.
  */
 static void keep_head(struct ledger *ledger)
 {
+	bool is_missing = false;
 	char text[HEAD_SIZE];
 	struct buf line;
 
-	if (ledger->head_file < 0)
-		ledger->head_file =
-			openat(ledger->folder, HEAD_NAME,
-			       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-			       FILE_MODE);
+	if (ledger->head_file < 0) {
+		ledger->head_file = openat(ledger->folder, HEAD_NAME,
+					   O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		is_missing = ledger->head_file < 0 && errno == ENOENT;
+	}
 	buf_init(&line, HEAD_SIZE);
-	if (ledger->head_file >= 0 &&
-	    chain_seal_head(&ledger->known, (struct str){ledger->key, ledger->key_size},
+	if (chain_seal_head(&ledger->known, (struct str){ledger->key, ledger->key_size},
 			    &line)) {
 		memset(text, ' ', sizeof(text));
 		memcpy(text, line.data, line.size - 1);
 		text[sizeof(text) - 1] = '\n';
-		(void)!pwrite(ledger->head_file, text, sizeof(text), 0);
+		if (ledger->head_file >= 0)
+			(void)write_head(ledger->head_file, text);
+		else if (is_missing)
+			make_head(ledger, text);
 	}
 	buf_fini(&line);
+}
+
+/*
+ * Have the disk take the lines of FILE, then the head. False with errno: it lacks lines. A HEAD that
+ * it does not take is the former one there.
+ */
+static bool sync_files(int file, int head)
+{
+	if (fdatasync(file) < 0)
+		return false;
+	if (head >= 0)
+		(void)fdatasync(head);
+	return true;
 }
 
 /* The head that a writer finds when it begins. */
@@ -697,7 +741,7 @@ static bool add_waiting(struct ledger *ledger, struct err *err)
 /* Have the disk take all lines. */
 static bool sync_now(struct ledger *ledger, struct err *err)
 {
-	if (fdatasync(ledger->file) < 0) {
+	if (!sync_files(ledger->file, ledger->head_file)) {
 		ledger->sync_error = errno;
 		return err_set(err, errno, "%s", strerror(errno));
 	}
@@ -851,7 +895,7 @@ static void *thread_main(void *context)
 			/* A line that comes from now on may miss this sync. */
 			ledger->dirty = false;
 			(void)pthread_mutex_unlock(&ledger->mutex);
-			const int code = file < 0 || fdatasync(file) < 0 ? errno : 0;
+			const int code = file >= 0 && sync_files(file, head) ? 0 : errno;
 			(void)pthread_mutex_lock(&ledger->mutex);
 			if (code != 0)
 				ledger->sync_error = code;
@@ -878,6 +922,7 @@ static bool thread_start(struct ledger *ledger, struct err *err)
 	ledger->has_thread = code == 0;
 	return code == 0 || err_set(err, code, "starting a thread: %s", strerror(code));
 }
+			auto_close int head = fcntl(ledger->head_file, F_DUPFD_CLOEXEC, 0);
 
 static void init_mutex(struct ledger *ledger)
 {
@@ -942,7 +987,7 @@ void ledger_close(struct ledger *ledger)
 		if (ledger->waiting.size > 0 || ledger->lost > 0)
 			(void)write_all(ledger, (struct str){0}, &written, NULL);
 		if (ledger->dirty)
-			(void)fdatasync(ledger->file);
+			(void)sync_files(ledger->file, ledger->head_file);
 		tell_head(ledger);
 	}
 	fd_close(&ledger->head_file);

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +25,42 @@
 enum { FILES_MAX = 64, TEXT_MAX = 32 << 20, KILLS = 200, KILL_US = 1500 };
 
 static const char key_text[] = "a key of more than sixteen bytes";
+
+/* The files that the disk was made to take. */
+static atomic_int synced_lines, synced_heads, synced_folders;
+/* Heads that the disk took without the lines before them. */
+static atomic_int heads_alone;
+
+/* Does FD have a name that ends with END? */
+static bool is_named(int fd, const char *end)
+{
+	char link[64], name[PATH_MAX];
+	ssize_t size;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	size = readlink(link, name, sizeof(name));
+	return size > 0 && str_ends((struct str){name, (size_t)size}, str_of(end));
+}
+
+/* In the place of the function of the C library. */
+int fdatasync(int fd)
+{
+	if (is_named(fd, ".jsonl"))
+		atomic_fetch_add(&synced_lines, 1);
+	if (is_named(fd, "/head") || is_named(fd, "/head.new")) {
+		atomic_fetch_add(&synced_heads, 1);
+		if (atomic_load(&synced_lines) < atomic_load(&synced_heads))
+			atomic_fetch_add(&heads_alone, 1);
+	}
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+int fsync(int fd)
+{
+	if (is_named(fd, "/audit"))
+		atomic_fetch_add(&synced_folders, 1);
+	return (int)syscall(SYS_fsync, fd);
+}
 
 static struct ledger *open_with(const struct folder *folder, struct str key,
 				uint64_t file_max)
@@ -758,3 +796,49 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
+/* Each second, or with each line, and at the end. */
+static void the_disk_takes_the_head_behind_the_lines(void **state)
+{
+	struct folder folder;
+	char path[PATH_MAX];
+
+	(void)state;
+	for (int each = 0; each < 2; each++) {
+		struct ledger_options options = {.key = STR(key_text), .each = each};
+		struct ledger *ledger = NULL;
+		struct stat st;
+		int heads;
+
+		folder_begin(&folder, "audit");
+		options.folder = folder.file;
+		atomic_store(&synced_lines, 0);
+		atomic_store(&synced_heads, 0);
+		atomic_store(&synced_folders, 0);
+		assert_true(ledger_open(&options, &ledger, NULL));
+		assert_true(add(ledger, "a", true, NULL));
+		/* The folder has the name of the file, then that of the head, and never again. */
+		heads = atomic_load(&synced_heads);
+		assert_true(heads >= 1 && atomic_load(&synced_folders) == 2);
+		assert_true(add(ledger, "a", true, NULL));
+		if (each)
+			assert_true(atomic_load(&synced_heads) > heads);
+		for (int i = 0; !each && atomic_load(&synced_heads) == heads; i++) {
+			const struct timespec moment = {.tv_nsec = 10000000L};
+
+			assert_true(i < 6000);
+			(void)nanosleep(&moment, NULL);
+		}
+		heads = atomic_load(&synced_heads);
+		assert_true(add(ledger, "a", true, NULL));
+		ledger_close(ledger);
+		assert_true(atomic_load(&synced_heads) > heads);
+		assert_int_equal(atomic_load(&synced_folders), 2);
+		head_path(&folder, path);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_size, 512);
+		folder_end(&folder);
+	}
+	assert_int_equal(atomic_load(&heads_alone), 0);
+}
+
+		cmocka_unit_test(the_disk_takes_the_head_behind_the_lines),
