@@ -148,6 +148,7 @@ struct line {
 	struct str event;
 	struct str prev, sum, hmac; /* digits; hmac empty: none */
 	struct str summed, signed_by_key;
+	bool keeps_head;
 	struct chain_cut cut;
 };
 
@@ -257,6 +258,7 @@ static bool line_read(struct str text, struct line *line, struct err *err)
 		return err_set(err, EPROTO, "has no event: it is no line of a chain");
 	if (str_is(line->event, event_names[CHAIN_CUT]))
 		read_cut(value, &line->cut);
+	line->keeps_head = str_is(value_str(value_member(value, "keeps")), "head");
 	return true;
 }
 
@@ -288,6 +290,10 @@ static void stand_behind(struct chain_check *check, const struct line *line, str
 	check->seq = line->seq;
 	check->has_hmac = line->hmac.size > 0;
 	check->cut = line->cut;
+	check->cut.had_head = line->cut.found && check->keeps_head;
+	/* The ledger makes a head with the record that tells of a missing one. */
+	if (line->keeps_head || line->cut.found)
+		check->keeps_head = true;
 	hash_text(text, check->prev);
 }
 

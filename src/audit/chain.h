@@ -6,6 +6,7 @@
  *	at       when it happened, UTC: "2026-03-29T12:05:09.120Z"
  *	event    one of enum chain_event
  *	…        the members of struct chain_record that are set
+ *	keeps    "head" in the first line of each file: the folder has a head (struct chain_head)
  *	prev     SHA-256 of the line before, without its line end; 64 zeros in the first line
  *	hmac     with a key: HMAC-SHA-256 of all bytes of this line before `,"hmac"`
  *	sum      SHA-256 of all bytes of this line before `,"sum"`
@@ -13,7 +14,7 @@
  * `prev` ties each line to the one before, so that a line that was removed, doubled or moved
  * is found. `sum` says in which line a byte has changed. A program that may write to the file
  * can make both anew; only `hmac` needs a key for that. No line says that it is the last
- * one: lines that were cut off at the end are missed only by a caller that knows the head
+ * one: lines that were cut off at the end are noticed only by a caller that knows the head
  * (chain_check.head_seq), which a ledger tells from time to time, and by the next writer, for
  * which a ledger keeps a head beside its files (struct chain_head).
  */
@@ -38,6 +39,9 @@ enum {
 	CHAIN_WORD_MAX = 1024,
 	CHAIN_HEAD_MAX = HASH_HEX + 32, /* of a head as a text, "SEQ:DIGITS" */
 };
+
+/* This member, as chain_seal takes it behind a body. */
+#define CHAIN_KEEPS_HEAD ",\"keeps\":\"head\""
 
 enum chain_event {
 	CHAIN_OPEN = 1, /* a cell is about to be made */
@@ -100,8 +104,13 @@ bool chain_read_head(struct str text, struct str key, struct chain_head *head,
 struct chain_cut {
 	bool found;    /* the last line that was read is such a record */
 	uint64_t lost; /* lines that are known to be gone; 0: nobody knows */
-	/* the head that was kept, "SEQ:DIGITS", or "none", when that could not be read */
+	/*
+	 * The head that was kept, "SEQ:DIGITS"; or "none", when there was no file, "empty", or
+	 * "changed", when the file had something else.
+	 */
 	char head[CHAIN_HEAD_MAX];
+	/* An earlier line says that a head is kept. Without one the chain may be older than heads. */
+	bool had_head;
 };
 
 /* The place in a chain up to which lines were read. */
@@ -111,6 +120,7 @@ struct chain_check {
 	uint64_t first;          /* seq of the first line that was read */
 	char prev[HASH_HEX + 1]; /* the digits of the last line */
 	bool has_hmac;           /* the last line has one */
+	bool keeps_head;         /* a line says so */
 	struct chain_cut cut;    /* lines that were gone when the last line was written */
 	/* The head that somebody was told: 0: none. */
 	uint64_t head_seq;

@@ -198,9 +198,17 @@ static bool sync_files(int file, int head)
 
 /* The head that a writer finds when it begins. */
 enum head_state {
-	HEAD_NONE,   /* none was ever kept */
-	HEAD_BROKEN, /* its file holds something else, or it was not sealed with this key */
+	HEAD_NONE,  /* there is no file */
+	HEAD_EMPTY, /* its file has no byte */
+	HEAD_CHANGED, /* its file holds something else, or it was not sealed with this key */
 	HEAD_KEPT,
+};
+
+/* The words of a record CHAIN_CUT for those that name no line. */
+static const char *const head_words[] = {
+	[HEAD_NONE] = "none",
+	[HEAD_EMPTY] = "empty",
+	[HEAD_CHANGED] = "changed",
 };
 
 static enum head_state read_head(const struct ledger *ledger, struct chain_head *head)
@@ -208,16 +216,21 @@ static enum head_state read_head(const struct ledger *ledger, struct chain_head 
 	auto_close int fd = openat(ledger->folder, HEAD_NAME,
 				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char text[HEAD_SIZE];
-	ssize_t size = fd >= 0 ? pread(fd, text, sizeof(text), 0) : -1;
+	ssize_t size;
 
-	if (size <= 0)
-		return HEAD_NONE;
+	if (fd < 0)
+		return errno == ENOENT ? HEAD_NONE : HEAD_CHANGED;
+	size = pread(fd, text, sizeof(text), 0);
+	if (size == 0)
+		return HEAD_EMPTY;
+	if (size < 0)
+		return HEAD_CHANGED;
 	while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '\n'))
 		size--;
 	return chain_read_head((struct str){text, (size_t)size},
 			       (struct str){ledger->key, ledger->key_size}, head, NULL)
 		       ? HEAD_KEPT
-		       : HEAD_BROKEN;
+		       : HEAD_CHANGED;
 }
 
 /*
@@ -384,11 +397,22 @@ static void know_last(struct ledger *ledger)
 static bool add_line(struct ledger *ledger, struct str body, struct err *err)
 {
 	struct chain_check *last = &ledger->last;
+	struct buf first;
+	bool ok;
 
 	ledger->line_is_last = false;
 	buf_clear(&ledger->line);
-	if (!chain_seal(body, last->seq + 1, last->prev,
-			(struct str){ledger->key, ledger->key_size}, &ledger->line))
+	buf_init(&first, CHAIN_LINE_MAX);
+	if (ledger->size == 0) {
+		(void)buf_addstr(&first, body);
+		(void)buf_adds(&first, CHAIN_KEEPS_HEAD);
+		body = buf_str(&first);
+	}
+	ok = !first.overflowed &&
+	     chain_seal(body, last->seq + 1, last->prev,
+			(struct str){ledger->key, ledger->key_size}, &ledger->line);
+	buf_fini(&first);
+	if (!ok)
 		return err_set(err, EFBIG, "a line is longer than %d bytes", CHAIN_LINE_MAX);
 	if (!write_line(ledger, err))
 		return false;
@@ -646,18 +670,22 @@ static bool stands(const struct ledger *ledger, struct err *err)
 
 /* A writer that begins. */
 
-/* The sentence about what is gone, with the head that was KEPT (seq 0: none could be read). */
-static void print_gone(const struct ledger *ledger, const struct chain_head *kept,
-		       uint64_t last, struct err *sentence)
+/* The sentence about what is gone, with the head that was KEPT, if STATE is HEAD_KEPT. */
+static void print_gone(const struct ledger *ledger, enum head_state state,
+		       const struct chain_head *kept, uint64_t last, struct err *sentence)
 {
+	static const char *const becomes[] = {
+		[HEAD_NONE] = "is missing, or the audit is older than heads",
+		[HEAD_EMPTY] = "is empty",
+		[HEAD_CHANGED] = "was changed, or written with another key",
+	};
 	const char *name = ledger->folder_name;
 
-	if (kept->seq == 0)
+	if (state != HEAD_KEPT)
 		(void)err_set(sentence, EPROTO,
-			      "%s/" HEAD_NAME
-			      " is missing or was changed: lines behind number "
-			      "%" PRIu64 ", the last one of the files, may be gone",
-			      name, last);
+			      "%s/" HEAD_NAME " %s: lines behind number %" PRIu64
+			      ", the last one of the files, may be gone",
+			      name, becomes[state], last);
 	else if (kept->seq > last)
 		(void)err_set(sentence, EPROTO,
 			      "lines of %s are gone (%" PRIu64 ", up to number %" PRIu64
@@ -687,18 +715,20 @@ static bool begin(struct ledger *ledger, const struct ledger_options *options,
 	if (!find_end(ledger, err))
 		return false;
 	last = ledger->last.seq;
+	/* A writer that was killed behind the first line of all has left no head. */
 	if (state == HEAD_KEPT ? line_stands(ledger, &kept)
-			       : state == HEAD_NONE && last == 0)
+			       : state != HEAD_CHANGED && last <= 1)
 		return true;
 	if (state == HEAD_KEPT && errno != 0 && errno != ENOENT) {
 		place_of(kept.file, place);
 		return complain_unreadable(ledger, place, errno, err);
 	}
-	print_gone(ledger, &kept, last, &sentence);
+	print_gone(ledger, state, &kept, last, &sentence);
 	if (options->refuses_cut)
 		return err_set(err, EPROTO,
 			       "%s; put them back, or move the folder away (service.audit.on_cut "
-			       "is \"refuse\")",
+			       "is \"refuse\"; with \"go_on\" the chain goes on behind a record "
+			       "of that)",
 			       sentence.text);
 	ledger->gone = (struct gone){.untold = true};
 	if (kept.seq > last)
@@ -707,7 +737,8 @@ static bool begin(struct ledger *ledger, const struct ledger_options *options,
 		(void)snprintf(ledger->gone.head, sizeof(ledger->gone.head),
 			       "%" PRIu64 ":%s", kept.seq, kept.digits);
 	else
-		(void)snprintf(ledger->gone.head, sizeof(ledger->gone.head), "none");
+		(void)snprintf(ledger->gone.head, sizeof(ledger->gone.head), "%s",
+			       head_words[state]);
 	if (options->warn != NULL)
 		options->warn(options->context, sentence.text);
 	/* A record that finds no room is written before the next line. */
@@ -891,6 +922,7 @@ static void *thread_main(void *context)
 		rest(ledger, SYNC_S * INT64_C(1000));
 		if (ledger->dirty) {
 			auto_close int file = fcntl(ledger->file, F_DUPFD_CLOEXEC, 0);
+			auto_close int head = fcntl(ledger->head_file, F_DUPFD_CLOEXEC, 0);
 
 			/* A line that comes from now on may miss this sync. */
 			ledger->dirty = false;
@@ -922,7 +954,6 @@ static bool thread_start(struct ledger *ledger, struct err *err)
 	ledger->has_thread = code == 0;
 	return code == 0 || err_set(err, code, "starting a thread: %s", strerror(code));
 }
-			auto_close int head = fcntl(ledger->head_file, F_DUPFD_CLOEXEC, 0);
 
 static void init_mutex(struct ledger *ledger)
 {

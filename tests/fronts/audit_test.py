@@ -2,6 +2,7 @@
 """Every call of every front is in the audit before it runs, and in a span when it has ended."""
 import contextlib
 import fcntl
+import hashlib
 import http.server
 import json
 import os
@@ -338,7 +339,7 @@ def a_chain_that_is_cut_under_its_writer_is_not_gone_on_with():
 
 
 @tap.case
-def a_program_that_begins_misses_lines_that_were_cut_off():
+def a_program_that_begins_notices_lines_that_were_cut_off():
     with place() as here:
         key = here.put("key", KEY + "\n")
         here.configure(audit={"key_file": key})
@@ -368,11 +369,64 @@ def a_program_that_begins_misses_lines_that_were_cut_off():
         head = f"8:{lines[5]['head'].partition(':')[2]}"
         assert lines[5]["head"] == head and lines[5]["lost"] == 3, lines
         done = here.verify("--key-file", key)
-        assert done.returncode == 1 and "14 lines are sound, number 1 to 14, with the key" in done.stdout, done
+        assert done.returncode == 1 and "14 lines fit together, number 1 to 14, with the key" in done.stdout, done
+        assert "sound" not in done.stdout and "then move the folder away" in done.stderr, done
         assert f"{path}:6: lines before this one are gone (3, up to the head {head})" in done.stderr, done
         told = json.loads(here.verify("--json").stdout)
         assert told["sound"] is False and told["line"] == 6 and told["cuts"] == 1 and told["file"] == path, told
-        assert "lines before this one are gone (3, " in told["why"], told
+        assert "lines before this one are gone (3, " in told["why"] and "move the folder away" in told["remedy"], told
+        shutil.move(here.audit, here.audit + ".old")
+        assert here.with_config("exec", "--", "true").returncode == 0
+        assert here.verify("--key-file", key).returncode == 0, here.verify()
+
+
+def without_heads(lines):
+    """LINES as a program without heads has written them: the first one does not say that there is one."""
+    prev, made = "0" * 64, []
+    for line in lines:
+        body = re.sub(r',"keeps":"head"|,"prev":.*$', "", line.rstrip("\n")) + f',"prev":"{prev}"'
+        made.append(body + ',"sum":"' + hashlib.sha256(body.encode()).hexdigest() + '"}\n')
+        prev = hashlib.sha256(made[-1][:-1].encode()).hexdigest()
+    return made
+
+
+@tap.case
+def a_missing_head_is_told_with_a_remedy_unless_there_never_was_one():
+    with place() as here:
+        here.configure(audit={})
+        head = os.path.join(here.audit, "head")
+        assert here.with_config("exec", "--", "true").returncode == 0
+        path = here.files()[0]
+        with open(path, encoding="utf-8") as file:
+            lines = list(file)
+        assert '"keeps":"head"' in lines[0] and '"keeps"' not in "".join(lines[1:]), lines
+        # A chain that is older than heads: one warning, and then it has one.
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(without_heads(lines))
+        os.unlink(head)
+        assert here.verify().returncode == 0, here.verify()
+        done = here.with_config("exec", "--", "true")
+        assert done.returncode == 0 and f"{head} is missing, or the audit is older than heads" in done.stderr, done
+        done = here.verify()
+        assert done.returncode == 0 and "9 lines are sound" in done.stdout, done
+        assert f"warning: {path}:5: the audit had no head before this line" in done.stderr, done
+        told = json.loads(here.verify("--json").stdout)
+        assert told["sound"] is True and told["warnings"] == 1 and "cuts" not in told, told
+        # From then on a missing one, or an empty one, is doubt, with a remedy.
+        for word in ("missing", "empty"):
+            if word == "missing":
+                os.unlink(head)
+            else:
+                open(head, "w", encoding="utf-8").close()
+            done = here.with_config("exec", "--", "true")
+            assert done.returncode == 0 and f"{head} is {word}" in done.stderr, done
+            done = here.verify()
+            assert done.returncode == 1 and f"lines before this one may be gone: the file of the head was {word}" in done.stderr, done
+            assert "sound" not in done.stdout and "then move the folder away" in done.stderr, done
+        here.configure(audit={"on_cut": "refuse"})
+        os.unlink(head)
+        refused = here.with_config("exec", "--", "true")
+        assert refused.returncode == 125 and 'with "go_on" the chain goes on' in refused.stderr, refused
 
 
 @tap.case

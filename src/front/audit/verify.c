@@ -18,6 +18,10 @@
 
 enum { PIECE = 256 << 10 };
 
+#define REMEDY                                                                         \
+	"compare the chain with the last head that was told before (--head, from the " \
+	"journal); then move the folder away, and the next program begins another chain"
+
 static const struct option_row verify_options[] = {
 	{"key-file", 0, OPTION_TEXT, "FILE", "check each line's HMAC with this key"},
 	{"head", 0, OPTION_TEXT, "N:DIGITS",
@@ -39,12 +43,24 @@ struct verifying {
 	const char *cut_path; /* the place of the first one */
 	uint64_t cut_line;
 	struct chain_cut cut;
+	uint64_t warnings; /* records that no head was there, in a chain that never had one */
 };
+
+/* CUT is no more than the record of a chain that had no head yet, because it is older than heads. */
+static bool is_warning(const struct chain_cut *cut)
+{
+	return !cut->had_head && strchr(cut->head, ':') == NULL &&
+	       strcmp(cut->head, "changed") != 0;
+}
 
 /* Say what CUT, a record, tells. */
 static void print_cut(const struct chain_cut *cut, struct err *sentence)
 {
-	if (cut->lost > 0)
+	if (is_warning(cut))
+		(void)err_set(sentence, EPROTO,
+			      "the audit had no head before this line: nothing in the folder "
+			      "says whether lines are gone there");
+	else if (cut->lost > 0)
 		(void)err_set(sentence, EPROTO,
 			      "lines before this one are gone (%" PRIu64
 			      ", up to the head %s)",
@@ -56,23 +72,29 @@ static void print_cut(const struct chain_cut *cut, struct err *sentence)
 			      cut->head);
 	else
 		(void)err_set(sentence, EPROTO,
-			      "lines before this one may be gone: there was no head to tell");
+			      "lines before this one may be gone: the file of the head was %s",
+			      strcmp(cut->head, "none") == 0 ? "missing" : cut->head);
 }
 
 static void take_cut(struct verifying *verifying)
 {
+	const struct chain_cut *cut = &verifying->check.cut;
+	const bool warns = is_warning(cut);
 	struct err sentence = {0};
 
-	if (verifying->cuts++ == 0) {
+	if (warns) {
+		verifying->warnings++;
+	} else if (verifying->cuts++ == 0) {
 		verifying->cut_path = verifying->path;
 		verifying->cut_line = verifying->line;
-		verifying->cut = verifying->check.cut;
+		verifying->cut = *cut;
 	}
 	if (verifying->json)
 		return;
-	print_cut(&verifying->check.cut, &sentence);
-	(void)verb_complain(CODE_FAILED, "audit verify: %s:%" PRIu64 ": %s",
-			    verifying->path, verifying->line, sentence.text);
+	print_cut(cut, &sentence);
+	(void)verb_complain(CODE_FAILED, "audit verify: %s%s:%" PRIu64 ": %s",
+			    warns ? "warning: " : "", verifying->path, verifying->line,
+			    sentence.text);
 }
 
 /*
@@ -151,11 +173,14 @@ static int print_json(const struct verifying *verifying, bool ok, FILE *out)
 	value_set_text(told, "head", verifying->check.prev);
 	if (verifying->cuts > 0)
 		value_set_integer(told, "cuts", (int64_t)verifying->cuts);
+	if (verifying->warnings > 0)
+		value_set_integer(told, "warnings", (int64_t)verifying->warnings);
 	if (ok && verifying->cuts > 0) {
 		print_cut(&verifying->cut, &sentence);
 		value_set_text(told, "file", verifying->cut_path);
 		value_set_integer(told, "line", (int64_t)verifying->cut_line);
 		value_set_text(told, "why", sentence.text);
+		value_set_text(told, "remedy", REMEDY);
 	} else if (!ok) {
 		value_set_text(told, "file", verifying->path);
 		if (verifying->line > 0)
@@ -184,9 +209,10 @@ static int print_result(const struct verifying *verifying, bool ok, FILE *out)
 		return CODE_DONE;
 	}
 	(void)fprintf(out,
-		      "%" PRIu64 " lines are sound, number %" PRIu64 " to %" PRIu64 "%s\n"
+		      "%" PRIu64 " lines %s, number %" PRIu64 " to %" PRIu64 "%s\n"
 		      "head %" PRIu64 ":%s\n",
-		      verifying->lines, check->first, check->seq,
+		      verifying->lines, verifying->cuts == 0 ? "are sound" : "fit together",
+		      check->first, check->seq,
 		      check->key.size > 0 ? ", with the key"
 		      : check->has_hmac   ? "; their hmac was not checked (--key-file)"
 					  : "",
@@ -196,7 +222,8 @@ static int print_result(const struct verifying *verifying, bool ok, FILE *out)
 			      "lines before number %" PRIu64
 			      " are in earlier files, which were not given\n",
 			      check->first);
-	return verifying->cuts == 0 ? CODE_DONE : CODE_FAILED;
+	return verifying->cuts == 0 ? CODE_DONE
+				    : verb_complain(CODE_FAILED, "audit verify: " REMEDY);
 }
 
 static bool read_key(const char *path, struct buf *key, struct err *err)
@@ -242,10 +269,11 @@ static const char verify_help[] =
 	"Check the lines of an audit (docs/audit.md): each names the line before it, so that a\n"
 	"line that was changed, removed, doubled or moved is found. Give all files of the chain,\n"
 	"or the last ones, in their order. The first broken line is named, with what is wrong.\n\n"
-	"Lines that were cut off at the end are missed by the next program that writes, which\n"
-	"records that; each such record is named. Until then they leave no trace in the files:\n"
-	"--head compares the chain with a head that a service told to its journal, a line\n"
-	"\"audit head N:DIGITS\".\n"
+	"The next program that writes notices lines that were cut off at the end, and records\n"
+	"that; each such record is named, and the exit code is 1 until the folder is moved away.\n"
+	"Before, they leave no trace in the files: --head compares the chain with a head that a\n"
+	"service told to its journal, a line \"audit head N:DIGITS\". A chain that is older than\n"
+	"heads has one record that it had none, which is a warning.\n"
 	"A program that may write to the files can make the sums of all lines anew; --key-file\n"
 	"checks what it cannot make, when the audit has a key.\n\n"
 	"Exit codes: 0 all lines are sound, 1 a line is broken, a record says that lines are\n"

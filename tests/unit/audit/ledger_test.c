@@ -593,8 +593,8 @@ static void begin_again(const struct folder *folder, const char *says, struct bu
 	(void)check_all(folder, STR(key_text), text);
 }
 
-/* A writer that begins misses the lines that were there when the last one ended. */
-static void a_writer_that_begins_misses_what_was_cut(void **state)
+/* A writer that begins knows the lines that were there when the last one ended. */
+static void a_writer_that_begins_notices_what_was_cut(void **state)
 {
 	struct buf text, whole, head, older;
 	struct ledger *ledger;
@@ -647,26 +647,78 @@ static void a_writer_that_begins_misses_what_was_cut(void **state)
 	begin_again(&folder, " are gone (5, up to number 5): ", &text);
 	assert_int_equal(count_of(&text, "{\"seq\":1,"), 1);
 	assert_int_equal(count_of(&text, "\"lost\":5,"), 1);
-	/* No head, one that was changed, and one that was made without the key. */
-	for (int i = 0; i < 3; i++) {
+	buf_fini(&older);
+	buf_fini(&head);
+	buf_fini(&whole);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+/* Without a head nobody knows what is gone; a chain of one line may have none. */
+static void a_head_that_cannot_be_read_is_told_apart(void **state)
+{
+	struct buf text, whole, head, other;
+	struct ledger *ledger;
+	struct folder folder;
+	char path[PATH_MAX], name[PATH_MAX];
+	size_t size;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	buf_init(&whole, TEXT_MAX);
+	buf_init(&head, TEXT_MAX);
+	buf_init(&other, TEXT_MAX);
+	path_of(&folder, 1, path);
+	head_path(&folder, name);
+	ledger = open_with(&folder, STR(key_text), 0);
+	for (int i = 0; i < 5; i++)
+		assert_true(add(ledger, "a", true, NULL));
+	ledger_close(ledger);
+	read_head(&folder, &head);
+	assert_true(fd_read_file(path, TEXT_MAX, &whole, NULL));
+	size = str_find(buf_str(&whole), STR("\n"), 0) + 1;
+	/* No head, an empty one, ones that were changed, and one that was made without the key. */
+	for (int i = 0; i < 5; i++) {
+		static const char *const says[] = {"/head is missing", "/head is empty",
+						   "/head was changed"};
+		static const char *const words[] = {"none", "empty", "changed"};
+		const int word = i < 2 ? i : 2;
 		struct chain_head forged = {.seq = 1, .file = 1, .end = (int64_t)size};
+		char record[64];
 
 		assert_true(fd_replace_file(path, buf_str(&whole), NULL));
-		buf_clear(&older);
-		if (i == 0)
-			assert_true(buf_addstr(&older, STR(" ")));
-		if (i == 1) {
-			assert_true(buf_addstr(&older, buf_str(&head)));
-			older.data[8] ^= 1;
+		buf_clear(&other);
+		if (i == 2)
+			assert_true(buf_addstr(&other, STR(" ")));
+		if (i == 3) {
+			assert_true(buf_addstr(&other, buf_str(&head)));
+			other.data[8] ^= 1;
 		}
 		memset(forged.digits, 'a', HASH_HEX);
-		if (i == 2)
-			assert_true(chain_seal_head(&forged, (struct str){0}, &older));
-		keep_head(&folder, &older);
-		begin_again(&folder, "/head is missing or was changed", &text);
-		assert_int_equal(count_of(&text, "\"event\":\"cut\",\"head\":\"none\""), 1);
+		if (i == 4)
+			assert_true(chain_seal_head(&forged, (struct str){0}, &other));
+		keep_head(&folder, &other);
+		if (i == 0)
+			assert_int_equal(unlink(name), 0);
+		begin_again(&folder, says[word], &text);
+		(void)snprintf(record, sizeof(record),
+			       "\"event\":\"cut\",\"head\":\"%s\"", words[word]);
+		assert_int_equal(count_of(&text, record), 1);
+		begin_again(&folder, NULL, &text);
 	}
-	buf_fini(&older);
+	/* A writer that was killed behind the first line of all leaves no head. */
+	for (int i = 0; i < 2; i++) {
+		assert_true(fd_replace_file(path, str_part(buf_str(&whole), 0, size), NULL));
+		buf_clear(&other);
+		keep_head(&folder, &other);
+		if (i == 0)
+			assert_int_equal(unlink(name), 0);
+		begin_again(&folder, NULL, &text);
+		assert_int_equal(count_of(&text, "\"event\":\"cut\""), 0);
+		begin_again(&folder, NULL, &text);
+	}
+	buf_fini(&other);
 	buf_fini(&head);
 	buf_fini(&whole);
 	buf_fini(&text);
@@ -744,58 +796,6 @@ static void writers_that_are_killed_make_one_chain(void **state)
 	folder_end(&folder);
 }
 
-static void note_head(void *context, const char *sentence)
-{
-	(void)snprintf(context, 128, "%s", sentence);
-}
-
-static void the_head_is_told_at_the_end(void **state)
-{
-	char said[128] = "";
-	struct ledger_options options = {.head = note_head, .head_s = 3600, .context = said};
-	struct chain_check check = {0};
-	struct ledger *ledger = NULL;
-	struct folder folder;
-	struct buf text;
-
-	(void)state;
-	folder_begin(&folder, "audit");
-	buf_init(&text, TEXT_MAX);
-	options.folder = folder.file;
-	assert_true(ledger_open(&options, &ledger, NULL));
-	assert_true(add(ledger, "a", true, NULL));
-	assert_true(add(ledger, "b", true, NULL));
-	ledger_close(ledger);
-	assert_true(check_all(&folder, (struct str){0}, &text) == 2);
-	assert_true(str_starts(str_of(said), STR("audit head 2:")));
-	assert_true(chain_check_head(&check, said + strlen("audit head "), NULL));
-	for (struct str rest = buf_str(&text), line; str_next_line(&rest, &line);)
-		assert_true(chain_check_line(&check, line, NULL));
-	assert_true(chain_check_end(&check, NULL));
-	buf_fini(&text);
-	folder_end(&folder);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_chain_goes_on_when_it_is_opened_again),
-		cmocka_unit_test(a_further_file_carries_the_chain_on),
-		cmocka_unit_test(a_file_without_a_line_goes_on_from_the_one_before),
-		cmocka_unit_test(a_torn_line_is_cut_off_and_told),
-		cmocka_unit_test(several_writers_make_one_chain),
-		cmocka_unit_test(a_killed_writer_leaves_a_sound_chain),
-		cmocka_unit_test(a_full_disk_refuses_what_has_not_happened),
-		cmocka_unit_test(records_beyond_the_ceiling_are_counted),
-		cmocka_unit_test(an_unsafe_folder_and_a_broken_end_are_refused),
-		cmocka_unit_test(no_writer_goes_on_with_a_chain_that_was_cut),
-		cmocka_unit_test(a_writer_that_begins_misses_what_was_cut),
-		cmocka_unit_test(writers_that_are_killed_make_one_chain),
-		cmocka_unit_test(the_head_is_told_at_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
 /* Each second, or with each line, and at the end. */
 static void the_disk_takes_the_head_behind_the_lines(void **state)
 {
@@ -841,4 +841,57 @@ static void the_disk_takes_the_head_behind_the_lines(void **state)
 	assert_int_equal(atomic_load(&heads_alone), 0);
 }
 
+static void note_head(void *context, const char *sentence)
+{
+	(void)snprintf(context, 128, "%s", sentence);
+}
+
+static void the_head_is_told_at_the_end(void **state)
+{
+	char said[128] = "";
+	struct ledger_options options = {.head = note_head, .head_s = 3600, .context = said};
+	struct chain_check check = {0};
+	struct ledger *ledger = NULL;
+	struct folder folder;
+	struct buf text;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	options.folder = folder.file;
+	assert_true(ledger_open(&options, &ledger, NULL));
+	assert_true(add(ledger, "a", true, NULL));
+	assert_true(add(ledger, "b", true, NULL));
+	ledger_close(ledger);
+	assert_true(check_all(&folder, (struct str){0}, &text) == 2);
+	assert_true(str_starts(str_of(said), STR("audit head 2:")));
+	assert_true(chain_check_head(&check, said + strlen("audit head "), NULL));
+	for (struct str rest = buf_str(&text), line; str_next_line(&rest, &line);)
+		assert_true(chain_check_line(&check, line, NULL));
+	assert_true(chain_check_end(&check, NULL));
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_chain_goes_on_when_it_is_opened_again),
+		cmocka_unit_test(a_further_file_carries_the_chain_on),
+		cmocka_unit_test(a_file_without_a_line_goes_on_from_the_one_before),
+		cmocka_unit_test(a_torn_line_is_cut_off_and_told),
+		cmocka_unit_test(several_writers_make_one_chain),
+		cmocka_unit_test(a_killed_writer_leaves_a_sound_chain),
+		cmocka_unit_test(a_full_disk_refuses_what_has_not_happened),
+		cmocka_unit_test(records_beyond_the_ceiling_are_counted),
+		cmocka_unit_test(an_unsafe_folder_and_a_broken_end_are_refused),
+		cmocka_unit_test(no_writer_goes_on_with_a_chain_that_was_cut),
+		cmocka_unit_test(a_writer_that_begins_notices_what_was_cut),
+		cmocka_unit_test(a_head_that_cannot_be_read_is_told_apart),
+		cmocka_unit_test(writers_that_are_killed_make_one_chain),
 		cmocka_unit_test(the_disk_takes_the_head_behind_the_lines),
+		cmocka_unit_test(the_head_is_told_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
