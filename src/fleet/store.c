@@ -28,7 +28,6 @@
 enum {
 	/* One part of a name, as file systems have it. */
 	STORE_PART_MAX = 255,
-	/* Bytes that are hashed at a time. */
 };
 
 struct fleet_store {

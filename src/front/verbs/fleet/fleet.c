@@ -443,9 +443,10 @@ static bool print_states(struct fleet_at *at_fleet, const struct options *option
 					   "--store …\n");
 		if (value_count(dead) > 0)
 			(void)fprintf(out,
-				      "%zu dead messages, which no worker could read: glovebox fleet "
-				      "doctor lists them\n",
-				      value_count(dead));
+				      "%zu dead message%s, which no worker could read: glovebox fleet "
+				      "doctor lists %s\n",
+				      value_count(dead), value_count(dead) == 1 ? "" : "s",
+				      value_count(dead) == 1 ? "it" : "them");
 	}
 	value_free(running.jobs);
 	return ok;
@@ -1103,8 +1104,8 @@ static int retry_run(const struct options *options, FILE *out)
 		ok = !dead ||
 		     fleet_worker_forget_dead(at_fleet.queue, name, &forgotten, &err);
 		if (ok && forgotten > 0)
-			(void)fprintf(out, "%s: %zu dead messages forgotten\n", name,
-				      forgotten);
+			(void)fprintf(out, "%s: %zu dead message%s forgotten\n", name,
+				      forgotten, forgotten == 1 ? "" : "s");
 		ok = ok && open_job(&at_fleet, name, &job, &paused, &err);
 		/* Dead messages may name a job that nobody has submitted. */
 		if (ok)
@@ -1422,16 +1423,24 @@ static int print_report(const struct value *report, const struct options *option
 	return wrong ? CODE_FAILED : CODE_DONE;
 }
 
-static void add_store_finding(struct fleet_at *at_fleet, struct value *report)
+static void add_finding(struct value *report, const char *name, const char *state,
+			const char *text)
 {
 	struct value *finding = value_new_object();
+
+	value_set_text(finding, "name", name);
+	value_set_text(finding, "state", state);
+	value_set_text(finding, "text", text);
+	value_append(report, finding);
+}
+
+static void add_store_finding(struct fleet_at *at_fleet, struct value *report)
+{
 	struct err err = {0};
 	const bool ok = fleet_at_open_store(at_fleet, true, &err);
 
-	value_set_text(finding, "name", "store");
-	value_set_text(finding, "state", ok ? "ok" : "wrong");
-	value_set_text(finding, "text", ok ? fleet_store_where(at_fleet->store) : err.text);
-	value_append(report, finding);
+	add_finding(report, "store", ok ? "ok" : "wrong",
+		    ok ? fleet_store_where(at_fleet->store) : err.text);
 }
 
 static void add_dead_findings(struct fleet_at *at_fleet, struct value *report)
@@ -1439,40 +1448,33 @@ static void add_dead_findings(struct fleet_at *at_fleet, struct value *report)
 	auto_value struct value *dead = NULL;
 	struct err err = {0};
 	const bool ok = fleet_worker_dead(at_fleet->queue, NULL, &dead, &err);
-	const size_t count = value_count(dead);
+	const size_t count = ok ? value_count(dead) : 0;
 	struct buf text;
 
-	for (size_t i = 0; !ok || i <= count; i++) {
-		struct value *finding;
+	if (!ok)
+		add_finding(report, "dead", "warning", err.text);
+	else if (count == 0)
+		add_finding(report, "dead", "ok", "none");
+	buf_init(&text, ERR_TEXT_MAX + LINE_BYTES);
+	for (size_t i = 0; i < count && i < DEAD_LISTED; i++) {
 		const struct value *item = value_item(dead, i);
 		const char *job = value_text(value_member(item, "job")),
 			   *id = value_text(value_member(item, "id")),
 			   *why = value_text(value_member(item, "why"));
 
-		/* Behind those that are listed: how many more there are, or that there are none. */
-		if (ok && count > 0 && i == count)
-			break;
-		buf_init(&text, ERR_TEXT_MAX + LINE_BYTES);
-		if (!ok)
-			(void)buf_adds(&text, err.text);
-		else if (count == 0)
-			(void)buf_adds(&text, "none");
-		else if (i == DEAD_LISTED)
-			(void)buf_addf(&text, "%zu more", count - i);
-		else
-			(void)buf_addf(&text,
-				       "%s/%s: %s; `glovebox fleet retry %s --dead` queues the "
-				       "task that the store has, and forgets this",
-				       job, id, why != NULL ? why : "?", job);
-		finding = value_new_object();
-		value_set_text(finding, "name", "dead");
-		value_set_text(finding, "state", ok && count == 0 ? "ok" : "warning");
-		value_set_str(finding, "text", buf_str(&text));
-		value_append(report, finding);
-		buf_fini(&text);
-		if (!ok || i == DEAD_LISTED)
-			break;
+		buf_clear(&text);
+		(void)buf_addf(&text,
+			       "%s/%s: %s; `glovebox fleet retry %s --dead` queues the "
+			       "task that the store has, and forgets this",
+			       job, id, why != NULL ? why : "?", job);
+		add_finding(report, "dead", "warning", text.data);
 	}
+	if (count > DEAD_LISTED) {
+		buf_clear(&text);
+		(void)buf_addf(&text, "%zu more", count - DEAD_LISTED);
+		add_finding(report, "dead", "warning", text.data);
+	}
+	buf_fini(&text);
 }
 
 static int doctor_run(const struct options *options, FILE *out)
