@@ -487,6 +487,7 @@ struct place {
 	uint32_t size;
 	uint32_t id;     /* offset in the ids */
 	uint32_t number; /* of the line, from 1 */
+	uint32_t kind;
 };
 
 struct fleet_tasks {
@@ -495,6 +496,8 @@ struct fleet_tasks {
 	struct buf ids;
 	struct place *places;
 	size_t count, room;
+	char *kinds[FLEET_TASK_KINDS]; /* the texts of kind_of, owned */
+	uint32_t kind_count;
 	char hash[HASH_HEX + 1];
 	/* While the file is read: the numbers of places by their ids, and a power of two of them. */
 	uint32_t *slots;
@@ -553,6 +556,24 @@ static void grow(struct fleet_tasks *tasks)
 		*slot_of(tasks, id_at(tasks, i)) = (uint32_t)i;
 }
 
+/* The number of the kind of TASK, which is a new one where there is room for it. */
+static uint32_t kind_of(struct fleet_tasks *tasks, const struct fleet_task *task)
+{
+	uint32_t kind = 0;
+	struct buf text;
+
+	buf_init(&text, FLEET_LINE_MAX);
+	if (!buf_addf(&text, "%s.%d.", task->lane, (int)task->priority) ||
+	    (task->needs != NULL && !value_print(task->needs, 0, &text)))
+		kind = FLEET_TASK_KINDS;
+	while (kind < tasks->kind_count && strcmp(tasks->kinds[kind], text.data) != 0)
+		kind++;
+	if (kind == tasks->kind_count && kind < FLEET_TASK_KINDS)
+		tasks->kinds[tasks->kind_count++] = memory_copy(text.data);
+	buf_fini(&text);
+	return kind;
+}
+
 /* Check LINE, and keep PLACE, where it is. */
 static bool add_line(struct fleet_tasks *tasks, struct str line, struct place place,
 		     struct err *err)
@@ -572,6 +593,7 @@ static bool add_line(struct fleet_tasks *tasks, struct str line, struct place pl
 		place.size = (uint32_t)line.size;
 		place.mark = mark_of(line);
 		place.id = (uint32_t)tasks->ids.size;
+		place.kind = kind_of(tasks, &task);
 		*slot = (uint32_t)tasks->count;
 		tasks->places[tasks->count++] = place;
 		ok = buf_add(&tasks->ids, task.id, strlen(task.id) + 1) ||
@@ -748,6 +770,11 @@ const char *fleet_tasks_id(const struct fleet_tasks *tasks, size_t nth)
 	return id_at(tasks, nth);
 }
 
+size_t fleet_tasks_kind(const struct fleet_tasks *tasks, size_t nth)
+{
+	return tasks->places[nth].kind;
+}
+
 const char *fleet_tasks_hash(const struct fleet_tasks *tasks)
 {
 	return tasks->hash;
@@ -767,5 +794,7 @@ void fleet_tasks_free(struct fleet_tasks *tasks)
 	buf_fini(&tasks->ids);
 	free(tasks->places);
 	free(tasks->slots);
+	for (uint32_t i = 0; i < tasks->kind_count; i++)
+		free(tasks->kinds[i]);
 	free(tasks);
 }

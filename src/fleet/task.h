@@ -95,6 +95,13 @@ bool fleet_tasks_get(const struct fleet_tasks *tasks, size_t nth, struct fleet_t
 		     struct err *err);
 /* The id alone, borrowed from TASKS. */
 const char *fleet_tasks_id(const struct fleet_tasks *tasks, size_t nth);
+/*
+ * Tasks of one kind have the same lane, needs and priority. The kind of the Nth task is a number
+ * that is known without reading its line; FLEET_TASK_KINDS: a file has more kinds, and it is one
+ * of those beyond.
+ */
+enum { FLEET_TASK_KINDS = 64 };
+size_t fleet_tasks_kind(const struct fleet_tasks *tasks, size_t nth);
 /* SHA-256 of the bytes, in hexadecimal: the same job is the same file. */
 const char *fleet_tasks_hash(const struct fleet_tasks *tasks);
 /* The bytes of the file, for a store. */

@@ -83,14 +83,13 @@ void fleet_queue_rest(struct fleet_queue *queue);
 
 const char *fleet_lease_job(const struct fleet_lease *lease);
 const char *fleet_lease_id(const struct fleet_lease *lease);
-struct str fleet_lease_line(const struct fleet_lease *lease);
+/* Its line. *VERSION: the format that the message says it has (FLEET_LINE_FORMAT). */
+struct str fleet_lease_line(const struct fleet_lease *lease, int *version);
 /*
- * Where the task stood in the queue: a text for fleet_queue_is_place. Its publisher has chosen it,
+ * Where the task stood in the queue, as fleet_queue_place says it. Its publisher has chosen it,
  * and with it the lane whose permit the lease has.
  */
 const char *fleet_lease_place(const struct fleet_lease *lease);
-/* The format that the message says its line has (FLEET_LINE_FORMAT). */
-int fleet_lease_version(const struct fleet_lease *lease);
 /*
  * From 1; more than the task's attempts: the caller writes "gave_up". Deliveries that were
  * given back without having been begun do not count.
@@ -177,9 +176,12 @@ bool fleet_queue_watch(struct fleet_queue *queue, enum fleet_watch what, const c
 bool fleet_queue_waiting(struct fleet_queue *queue, const char *job,
 			 bool (*take)(void *context, const char *id, const char *place),
 			 void *context, struct err *err);
-/* Is PLACE the one of TASK of JOB, by its lane, needs and priority? */
-bool fleet_queue_is_place(const struct fleet_queue *queue, const char *job,
-			  const struct fleet_task *task, const char *place);
+/*
+ * The place of TASK of JOB by its lane, needs and priority, owned by the caller. It ends with the
+ * task's id.
+ */
+char *fleet_queue_place(const struct fleet_queue *queue, const char *job,
+			const struct fleet_task *task);
 /* Take the message at PLACE out of the queue. */
 bool fleet_queue_remove(struct fleet_queue *queue, const char *place, struct err *err);
 /* Take ID of JOB (NULL: all of it) out of the queue. *REMOVED may be NULL. */

@@ -548,8 +548,8 @@ static void task_subject(const struct fleet_queue *queue, const char *job,
 		       lane->data, task->priority, job, task->id);
 }
 
-bool fleet_queue_is_place(const struct fleet_queue *queue, const char *job,
-			  const struct fleet_task *task, const char *place)
+char *fleet_queue_place(const struct fleet_queue *queue, const char *job,
+			const struct fleet_task *task)
 {
 	char subject[SUBJECT_MAX];
 	struct buf lane;
@@ -557,7 +557,7 @@ bool fleet_queue_is_place(const struct fleet_queue *queue, const char *job,
 	buf_init(&lane, SUBJECT_MAX);
 	task_subject(queue, job, task, &lane, subject);
 	buf_fini(&lane);
-	return strcmp(subject, place) == 0;
+	return memory_copy(subject);
 }
 
 bool fleet_queue_publish(struct fleet_queue *queue, const char *job,
@@ -857,14 +857,10 @@ const char *fleet_lease_place(const struct fleet_lease *lease)
 	return lease->subject;
 }
 
-struct str fleet_lease_line(const struct fleet_lease *lease)
+struct str fleet_lease_line(const struct fleet_lease *lease, int *version)
 {
+	*version = lease->version;
 	return (struct str){lease->line, lease->line_size};
-}
-
-int fleet_lease_version(const struct fleet_lease *lease)
-{
-	return lease->version;
 }
 
 int fleet_lease_deliveries(const struct fleet_lease *lease)

@@ -762,18 +762,20 @@ static bool is_about_job(const struct err *err)
 static bool is_its_message(struct fleet_worker *worker, const struct held *held,
 			   const struct fleet_task *task, struct err *err)
 {
+	auto_free char *place = fleet_queue_place(worker->options.queue,
+						  fleet_lease_job(held->lease), task);
 	auto_value struct value *came = NULL;
+	int version;
+	const struct str line = fleet_lease_line(held->lease, &version);
 
-	if (fleet_lease_version(held->lease) > FLEET_LINE_FORMAT)
+	if (version > FLEET_LINE_FORMAT)
 		return err_set(err, 0,
 			       "it says that its line has the format %d, and the job has %d",
-			       fleet_lease_version(held->lease), FLEET_LINE_FORMAT);
-	if (!value_parse(fleet_lease_line(held->lease), 0, &came, NULL) ||
-	    !value_equal(came, task->line))
+			       version, FLEET_LINE_FORMAT);
+	if (!value_parse(line, 0, &came, NULL) || !value_equal(came, task->line))
 		return err_set(err, 0, "its line is not the one in the store %s",
 			       fleet_store_where(worker->options.store));
-	return fleet_queue_is_place(worker->options.queue, fleet_lease_job(held->lease),
-				    task, fleet_lease_place(held->lease)) ||
+	return strcmp(place, fleet_lease_place(held->lease)) == 0 ||
 	       err_set(err, 0,
 		       "it came by another lane, needs or priority than its task has, whose "
 		       "lane is %s",
@@ -1502,23 +1504,38 @@ struct comparison {
 	bool *queued, *done;
 	struct fleet_queue *queue;
 	struct fleet_reconciled *found;
+	/* Of each kind of tasks the places up to the id; NULL: not known. The last one is of the
+	 * kinds beyond, which are read each time. */
+	char *places[FLEET_TASK_KINDS + 1];
 	char **strays; /* places of messages that are no task's */
 	size_t stray_count;
 };
 
-/* Is PLACE that of the task NTH? A message in a lane of no worker would keep it from running for ever. */
-static bool is_in_place(const struct comparison *comparison, size_t nth, const char *place)
+/*
+ * Is PLACE, which ends with the id of the task NTH, that of the task? A message in a lane of no
+ * worker would keep it from running for ever. A look has up to FLEET_TASKS_MAX of them: the line of
+ * one task of a kind is read.
+ */
+static bool is_in_place(struct comparison *comparison, size_t nth, const char *place)
 {
+	const struct fleet_tasks *tasks = fleet_job_tasks(comparison->job);
+	const size_t kind = fleet_tasks_kind(tasks, nth),
+		     id_size = strlen(fleet_tasks_id(tasks, nth)),
+		     size = strlen(place) - id_size;
+	char **known = &comparison->places[kind];
 	struct fleet_task task;
 	struct err err;
-	bool in_place;
 
-	if (!fleet_tasks_get(fleet_job_tasks(comparison->job), nth, &task, &err))
-		return true;
-	in_place = fleet_queue_is_place(comparison->queue,
-					fleet_job_name_of(comparison->job), &task, place);
-	fleet_task_fini(&task);
-	return in_place;
+	if (*known == NULL || kind == FLEET_TASK_KINDS) {
+		if (!fleet_tasks_get(tasks, nth, &task, &err))
+			return true;
+		free(*known);
+		*known = fleet_queue_place(comparison->queue,
+					   fleet_job_name_of(comparison->job), &task);
+		(*known)[strlen(*known) - id_size] = '\0';
+		fleet_task_fini(&task);
+	}
+	return strlen(*known) == size && strncmp(*known, place, size) == 0;
 }
 
 static bool note_queued(void *context, const char *id, const char *place)
@@ -1623,6 +1640,8 @@ bool fleet_worker_reconcile(struct fleet_queue *queue, const struct fleet_job *j
 	     (paused || publish_missing(&comparison, err)) && remove_done(&comparison, err);
 	for (size_t i = 0; i < comparison.stray_count; i++)
 		free(strays[i]);
+	for (size_t i = 0; i <= FLEET_TASK_KINDS; i++)
+		free(comparison.places[i]);
 	return ok;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "fleet/task.h"
@@ -265,6 +266,46 @@ static void a_file_is_read_line_by_line(void **state)
 	fleet_tasks_free(tasks);
 }
 
+static void tasks_of_one_lane_needs_and_priority_are_of_one_kind(void **state)
+{
+	static const struct {
+		const char *more;
+		size_t kind;
+	} cases[] = {
+		{"", 0},
+		{", \"lane\": \"default\", \"priority\": 1", 0},
+		{", \"lane\": \"slow\"", 1},
+		{", \"priority\": 0", 2},
+		{", \"needs\": {\"gpu\": \"a\"}", 3},
+		{", \"needs\": {\"gpu\": \"b\"}", 4},
+		{", \"lane\": \"slow\", \"attempts\": 9", 1},
+		{", \"needs\": {\"gpu\": \"a\"}", 3},
+	};
+	const struct place *place = *state;
+	struct fleet_tasks *tasks = NULL;
+	struct err err = {0};
+	struct buf text;
+
+	buf_init(&text, 64 << 10);
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++)
+		assert_true(buf_addf(&text, "{\"id\": \"t%zu\", " RUN "%s}\n", i,
+				     cases[i].more));
+	/* Those beyond the last kind are known to be so. */
+	for (int i = 0; i < FLEET_TASK_KINDS; i++)
+		assert_true(buf_addf(&text, "{\"id\": \"l%d\", " RUN ", \"lane\": \"l%d\"}\n",
+				     i, i));
+	put(place->path, text.data);
+	buf_fini(&text);
+	if (!fleet_tasks_open(place->path, &tasks, &err))
+		fail_msg("%s", err.text);
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++)
+		assert_int_equal(fleet_tasks_kind(tasks, i), cases[i].kind);
+	for (size_t i = 0; i < FLEET_TASK_KINDS; i++)
+		assert_int_equal(fleet_tasks_kind(tasks, UNIT_COUNT(cases) + i),
+				 i + 5 < FLEET_TASK_KINDS ? i + 5 : FLEET_TASK_KINDS);
+	fleet_tasks_free(tasks);
+}
+
 static void the_line_of_a_mistake_is_named(void **state)
 {
 	static const struct {
@@ -418,6 +459,8 @@ int main(void)
 		cmocka_unit_test(a_line_has_a_ceiling),
 		cmocka_unit_test(names_have_dots_in_ids_only),
 		cmocka_unit_test_setup_teardown(a_file_is_read_line_by_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(tasks_of_one_lane_needs_and_priority_are_of_one_kind,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(the_line_of_a_mistake_is_named, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_file_that_is_none_is_told, setup, teardown),
