@@ -592,6 +592,35 @@ def a_stray_message_is_not_run_and_ends():
 
 
 @tap.case
+def a_full_list_of_dead_messages_is_said_and_strays_leave_it_after_a_day():
+    with fleet() as f:
+        f.run("fleet", "submit", f.tasks("mine", [command(1)]), "--job", "mine")
+        now = int(time.time() * 1000)
+        wire = Wire(f.server)
+        for i in range(998):
+            wire.request(f"$KV.GB_main_STATE.dead.full.t{i}", b'{"why":"played","at_ms":%d}' % now)
+        # Of no job of the fleet: aged, and, whose time is anybody's, of a day that will not come.
+        wire.request("$KV.GB_main_STATE.dead.full.aged", b'{"why":"played","at_ms":%d}' % (now - 25 * 3600 * 1000))
+        wire.request("$KV.GB_main_STATE.dead.full.never", b'{"why":"played","at_ms":9223372036854775807}')
+        assert state_of(f, "mine")["dead"] == 0 and "1000 dead messages" in f.run("fleet", "status").stdout
+        worker = f.worker()
+        f.wait_for_results("mine", 1)
+        wait_for(lambda: "998 dead messages" in f.run("fleet", "status").stdout, "that the aged ones are forgotten")
+        said = json.loads(f.run("fleet", "doctor", "--json").stdout)
+        assert [one["text"] for one in said if one["name"] == "dead"][-1] == "978 more", said
+        for i in (998, 999):
+            wire.request(f"$KV.GB_main_STATE.dead.full.t{i}", b'{"why":"played","at_ms":%d}' % now)
+        wire.request("gb.main.task.default.1.stray.t1", b'{"id":"t1","run":{"command":"true"}}')
+        wire.close()
+        wait_for(lambda: "stray/t1 is dead after 10 deliveries" in f.said(worker), "its end")
+        line = next(line for line in f.said(worker).splitlines() if "stray/t1 is dead" in line)
+        assert "It is not listed, because the list of dead messages is full" in line, line
+        f.wait_until_not_queued("stray")
+        assert "1000 dead messages forgotten" in f.run("fleet", "retry", "full", "--dead").stdout
+        assert "dead: none" in " ".join(f.run("fleet", "doctor").stdout.split())
+
+
+@tap.case
 def a_message_of_another_format_or_lane_does_not_keep_its_task_from_running():
     with fleet() as f:
         f.run("fleet", "limit", "narrow", "1")

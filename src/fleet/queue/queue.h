@@ -83,13 +83,15 @@ void fleet_queue_rest(struct fleet_queue *queue);
 
 const char *fleet_lease_job(const struct fleet_lease *lease);
 const char *fleet_lease_id(const struct fleet_lease *lease);
-/* Its line. *VERSION: the format that the message says it has (FLEET_LINE_FORMAT). */
-struct str fleet_lease_line(const struct fleet_lease *lease, int *version);
-/*
- * Where the task stood in the queue, as fleet_queue_place says it. Its publisher has chosen it,
- * and with it the lane whose permit the lease has.
- */
-const char *fleet_lease_place(const struct fleet_lease *lease);
+/* A message as it came: its publisher has chosen all of it. Borrowed from the lease. */
+struct fleet_message {
+	struct str line;
+	int version; /* the format that its line has, as it says (FLEET_LINE_FORMAT) */
+	/* Where it stood in the queue, as fleet_queue_place says it: by that it has its lane,
+	 * whose permit the lease has. */
+	const char *place;
+};
+struct fleet_message fleet_lease_message(const struct fleet_lease *lease);
 /*
  * From 1; more than the task's attempts: the caller writes "gave_up". Deliveries that were
  * given back without having been begun do not count.

@@ -852,15 +852,11 @@ const char *fleet_lease_id(const struct fleet_lease *lease)
 	return lease->id;
 }
 
-const char *fleet_lease_place(const struct fleet_lease *lease)
+struct fleet_message fleet_lease_message(const struct fleet_lease *lease)
 {
-	return lease->subject;
-}
-
-struct str fleet_lease_line(const struct fleet_lease *lease, int *version)
-{
-	*version = lease->version;
-	return (struct str){lease->line, lease->line_size};
+	return (struct fleet_message){.line = {lease->line, lease->line_size},
+				      .version = lease->version,
+				      .place = lease->subject};
 }
 
 int fleet_lease_deliveries(const struct fleet_lease *lease)

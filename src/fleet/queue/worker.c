@@ -13,6 +13,7 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "fleet/batch/slots.h"
+#include "fleet/queue/dead.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -37,11 +38,11 @@ enum {
 	FAILED_MS = 500, /* after a failure to take */
 	SAID_MS = 30000, /* the same sentence is not said again before */
 	REFUSED_S = 30, /* a line that we cannot read may be read by another worker … */
-	REFUSED_MOST = 10,   /* … within so many deliveries; then it is dead */
-	DEAD_MOST = 1000,    /* dead messages that are noted */
-	STRAYS_MOST = 1000,  /* messages that the lead takes out of a job at once */
-	SET_UP_S = 5,        /* before the second attempt; doubled each time … */
-	SET_UP_MOST_S = 300, /* … up to this */
+	REFUSED_MOST = 10,       /* … within so many deliveries; then it is dead */
+	DEAD_AGED_MS = 86400000, /* a day, for those of jobs that are not the fleet's */
+	STRAYS_MOST = 1000,      /* messages that the lead takes out of a job at once */
+	SET_UP_S = 5,            /* before the second attempt; doubled each time … */
+	SET_UP_MOST_S = 300,     /* … up to this */
 	STORE_AWAY_S = 30,
 	BURST = 1,        /* tasks that a lane with a rate may begin at the same time */
 	PACE_WAIT_S = 10, /* the longest wait until a task is asked for again */
@@ -266,63 +267,6 @@ static bool put_cancelled(struct fleet_store *store, const char *job, const char
 		value_set_text(result, "worker", worker);
 	result_name(job, id, name);
 	return put_object(store, name, result, FLEET_IF_NEW, err);
-}
-
-/* Messages that no worker could read: the keys "dead.JOB.ID" of the queue. */
-
-#define DEAD "dead."
-
-static bool add_dead(void *context, const char *key, struct str text)
-{
-	struct value *dead = context, *item;
-	auto_value struct value *about = NULL;
-	const char *name = key + strlen(DEAD), *dot = strchr(name, '.');
-	auto_free char *job = NULL;
-
-	if (dot == NULL || !value_parse(text, 0, &about, NULL))
-		return true;
-	job = memory_copy_str((struct str){name, (size_t)(dot - name)});
-	if (!fleet_name_check(FLEET_JOB, job, NULL) ||
-	    !fleet_name_check(FLEET_ID, dot + 1, NULL))
-		return true;
-	item = value_new_object();
-	value_set_text(item, "job", job);
-	value_set_text(item, "id", dot + 1);
-	value_set_text(item, "why", value_text(value_member(about, "why")));
-	value_set_text(item, "worker", value_text(value_member(about, "worker")));
-	value_set_integer(item, "at_ms", value_integer(value_member(about, "at_ms")));
-	value_append(dead, item);
-	return value_count(dead) < DEAD_MOST;
-}
-
-bool fleet_worker_dead(struct fleet_queue *queue, const char *job, struct value **dead,
-		       struct err *err)
-{
-	char prefix[FLEET_NAME_BYTES];
-
-	*dead = value_new_array();
-	(void)snprintf(prefix, sizeof(prefix), DEAD "%s%s", job != NULL ? job : "",
-		       job != NULL ? "." : "");
-	return fleet_queue_keys(queue, FLEET_STATE, prefix, add_dead, *dead, err);
-}
-
-bool fleet_worker_forget_dead(struct fleet_queue *queue, const char *job,
-			      size_t *forgotten, struct err *err)
-{
-	auto_value struct value *dead = NULL;
-	char key[FLEET_NAME_BYTES];
-
-	*forgotten = 0;
-	if (!fleet_worker_dead(queue, job, &dead, err))
-		return false;
-	for (size_t i = 0; i < value_count(dead); i++) {
-		(void)snprintf(key, sizeof(key), DEAD "%s.%s", job,
-			       value_text(value_member(value_item(dead, i), "id")));
-		if (!fleet_queue_unset(queue, FLEET_STATE, key, err))
-			return false;
-		(*forgotten)++;
-	}
-	return true;
 }
 
 /* Tasks that run, and tasks that are cancelled. */
@@ -765,17 +709,16 @@ static bool is_its_message(struct fleet_worker *worker, const struct held *held,
 	auto_free char *place = fleet_queue_place(worker->options.queue,
 						  fleet_lease_job(held->lease), task);
 	auto_value struct value *came = NULL;
-	int version;
-	const struct str line = fleet_lease_line(held->lease, &version);
+	const struct fleet_message message = fleet_lease_message(held->lease);
 
-	if (version > FLEET_LINE_FORMAT)
+	if (message.version > FLEET_LINE_FORMAT)
 		return err_set(err, 0,
 			       "it says that its line has the format %d, and the job has %d",
-			       version, FLEET_LINE_FORMAT);
-	if (!value_parse(line, 0, &came, NULL) || !value_equal(came, task->line))
+			       message.version, FLEET_LINE_FORMAT);
+	if (!value_parse(message.line, 0, &came, NULL) || !value_equal(came, task->line))
 		return err_set(err, 0, "its line is not the one in the store %s",
 			       fleet_store_where(worker->options.store));
-	return strcmp(place, fleet_lease_place(held->lease)) == 0 ||
+	return strcmp(place, message.place) == 0 ||
 	       err_set(err, 0,
 		       "it came by another lane, needs or priority than its task has, whose "
 		       "lane is %s",
@@ -853,51 +796,33 @@ static void drop_foreign(struct fleet_worker *worker, struct held *held, const c
 }
 
 /*
- * Note that the message ID of JOB is dead, and WHY, in the keys of the queue. False: they do not
- * answer. Beyond DEAD_MOST none is noted, because messages may be anybody's.
- */
-static bool note_dead(struct fleet_worker *worker, const char *job, const char *id,
-		      const char *why)
-{
-	auto_value struct value *about = value_new_object();
-	auto_value struct value *dead = NULL;
-	char key[FLEET_NAME_BYTES];
-	struct err err;
-	struct buf text;
-	bool ok;
-
-	if (!fleet_worker_dead(worker->options.queue, NULL, &dead, &err))
-		return false;
-	if (value_count(dead) >= DEAD_MOST)
-		return true;
-	value_set_text(about, "why", why);
-	value_set_text(about, "worker", worker->options.name);
-	value_set_integer(about, "at_ms", clock_wall_ms());
-	(void)snprintf(key, sizeof(key), DEAD "%s.%s", job, id);
-	buf_init(&text, FLEET_LINE_MAX);
-	ok = value_print(about, 0, &text) &&
-	     fleet_queue_set(worker->options.queue, FLEET_STATE, key, buf_str(&text), &err);
-	buf_fini(&text);
-	return ok;
-}
-
-/*
  * This worker cannot read the message of HELD, and another one may: give it back. When nobody
  * could for REFUSED_MOST deliveries it is dead, and in nobody's way any more.
  */
 static void refuse_or_bury(struct fleet_worker *worker, struct held *held, const char *why)
 {
 	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
-	const bool dead = fleet_lease_refusals(held->lease) + 1 >= REFUSED_MOST &&
-			  note_dead(worker, job, id, why);
+	const enum fleet_dead noting =
+		fleet_lease_refusals(held->lease) + 1 >= REFUSED_MOST
+			? fleet_dead_note(worker->options.queue, job, id,
+					  worker->options.name, why)
+			: FLEET_DEAD_AWAY;
+	const bool dead = noting != FLEET_DEAD_AWAY;
 	char line[ERR_TEXT_MAX + 1024];
 
 	if (dead)
-		(void)snprintf(line, sizeof(line),
-			       "%s/%s is dead after %d deliveries: %s. `glovebox fleet doctor` "
-			       "lists it, `glovebox fleet retry %s --dead` queues the task that "
-			       "the store has",
-			       job, id, REFUSED_MOST, why, job);
+		(void)snprintf(
+			line, sizeof(line),
+			"%s/%s is dead after %d deliveries: %s. %s. `glovebox fleet "
+			"retry %s --dead` queues the task that the store has",
+			job, id, REFUSED_MOST, why,
+			noting == FLEET_DEAD_NOTED
+				? "`glovebox fleet doctor` lists it"
+				: "It is not listed, because the list of dead messages "
+				  "is full: look who has credentials of this fleet, and "
+				  "forget those of the jobs that `glovebox fleet doctor` "
+				  "lists",
+			job);
 	else
 		(void)snprintf(line, sizeof(line), "%s/%s is given back: %s", job, id, why);
 	if (dead || may_say_drop(worker)) {
@@ -1716,8 +1641,46 @@ static bool forget_dead(struct leading *leading, const char *name, struct err *e
 		const struct value *dead = value_item(leading->dead, i);
 
 		if (str_is(value_str(value_member(dead, "job")), name))
-			return fleet_worker_forget_dead(leading->worker->options.queue,
-							name, &forgotten, err);
+			return fleet_dead_forget(leading->worker->options.queue, name,
+						 NULL, &forgotten, err);
+	}
+	return true;
+}
+
+/*
+ * Forget the aged dead messages of jobs that are not the fleet's: nobody else ever will, and
+ * anybody who may publish fills the list with them. Their times are anybody's as well.
+ */
+static bool forget_aged(struct leading *leading, struct err *err)
+{
+	const struct fleet_worker_options *options = &leading->worker->options;
+	const int64_t now_ms = clock_wall_ms();
+	auto_value struct value *ours = value_new_object();
+
+	for (size_t i = 0; i < value_count(leading->dead); i++) {
+		const struct value *dead = value_item(leading->dead, i);
+		const char *job = value_text(value_member(dead, "job"));
+		const int64_t at_ms = value_integer(value_member(dead, "at_ms"));
+		bool mine, paused;
+		size_t forgotten;
+
+		if (at_ms > now_ms - DEAD_AGED_MS && at_ms < now_ms + DEAD_AGED_MS)
+			continue;
+		if (value_member(ours, job) == NULL) {
+			/* A job that the store has, and that is unreadable, keeps its own. */
+			if (!fleet_worker_enlisted(options->store, options->fleet, job,
+						   &mine, &paused, err)) {
+				if (!is_about_job(err))
+					return false;
+				mine = true;
+			}
+			value_set_boolean(ours, job, mine);
+		}
+		if (!value_is_true(value_member(ours, job)) &&
+		    !fleet_dead_forget(options->queue, job,
+				       value_text(value_member(dead, "id")), &forgotten,
+				       err))
+			return false;
 	}
 	return true;
 }
@@ -1810,7 +1773,7 @@ static bool reconcile_all(struct leading *leading, struct err *err)
 	leading->dead = NULL;
 	if (!fleet_queue_repair(worker->options.queue, &made, err) ||
 	    (made > 0 && !restore_limits(worker, err)) ||
-	    !fleet_worker_dead(worker->options.queue, NULL, &leading->dead, err) ||
+	    !fleet_dead_list(worker->options.queue, NULL, &leading->dead, err) ||
 	    !fleet_job_names(worker->options.store, &names, err))
 		return false;
 	if (made > 0)
@@ -1828,7 +1791,7 @@ static bool reconcile_all(struct leading *leading, struct err *err)
 		(void)snprintf(line, sizeof(line), "%s: %s", name, err->text);
 		say(worker, line);
 	}
-	return true;
+	return forget_aged(leading, err);
 }
 
 static void *lead_main(void *context)

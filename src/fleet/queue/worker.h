@@ -60,21 +60,6 @@ bool fleet_worker_reconcile(struct fleet_queue *queue, const struct fleet_job *j
 			    bool paused, struct fleet_reconciled *found, struct err *err);
 
 /*
- * Messages that no worker could read, which are out of the queue: an array of {job, id, why,
- * worker, at_ms}, of JOB or of all (NULL), owned by the caller also after a failure. They are
- * anybody's who may publish; the lead forgets those of a job that it can read, and queues its
- * tasks again.
- */
-bool fleet_worker_dead(struct fleet_queue *queue, const char *job, struct value **dead,
-		       struct err *err);
-/*
- * Forget the dead messages of JOB; *FORGOTTEN: how many, also when a later one fails. Its tasks
- * are queued again by fleet_worker_reconcile only.
- */
-bool fleet_worker_forget_dead(struct fleet_queue *queue, const char *job,
-			      size_t *forgotten, struct err *err);
-
-/*
  * The fleet's part of a job besides batch/job.h: jobs/J/fleet.json, which makes it one of
  * the FLEET's.
  */

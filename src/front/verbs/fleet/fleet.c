@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "fleet/batch/job.h"
+#include "fleet/queue/dead.h"
 #include "fleet/queue/worker.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -406,7 +407,7 @@ static bool print_states(struct fleet_at *at_fleet, const struct options *option
 	*left = *bad = 0;
 	if (ok && at_fleet->queue != NULL &&
 	    (!fleet_worker_running(at_fleet->queue, &running, &why) ||
-	     !fleet_worker_dead(at_fleet->queue, only, &dead, &why)))
+	     !fleet_dead_list(at_fleet->queue, only, &dead, &why)))
 		(void)verb_complain(0, "fleet status: %s", why.text);
 	for (size_t i = 0; ok && i < value_count(names); i++) {
 		const char *name = value_text(value_item(names, i));
@@ -1102,7 +1103,7 @@ static int retry_run(const struct options *options, FILE *out)
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
 	if (code < 0) {
 		ok = !dead ||
-		     fleet_worker_forget_dead(at_fleet.queue, name, &forgotten, &err);
+		     fleet_dead_forget(at_fleet.queue, name, NULL, &forgotten, &err);
 		if (ok && forgotten > 0)
 			(void)fprintf(out, "%s: %zu dead message%s forgotten\n", name,
 				      forgotten, forgotten == 1 ? "" : "s");
@@ -1447,7 +1448,7 @@ static void add_dead_findings(struct fleet_at *at_fleet, struct value *report)
 {
 	auto_value struct value *dead = NULL;
 	struct err err = {0};
-	const bool ok = fleet_worker_dead(at_fleet->queue, NULL, &dead, &err);
+	const bool ok = fleet_dead_list(at_fleet->queue, NULL, &dead, &err);
 	const size_t count = ok ? value_count(dead) : 0;
 	struct buf text;
 

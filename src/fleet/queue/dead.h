@@ -1,0 +1,35 @@
+/*
+ * dead: messages that no worker could read, and that are out of the queue. Each is a note in its
+ * keys, which is anybody's who may publish; there are at most 1,000. The lead of the workers
+ * forgets the notes of a job that it can read, and queues its tasks again; those of a job that is
+ * not the fleet's it forgets after a day.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/value.h"
+#include "fleet/queue/queue.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum fleet_dead {
+	FLEET_DEAD_AWAY, /* the queue does not answer, and nothing is noted */
+	FLEET_DEAD_FULL, /* there are as many notes as there may be, and nothing is noted */
+	FLEET_DEAD_NOTED,
+};
+/* Note that the message ID of JOB is dead, by which WORKER, and WHY. */
+enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job,
+				const char *id, const char *worker, const char *why);
+/*
+ * All notes, an array of {job, id, why, worker, at_ms}, of JOB or of all (NULL), owned by the
+ * caller also after a failure.
+ */
+bool fleet_dead_list(struct fleet_queue *queue, const char *job, struct value **dead,
+		     struct err *err);
+/*
+ * Forget the note ID of JOB, or all of JOB (NULL); *FORGOTTEN: how many, also when a later one
+ * fails. Its tasks are queued again by fleet_worker_reconcile only.
+ */
+bool fleet_dead_forget(struct fleet_queue *queue, const char *job, const char *id,
+		       size_t *forgotten, struct err *err);
