@@ -71,7 +71,7 @@ def each_figure_is_what_one_counts_by_hand():
                 "lines of a function: longest 5 at most 80",
                 "lines of code a file 5 at least 290",
                 "*_parts.h and *_inside.h 1 at most 0",
-                "public functions 3 at most 3,350",
+                "public functions 3 at most 3,370",
                 "of these without their module's name 1 at most 0",
                 "of these without a caller elsewhere 0 at most 0",
                 "includes and rows that point upwards 1 at most 0",
