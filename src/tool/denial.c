@@ -736,7 +736,9 @@ void denial_claims_protected(struct str messages, struct tool_result *result)
 		found[count] = protected_in(line);
 		of_git[count] = NULL;
 		buf_init(&path, LINE_MAX_BYTES + sizeof("/.git"));
-		if (found[count] == NULL && git_in(line, &path) && is_printable(path.data))
+		/* A path with what nobody sees would change the sentence that names it. */
+		if (found[count] == NULL && git_in(line, &path) &&
+		    text_find_unseen(buf_str(&path)) == path.size)
 			of_git[count] = memory_copy_str(buf_str(&path));
 		count += found[count] != NULL || of_git[count] != NULL;
 		buf_fini(&path);

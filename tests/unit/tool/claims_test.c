@@ -334,6 +334,15 @@ static void gits_own_files_are_named_by_the_words_of_programs(void **state)
 		{"touch: cannot touch '../x': Read-only file system", NULL},
 		{"error: could not write config file \x1b/.git/config: Device or resource busy",
 		 NULL},
+		{"error: could not write config file /w/\xe2\x80\xae/.git/config: Device or resource "
+		 "busy",
+		 NULL},
+		{"error: could not lock config file /w/\xc2\x9b\x33\x31m/.git/config: Device or "
+		 "resource busy",
+		 NULL},
+		{"rm: cannot remove '/w/\xff/.git': Device or resource busy", NULL},
+		{"rm: cannot remove '/w/\xc3\xa9/.git': Device or resource busy",
+		 "/w/\xc3\xa9/.git"},
 		{"error: failed to delete '", NULL},
 	};
 
