@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/regex.h"
+#include "base/text/text.h"
 #include "base/value.h"
 
 #include <errno.h>
@@ -170,15 +171,26 @@ static bool place_of(const struct reading *reading, const struct value *object,
 	       fault(reading, "where is \"cell\" or \"host\"", err);
 }
 
+/* Write to WHY that hooks of TYPE, which somebody else may have chosen, are not run. */
+static void tell_type(const char *type, char why[WHY_MAX])
+{
+	struct buf shown;
+
+	buf_init(&shown, 4 * PLACE_MAX + 1); /* \xHH for every byte */
+	text_add_name(&shown, str_of(type));
+	(void)snprintf(why, WHY_MAX,
+		       "hooks of another type than \"command\" are not run, as this one of "
+		       "\"%.*s\"",
+		       PLACE_MAX, shown.data);
+	buf_fini(&shown);
+}
+
 /* Write to WHY the reason why the hook OBJECT is not run; false: it is run. */
 static bool left_out(const struct reading *reading, const struct value *object,
 		     const char *type, enum hook_place place, char why[WHY_MAX])
 {
 	if (strcmp(type, "command") != 0)
-		(void)snprintf(why, WHY_MAX,
-			       "hooks of another type than \"command\" are not run, as this "
-			       "one of \"%.*s\"",
-			       PLACE_MAX, type);
+		tell_type(type, why);
 	else if (value_member(object, "args") != NULL)
 		(void)snprintf(why, WHY_MAX,
 			       "a hook with \"args\" is not run: write one command");

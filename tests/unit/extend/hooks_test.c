@@ -106,6 +106,20 @@ static void what_is_not_run_is_noted(void **state)
 	}
 }
 
+/* The type is shown to a person in one line. */
+static void a_type_that_is_not_run_forges_no_line(void **state)
+{
+	struct hooks *hooks =
+		parsed("{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"a\\nb\\rc\\u202ed\"}]}]}}",
+		       false);
+
+	(void)state;
+	assert_int_equal(hooks->note_count, 1);
+	assert_non_null(strstr(hooks->notes[0].why,
+			       "as this one of \"a\\x0Ab\\x0Dc\\xE2\\x80\\xAEd\""));
+	hooks_free(hooks);
+}
+
 static bool fits(const char *matcher, const char *const *names)
 {
 	struct buf text;
@@ -158,6 +172,7 @@ int main(void)
 		cmocka_unit_test(a_file_without_hooks_has_none),
 		cmocka_unit_test(wrong_files_are_refused_with_their_place),
 		cmocka_unit_test(what_is_not_run_is_noted),
+		cmocka_unit_test(a_type_that_is_not_run_forges_no_line),
 		cmocka_unit_test(matchers_are_names_or_expressions),
 		cmocka_unit_test(a_pattern_that_takes_too_long_fits),
 	};
