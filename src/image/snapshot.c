@@ -22,6 +22,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,13 +43,14 @@ enum {
 	LAYER_MODE = 0755, /* the root of a cell, which may be of another user (root's) */
 	WORD_MAX = 8192,   /* bytes of the word of a base */
 	DIGEST_MAX = 80,
+	DISK_MAX = PATH_MAX + 64, /* bytes of what names a file system and its place */
 	FILE_MODE = 0600,
 };
 
 /* meta.json */
 struct meta {
 	int version;
-	char *from;
+	char *from, *disk; /* the second may be NULL */
 	const char *digest;
 	int64_t entries, bytes, created_ms;
 	char *base, *base_digest; /* of a root's layer; or NULL */
@@ -58,6 +60,7 @@ struct meta {
 static const struct field meta_fields[] = {
 	FIELD(struct meta, version, .min = VERSION, .max = VERSION),
 	FIELD_PATH(struct meta, from, "from"),
+	FIELD_PATH(struct meta, disk, "disk", .optional = true),
 	FIELD(struct meta, digest, .min = HASH_HEX, .max = HASH_HEX),
 	FIELD(struct meta, entries, .max = INT64_MAX),
 	FIELD(struct meta, bytes, .max = INT64_MAX),
@@ -177,6 +180,69 @@ static void set_paths(struct snapshot *snapshot, const char *folder, const char 
 	buf_fini(&path);
 }
 
+/* The workspace. */
+
+/* Cut the last name off the absolute path AT; false: it is the root. */
+static bool cut_name(char *at)
+{
+	char *slash = strrchr(at, '/');
+
+	if (slash == NULL || at[1] == '\0')
+		return false;
+	slash[slash == at ? 1 : 0] = '\0';
+	return true;
+}
+
+/*
+ * Append to DISK what names the file system of the absolute PATH, or of the nearest folder above that is
+ * there, and the place where it is mounted. The id of a file system stays over a restart, the number of its
+ * device need not; only network disks have no id. False: it cannot be told.
+ */
+static bool find_disk(const char *path, struct buf *disk)
+{
+	auto_free char *at = memory_copy(path);
+	struct statx about;
+	struct statfs fs;
+	uint32_t id[2];
+
+	while (statx(AT_FDCWD, at, 0, STATX_TYPE, &about) < 0) {
+		if ((errno != ENOENT && errno != ENOTDIR) || !cut_name(at))
+			return false;
+	}
+	/* In an encrypted folder without its key no plain name is there. */
+	if ((about.stx_attributes & STATX_ATTR_ENCRYPTED) != 0 || statfs(at, &fs) < 0)
+		return false;
+	memcpy(id, &fs.f_fsid, sizeof(id));
+	if (id[0] == 0 && id[1] == 0) {
+		id[0] = about.stx_dev_major;
+		id[1] = about.stx_dev_minor;
+	}
+	while ((about.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0 && cut_name(at)) {
+		if (statx(AT_FDCWD, at, 0, STATX_TYPE, &about) < 0)
+			return false;
+	}
+	return buf_addf(disk, "%lx %08" PRIx32 "%08" PRIx32 " %s",
+			(unsigned long)fs.f_type, id[0], id[1], at);
+}
+
+enum snapshot_workspace snapshot_find_workspace(const struct snapshot *snapshot)
+{
+	const char *from = snapshot->from;
+	enum snapshot_workspace found = SNAPSHOT_WORKSPACE_AWAY;
+	struct stat st;
+	struct buf disk;
+
+	if (from == NULL || from[0] != '/' || stat(from, &st) == 0 ||
+	    (errno != ENOENT && errno != ENOTDIR))
+		return SNAPSHOT_WORKSPACE_THERE;
+	buf_init(&disk, DISK_MAX);
+	if (snapshot->disk != NULL && find_disk(from, &disk) &&
+	    strcmp(disk.data, snapshot->disk) == 0)
+		found = SNAPSHOT_WORKSPACE_GONE;
+	buf_fini(&disk);
+	return found;
+}
+
 /* Making one. */
 
 static bool say_taken(const char *name, struct err *err)
@@ -289,7 +355,7 @@ static bool write_file(int at, const char *name, struct str text)
 
 static bool write_meta(const struct snapshot *snapshot, int at, struct err *err)
 {
-	const struct meta meta = {
+	struct meta meta = {
 		.version = VERSION,
 		.from = snapshot->from,
 		.digest = snapshot->digest,
@@ -300,10 +366,15 @@ static bool write_meta(const struct snapshot *snapshot, int at, struct err *err)
 		.base_digest = snapshot->base_digest,
 		.layer = snapshot->base != NULL ? snapshot->layer_digest : NULL,
 	};
-	auto_value struct value *object = fields_print(meta_fields, &meta);
-	struct buf text;
+	auto_value struct value *object = NULL;
+	struct buf text, disk;
 	bool ok;
 
+	buf_init(&disk, DISK_MAX);
+	if (snapshot->from[0] == '/' && find_disk(snapshot->from, &disk))
+		meta.disk = disk.data;
+	object = fields_print(meta_fields, &meta);
+	buf_fini(&disk);
 	buf_init(&text, META_MAX);
 	ok = (value_print(object, 0, &text) && buf_addc(&text, '\n')) ||
 	     err_set(err, E2BIG, "its description is too long");
@@ -389,6 +460,7 @@ static bool read_meta(int at, struct snapshot *snapshot, struct err *err)
 			       snapshot->name, snapshot->name);
 	}
 	snapshot->from = meta.from;
+	snapshot->disk = meta.disk;
 	(void)snprintf(snapshot->digest, sizeof(snapshot->digest), "%s", meta.digest);
 	snapshot->entries = meta.entries;
 	snapshot->bytes = meta.bytes;
@@ -474,6 +546,7 @@ void snapshot_close(struct snapshot *snapshot)
 	free(snapshot->name);
 	free(snapshot->tree);
 	free(snapshot->from);
+	free(snapshot->disk);
 	free(snapshot->path);
 	free(snapshot->layer);
 	free(snapshot->base);

@@ -41,6 +41,7 @@ struct snapshot {
 	char *name;
 	char *tree; /* the absolute path of its files, where they are now */
 	char *from; /* the workspace whose files they were, to be shown */
+	char *disk; /* the file system on which `from` lay, and its place; or NULL; for this module */
 	/* the hash over its files: names, contents, permissions and times (SHA-256) */
 	char digest[HASH_HEX + 1];
 	int64_t entries, bytes; /* of all its files together */
@@ -66,7 +67,7 @@ bool snapshot_check_name(const char *name, struct err *err);
 
 /*
  * Begin the snapshot NAME in FOLDER: the caller fills the empty folder `tree`, and the members
- * from `from` to `bytes`. snapshot_close in either case. False with EEXIST: the name is taken.
+ * from `from` to `bytes`, but `disk`. snapshot_close in either case. False with EEXIST: the name is taken.
  */
 bool snapshot_begin(const char *folder, const char *name, struct snapshot *snapshot,
 		    struct err *err);
@@ -94,6 +95,20 @@ bool snapshot_open(const char *folder, const char *name, struct snapshot *snapsh
 		   struct err *err);
 /* One that has no name is removed. A zero SNAPSHOT is fine. */
 void snapshot_close(struct snapshot *snapshot);
+
+/* The workspace `from` of a snapshot, as this process sees it now. */
+enum snapshot_workspace {
+	SNAPSHOT_WORKSPACE_THERE, /* also one that cannot be looked at */
+	SNAPSHOT_WORKSPACE_AWAY, /* nothing is there, but a disk that is not mounted may hold it */
+	SNAPSHOT_WORKSPACE_GONE, /* nothing is there, and the disk on which it lay is mounted there */
+};
+/*
+ * Look where the workspace of SNAPSHOT, an open or listed one, is. What can be lost with a wrong answer is
+ * not gone: the folder that holds its name must be on the same file system, mounted at the same place, as
+ * when the snapshot was made. A snapshot that does not tell that file system, and a folder whose names are
+ * encrypted, leave it at AWAY.
+ */
+enum snapshot_workspace snapshot_find_workspace(const struct snapshot *snapshot);
 
 struct snapshot_item {
 	struct snapshot snapshot; /* of a damaged one only the name */

@@ -1136,6 +1136,48 @@ def a_lock_that_changes_hands_while_it_is_swept_stays():
 
 
 @tap.case
+def what_was_prepared_stays_while_a_disk_is_away():
+    needs("unshare")
+    with Project() as place:
+        assert place.exec("devcontainer", "true").returncode == 0
+        # A second workspace lies on a disk of its own, as far as its name says.
+        disk = os.path.join(place.path, "disk")
+        second = os.path.join(disk, "second")
+        shutil.copytree(place.project, second)
+        [first] = prepared(place)
+        done = tap.run([PROGRAM, "exec", "-C", "disk/second", "--base", "devcontainer", "--", "true"], cwd=place.path, env=place.environment, stdin=subprocess.DEVNULL)
+        [other] = [name for name in prepared(place) if name != first]
+        assert done.returncode == 0, done
+
+        def mounted(*words):
+            """The answer of `base WORDS` where another file system is mounted on the disk's place."""
+            return tap.run(["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', disk, PROGRAM, "base", *words], env=place.environment,
+                           stdin=subprocess.DEVNULL)
+
+        def rows(text):
+            return {row["base"]: (row["workspace_gone"], row["workspace_away"]) for row in json.loads(text) if row["base"].startswith("snapshot:")}
+        there, gone, away = (False, False), (True, False), (False, True)
+        assert rows(place.run("list", "--json").stdout) == {f"snapshot:{first}": there, f"snapshot:{other}": there}
+        assert rows(mounted("list", "--json").stdout) == {f"snapshot:{first}": there, f"snapshot:{other}": away}
+        remedy = f"its workspace is gone, or its disk is not mounted: {second}; if it is gone: glovebox base prune --snapshot {other}\n"
+        assert remedy in mounted("list").stdout
+        done = mounted("prune", "--json")
+        assert done.returncode == 0 and json.loads(done.stdout)["snapshots"] == [] and other in prepared(place), done
+        # One that does not tell its disk, as those of earlier versions.
+        about = os.path.join(place.environment["XDG_DATA_HOME"], "glovebox", "snapshots", first, "meta.json")
+        with open(about, encoding="utf-8") as file:
+            told = json.load(file)
+        assert told.pop("disk").split(" ", 2)[2] == os.path.realpath(subprocess.check_output(["stat", "-c", "%m", place.path], text=True).strip())
+        with open(about, "w", encoding="utf-8") as file:
+            json.dump(told, file)
+        shutil.rmtree(place.project)
+        shutil.rmtree(disk)
+        assert rows(place.run("list", "--json").stdout) == {f"snapshot:{first}": away, f"snapshot:{other}": gone}
+        assert json.loads(place.run("prune", "--json").stdout)["snapshots"] == [f"snapshot:{other}"]
+        assert place.run("prune", "--snapshot", first).returncode == 0 and prepared(place) == []
+
+
+@tap.case
 def only_commands_make_a_snapshot_that_is_taken_for_theirs():
     with Project() as place:
         place.write('{"image": "trial:1", "postCreateCommand": "echo x > /x"}')

@@ -215,15 +215,11 @@ void prepared_drop_older(const char *folder, const char *prepared)
 	snapshot_list_fini(&list);
 }
 
-bool prepared_is_lost(const struct snapshot_item *item)
+/* Was ITEM made for a workspace that is gone? */
+static bool is_lost(const struct snapshot_item *item)
 {
-	const char *from = item->snapshot.from;
-	struct stat st;
-
-	/* A workspace that cannot be looked at may be there. */
-	return prepared_is_name(item->snapshot.name) && !item->damaged && from != NULL &&
-	       from[0] == '/' && stat(from, &st) < 0 &&
-	       (errno == ENOENT || errno == ENOTDIR);
+	return prepared_is_name(item->snapshot.name) && !item->damaged &&
+	       snapshot_find_workspace(&item->snapshot) == SNAPSHOT_WORKSPACE_GONE;
 }
 
 /* Remove the locks in FOLDER that nobody holds; the number of them. */
@@ -259,8 +255,7 @@ size_t prepared_prune(const char *folder, struct snapshot_list *list, bool dry)
 		struct snapshot_item *item = &list->items[i];
 		const char *name = item->snapshot.name;
 
-		item->goes = prepared_is_lost(item) && !item->used &&
-			     !is_below(list, name) &&
+		item->goes = is_lost(item) && !item->used && !is_below(list, name) &&
 			     (dry || snapshot_remove(folder, name, &err));
 	}
 	if (!dry)

@@ -67,12 +67,10 @@ void prepared_unlock(struct prepared_lock *lock);
  */
 void prepared_drop_older(const char *folder, const char *name);
 
-/* Was ITEM made for a workspace that is gone? No cell can find such a snapshot by its file. */
-bool prepared_is_lost(const struct snapshot_item *item);
 /*
- * Remove those snapshots of LIST, of FOLDER, that are lost; with DRY only find them. Their member `goes`
- * becomes true. Those that a cell or another snapshot is on stay. Without DRY, half-made snapshots of
- * killed processes go as well (snapshot_tidy). Returns the number of locks of killed
- * processes that went as well, or would go.
+ * Remove those snapshots of LIST, of FOLDER, whose workspace is gone (SNAPSHOT_WORKSPACE_GONE), so that no
+ * cell finds them by a file; with DRY only find them. Their member `goes` becomes true. Those that a cell
+ * or another snapshot is on stay. Without DRY, half-made snapshots of killed processes go as well
+ * (snapshot_tidy). Returns the number of locks of killed processes that went as well, or would go.
  */
 size_t prepared_prune(const char *folder, struct snapshot_list *list, bool dry);

@@ -377,7 +377,9 @@ static bool list_one(void *context, const struct image_record *record)
 static void list_snapshot(struct listing *listing, const struct snapshot_item *item)
 {
 	const struct snapshot *snapshot = &item->snapshot;
-	const bool lost = prepared_is_lost(item);
+	const bool prepared = !item->damaged && prepared_is_name(snapshot->name);
+	const enum snapshot_workspace where =
+		prepared ? snapshot_find_workspace(snapshot) : SNAPSHOT_WORKSPACE_THERE;
 	char size[SIZE_ROOM], day[CLOCK_DAY],
 		word[sizeof(SNAPSHOT_WORD) + SNAPSHOT_NAME_MAX];
 
@@ -395,9 +397,12 @@ static void list_snapshot(struct listing *listing, const struct snapshot_item *i
 		value_set_integer(row, "created_ms", snapshot->created_ms);
 		value_set_boolean(row, "damaged", item->damaged);
 		value_set_boolean(row, "used", item->used);
-		if (!item->damaged && prepared_is_name(snapshot->name)) {
+		if (prepared) {
 			value_set_text(row, "workspace", snapshot->from);
-			value_set_boolean(row, "workspace_gone", lost);
+			value_set_boolean(row, "workspace_gone",
+					  where == SNAPSHOT_WORKSPACE_GONE);
+			value_set_boolean(row, "workspace_away",
+					  where == SNAPSHOT_WORKSPACE_AWAY);
 		}
 		value_append(listing->rows, row);
 		return;
@@ -412,10 +417,17 @@ static void list_snapshot(struct listing *listing, const struct snapshot_item *i
 			      snapshot->base != NULL ? "snapshot" : "workspace",
 			      text_size((uint64_t)snapshot->bytes, size), day,
 			      item->used ? ", in use" : "");
-	if (lost) {
+	if (where == SNAPSHOT_WORKSPACE_GONE) {
 		(void)fputs("  its workspace is gone: ", listing->out);
 		verb_print_name(snapshot->from, 0, listing->out);
 		(void)fputs("; glovebox base prune removes it\n", listing->out);
+	} else if (where == SNAPSHOT_WORKSPACE_AWAY) {
+		(void)fputs("  its workspace is gone, or its disk is not mounted: ",
+			    listing->out);
+		verb_print_name(snapshot->from, 0, listing->out);
+		(void)fprintf(listing->out,
+			      "; if it is gone: glovebox base prune --snapshot %s\n",
+			      snapshot->name);
 	}
 }
 
