@@ -12,14 +12,19 @@
 #include "fleet/store.h"
 #include "fleet/task.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { DEAD_MOST = 1000 }; /* notes: messages may be anybody's */
+enum {
+	READ_MOST = 20000,   /* keys in one look: they may be anybody's */
+	FORGET_LOOKS = 1000, /* each for FLEET_DEAD_MOST notes */
+};
 
 #define DEAD "dead."
 
-enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job,
+enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job, bool ours,
 				const char *id, const char *worker, const char *why)
 {
 	auto_value struct value *about = value_new_object();
@@ -27,11 +32,12 @@ enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job,
 	char key[FLEET_NAME_BYTES];
 	struct err err;
 	struct buf text;
-	bool ok;
+	bool more, ok;
 
-	if (!fleet_dead_list(queue, NULL, &dead, &err))
+	/* Notes of invented jobs take no room from a job of the fleet. */
+	if (!fleet_dead_list(queue, ours ? job : NULL, &dead, &more, &err))
 		return FLEET_DEAD_AWAY;
-	if (value_count(dead) >= DEAD_MOST)
+	if (more || value_count(dead) >= FLEET_DEAD_MOST)
 		return FLEET_DEAD_FULL;
 	value_set_text(about, "why", why);
 	value_set_text(about, "worker", worker);
@@ -44,38 +50,62 @@ enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job,
 	return ok ? FLEET_DEAD_NOTED : FLEET_DEAD_AWAY;
 }
 
+struct look {
+	struct value *dead;
+	struct value *counts; /* {JOB: how many of it} */
+	size_t read;
+	bool more;
+};
+
 static bool add_dead(void *context, const char *key, struct str text)
 {
-	struct value *dead = context, *item;
+	struct look *look = context;
+	struct value *item;
 	auto_value struct value *about = NULL;
 	const char *name = key + strlen(DEAD), *dot = strchr(name, '.');
 	auto_free char *job = NULL;
+	int64_t count;
 
+	if (look->read++ == READ_MOST) {
+		look->more = true;
+		return false;
+	}
 	if (dot == NULL || !value_parse(text, 0, &about, NULL))
 		return true;
 	job = memory_copy_str((struct str){name, (size_t)(dot - name)});
 	if (!fleet_name_check(FLEET_JOB, job, NULL) ||
 	    !fleet_name_check(FLEET_ID, dot + 1, NULL))
 		return true;
+	count = value_integer(value_member(look->counts, job));
+	if (count == FLEET_DEAD_MOST) {
+		look->more = true;
+		return true;
+	}
+	value_set_integer(look->counts, job, count + 1);
 	item = value_new_object();
 	value_set_text(item, "job", job);
 	value_set_text(item, "id", dot + 1);
 	value_set_text(item, "why", value_text(value_member(about, "why")));
 	value_set_text(item, "worker", value_text(value_member(about, "worker")));
 	value_set_integer(item, "at_ms", value_integer(value_member(about, "at_ms")));
-	value_append(dead, item);
-	return value_count(dead) < DEAD_MOST;
+	value_append(look->dead, item);
+	return true;
 }
 
 bool fleet_dead_list(struct fleet_queue *queue, const char *job, struct value **dead,
-		     struct err *err)
+		     bool *more, struct err *err)
 {
+	auto_value struct value *counts = value_new_object();
+	struct look look = {.dead = value_new_array(), .counts = counts};
 	char prefix[FLEET_NAME_BYTES];
+	bool ok;
 
-	*dead = value_new_array();
+	*dead = look.dead;
 	(void)snprintf(prefix, sizeof(prefix), DEAD "%s%s", job != NULL ? job : "",
 		       job != NULL ? "." : "");
-	return fleet_queue_keys(queue, FLEET_STATE, prefix, add_dead, *dead, err);
+	ok = fleet_queue_keys(queue, FLEET_STATE, prefix, add_dead, &look, err);
+	*more = look.more;
+	return ok;
 }
 
 static bool forget(struct fleet_queue *queue, const char *job, const char *id,
@@ -90,8 +120,7 @@ static bool forget(struct fleet_queue *queue, const char *job, const char *id,
 bool fleet_dead_forget(struct fleet_queue *queue, const char *job, const char *id,
 		       size_t *forgotten, struct err *err)
 {
-	auto_value struct value *dead = NULL;
-	bool ok;
+	bool ok, more = true;
 
 	*forgotten = 0;
 	if (id != NULL) {
@@ -99,13 +128,25 @@ bool fleet_dead_forget(struct fleet_queue *queue, const char *job, const char *i
 		*forgotten += ok ? 1 : 0;
 		return ok;
 	}
-	if (!fleet_dead_list(queue, job, &dead, err))
-		return false;
-	for (size_t i = 0; i < value_count(dead); i++) {
-		if (!forget(queue, job,
-			    value_text(value_member(value_item(dead, i), "id")), err))
+	for (int looks = 0; more; looks++) {
+		auto_value struct value *dead = NULL;
+
+		if (looks == FORGET_LOOKS)
+			return err_set(err, EAGAIN,
+				       "%s: %zu dead messages are forgotten, and others come: "
+				       "look who has credentials of this fleet",
+				       job, *forgotten);
+		if (!fleet_dead_list(queue, job, &dead, &more, err))
 			return false;
-		(*forgotten)++;
+		for (size_t i = 0; i < value_count(dead); i++) {
+			const struct value *item = value_item(dead, i);
+
+			if (!forget(queue, job, value_text(value_member(item, "id")), err))
+				return false;
+			(*forgotten)++;
+		}
+		/* Without any, the keys that were read are no notes. */
+		more = more && value_count(dead) > 0;
 	}
 	return true;
 }

@@ -1,8 +1,9 @@
 /*
  * dead: messages that no worker could read, and that are out of the queue. Each is a note in its
- * keys, which is anybody's who may publish; there are at most 1,000. The lead of the workers
- * forgets the notes of a job that it can read, and queues its tasks again; those of a job that is
- * not the fleet's it forgets after a day.
+ * keys, which is anybody's who may publish. Workers note at most FLEET_DEAD_MOST of a job of the
+ * fleet, and one of another job only while there are fewer than that in all. The lead of the
+ * workers forgets the notes of a job that it can read, and queues its tasks again; those of a job
+ * that is not the fleet's it forgets after a day.
  */
 #pragma once
 
@@ -13,20 +14,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { FLEET_DEAD_MOST = 1000 };
+
 enum fleet_dead {
 	FLEET_DEAD_AWAY, /* the queue does not answer, and nothing is noted */
 	FLEET_DEAD_FULL, /* there are as many notes as there may be, and nothing is noted */
 	FLEET_DEAD_NOTED,
 };
-/* Note that the message ID of JOB is dead, by which WORKER, and WHY. */
-enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job,
+/* Note that the message ID of JOB, OURS: one of the fleet, is dead, by which WORKER, and WHY. */
+enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job, bool ours,
 				const char *id, const char *worker, const char *why);
 /*
- * All notes, an array of {job, id, why, worker, at_ms}, of JOB or of all (NULL), owned by the
- * caller also after a failure.
+ * The notes of JOB or of all (NULL), an array of {job, id, why, worker, at_ms}, owned by the
+ * caller also after a failure. At most FLEET_DEAD_MOST of a job are in it; *MORE: there may be
+ * others.
  */
 bool fleet_dead_list(struct fleet_queue *queue, const char *job, struct value **dead,
-		     struct err *err);
+		     bool *more, struct err *err);
 /*
  * Forget the note ID of JOB, or all of JOB (NULL); *FORGOTTEN: how many, also when a later one
  * fails. Its tasks are queued again by fleet_worker_reconcile only.

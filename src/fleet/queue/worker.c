@@ -795,6 +795,20 @@ static void drop_foreign(struct fleet_worker *worker, struct held *held, const c
 	take_out(worker, held);
 }
 
+/* *OURS: JOB is one of the fleet. One that the store has, and that is unreadable, is. */
+static bool ask_whose(const struct fleet_worker *worker, const char *job, bool *ours,
+		      struct err *err)
+{
+	const struct fleet_worker_options *options = &worker->options;
+	bool paused;
+
+	*ours = false;
+	if (fleet_worker_enlisted(options->store, options->fleet, job, ours, &paused, err))
+		return true;
+	*ours = is_about_job(err);
+	return *ours;
+}
+
 /*
  * This worker cannot read the message of HELD, and another one may: give it back. When nobody
  * could for REFUSED_MOST deliveries it is dead, and in nobody's way any more.
@@ -802,14 +816,16 @@ static void drop_foreign(struct fleet_worker *worker, struct held *held, const c
 static void refuse_or_bury(struct fleet_worker *worker, struct held *held, const char *why)
 {
 	const char *job = fleet_lease_job(held->lease), *id = fleet_lease_id(held->lease);
-	const enum fleet_dead noting =
-		fleet_lease_refusals(held->lease) + 1 >= REFUSED_MOST
-			? fleet_dead_note(worker->options.queue, job, id,
-					  worker->options.name, why)
-			: FLEET_DEAD_AWAY;
-	const bool dead = noting != FLEET_DEAD_AWAY;
+	enum fleet_dead noting = FLEET_DEAD_AWAY;
 	char line[ERR_TEXT_MAX + 1024];
+	struct err err;
+	bool dead, ours;
 
+	if (fleet_lease_refusals(held->lease) + 1 >= REFUSED_MOST &&
+	    ask_whose(worker, job, &ours, &err))
+		noting = fleet_dead_note(worker->options.queue, job, ours, id,
+					 worker->options.name, why);
+	dead = noting != FLEET_DEAD_AWAY;
 	if (dead)
 		(void)snprintf(
 			line, sizeof(line),
@@ -1579,6 +1595,7 @@ struct watched_job {
 struct leading {
 	struct fleet_worker *worker;
 	struct value *dead; /* of all jobs, as they were at the begin of a look */
+	bool more_dead;     /* there may be others */
 	struct watched_job *jobs;
 	size_t count, open;
 };
@@ -1636,15 +1653,15 @@ static bool finish_cancel(struct fleet_worker *worker, const struct fleet_job *j
 static bool forget_dead(struct leading *leading, const char *name, struct err *err)
 {
 	size_t forgotten;
+	bool there = leading->more_dead;
 
-	for (size_t i = 0; i < value_count(leading->dead); i++) {
+	for (size_t i = 0; !there && i < value_count(leading->dead); i++) {
 		const struct value *dead = value_item(leading->dead, i);
 
-		if (str_is(value_str(value_member(dead, "job")), name))
-			return fleet_dead_forget(leading->worker->options.queue, name,
-						 NULL, &forgotten, err);
+		there = str_is(value_str(value_member(dead, "job")), name);
 	}
-	return true;
+	return !there || fleet_dead_forget(leading->worker->options.queue, name, NULL,
+					   &forgotten, err);
 }
 
 /*
@@ -1661,19 +1678,14 @@ static bool forget_aged(struct leading *leading, struct err *err)
 		const struct value *dead = value_item(leading->dead, i);
 		const char *job = value_text(value_member(dead, "job"));
 		const int64_t at_ms = value_integer(value_member(dead, "at_ms"));
-		bool mine, paused;
+		bool mine;
 		size_t forgotten;
 
 		if (at_ms > now_ms - DEAD_AGED_MS && at_ms < now_ms + DEAD_AGED_MS)
 			continue;
 		if (value_member(ours, job) == NULL) {
-			/* A job that the store has, and that is unreadable, keeps its own. */
-			if (!fleet_worker_enlisted(options->store, options->fleet, job,
-						   &mine, &paused, err)) {
-				if (!is_about_job(err))
-					return false;
-				mine = true;
-			}
+			if (!ask_whose(leading->worker, job, &mine, err))
+				return false;
 			value_set_boolean(ours, job, mine);
 		}
 		if (!value_is_true(value_member(ours, job)) &&
@@ -1773,7 +1785,8 @@ static bool reconcile_all(struct leading *leading, struct err *err)
 	leading->dead = NULL;
 	if (!fleet_queue_repair(worker->options.queue, &made, err) ||
 	    (made > 0 && !restore_limits(worker, err)) ||
-	    !fleet_dead_list(worker->options.queue, NULL, &leading->dead, err) ||
+	    !fleet_dead_list(worker->options.queue, NULL, &leading->dead,
+			     &leading->more_dead, err) ||
 	    !fleet_job_names(worker->options.store, &names, err))
 		return false;
 	if (made > 0)

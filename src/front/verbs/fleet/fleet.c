@@ -41,7 +41,8 @@ enum {
 	CELL_BYTES = 64 << 10,
 	RESULT_FOLDER_MODE = 0755,
 	LINE_BYTES = 1 << 20,
-	DEAD_LISTED = 20, /* by the doctor */
+	DEAD_LISTED = 20, /* by the doctor, … */
+	DEAD_OF_JOB = 5,  /* … and so many of one job */
 };
 
 /* The exit code of a failure: who asked in a wrong way is told so. */
@@ -328,7 +329,9 @@ static void print_state(const char *name, const struct state *state, bool has_qu
 	if (waiting > 0)
 		(void)fprintf(out, ", %zu waiting", waiting);
 	if (state->dead > 0)
-		(void)fprintf(out, ", %zu dead", state->dead);
+		(void)fprintf(out, ", %s%zu dead",
+			      state->dead >= FLEET_DEAD_MOST ? "at least " : "",
+			      state->dead);
 	if (state->paused)
 		(void)fprintf(out, ", paused");
 	else if (has_queue && state->results + state->queued < state->tasks)
@@ -402,12 +405,12 @@ static bool print_states(struct fleet_at *at_fleet, const struct options *option
 	auto_value struct value *dead = NULL;
 	struct fleet_running running = {0};
 	struct err why = {0};
-	bool ok = job_names(at_fleet, only, &names, err);
+	bool ok = job_names(at_fleet, only, &names, err), more_dead = false;
 
 	*left = *bad = 0;
 	if (ok && at_fleet->queue != NULL &&
 	    (!fleet_worker_running(at_fleet->queue, &running, &why) ||
-	     !fleet_dead_list(at_fleet->queue, only, &dead, &why)))
+	     !fleet_dead_list(at_fleet->queue, only, &dead, &more_dead, &why)))
 		(void)verb_complain(0, "fleet status: %s", why.text);
 	for (size_t i = 0; ok && i < value_count(names); i++) {
 		const char *name = value_text(value_item(names, i));
@@ -444,9 +447,10 @@ static bool print_states(struct fleet_at *at_fleet, const struct options *option
 					   "--store …\n");
 		if (value_count(dead) > 0)
 			(void)fprintf(out,
-				      "%zu dead message%s, which no worker could read: glovebox fleet "
-				      "doctor lists %s\n",
-				      value_count(dead), value_count(dead) == 1 ? "" : "s",
+				      "%s%zu dead message%s, which no worker could read: glovebox "
+				      "fleet doctor lists %s\n",
+				      more_dead ? "at least " : "", value_count(dead),
+				      value_count(dead) == 1 ? "" : "s",
 				      value_count(dead) == 1 ? "it" : "them");
 	}
 	value_free(running.jobs);
@@ -1444,38 +1448,71 @@ static void add_store_finding(struct fleet_at *at_fleet, struct value *report)
 		    ok ? fleet_store_where(at_fleet->store) : err.text);
 }
 
-static void add_dead_findings(struct fleet_at *at_fleet, struct value *report)
+struct dead_findings {
+	const struct value *dead; /* as of fleet_dead_list */
+	const struct value *jobs; /* the names of those that the store has */
+	struct value *listed;     /* {JOB: how many of it} */
+	size_t count;             /* of all that are listed */
+};
+
+/* Add those of jobs that are KNOWN in the store, or the others. */
+static void list_dead(struct dead_findings *findings, bool known, struct value *report)
 {
-	auto_value struct value *dead = NULL;
-	struct err err = {0};
-	const bool ok = fleet_dead_list(at_fleet->queue, NULL, &dead, &err);
-	const size_t count = ok ? value_count(dead) : 0;
 	struct buf text;
 
-	if (!ok)
-		add_finding(report, "dead", "warning", err.text);
-	else if (count == 0)
-		add_finding(report, "dead", "ok", "none");
 	buf_init(&text, ERR_TEXT_MAX + LINE_BYTES);
-	for (size_t i = 0; i < count && i < DEAD_LISTED; i++) {
-		const struct value *item = value_item(dead, i);
+	for (size_t i = 0; i < value_count(findings->dead); i++) {
+		const struct value *item = value_item(findings->dead, i);
 		const char *job = value_text(value_member(item, "job")),
 			   *id = value_text(value_member(item, "id")),
 			   *why = value_text(value_member(item, "why"));
+		const int64_t before = value_integer(value_member(findings->listed, job));
 
+		if (findings->count == DEAD_LISTED)
+			break;
+		if (before == DEAD_OF_JOB || value_has_text(findings->jobs, job) != known)
+			continue;
+		value_set_integer(findings->listed, job, before + 1);
+		findings->count++;
 		buf_clear(&text);
 		(void)buf_addf(&text,
-			       "%s/%s: %s; `glovebox fleet retry %s --dead` queues the "
-			       "task that the store has, and forgets this",
-			       job, id, why != NULL ? why : "?", job);
-		add_finding(report, "dead", "warning", text.data);
-	}
-	if (count > DEAD_LISTED) {
-		buf_clear(&text);
-		(void)buf_addf(&text, "%zu more", count - DEAD_LISTED);
+			       "%s/%s: %s; `glovebox fleet retry %s --dead` queues the task "
+			       "that the store has, and forgets this",
+			       job, id, why != NULL && why[0] != '\0' ? why : "?", job);
 		add_finding(report, "dead", "warning", text.data);
 	}
 	buf_fini(&text);
+}
+
+/* Anybody who may publish can fill the list: jobs of the store stand first, and each has its part. */
+static void add_dead_findings(struct fleet_at *at_fleet, struct value *report)
+{
+	auto_value struct value *dead = NULL;
+	auto_value struct value *jobs = NULL;
+	auto_value struct value *listed = value_new_object();
+	struct dead_findings findings = {.listed = listed};
+	struct err err = {0};
+	char line[64];
+	bool more = false;
+
+	if (!fleet_dead_list(at_fleet->queue, NULL, &dead, &more, &err)) {
+		add_finding(report, "dead", "warning", err.text);
+		return;
+	}
+	if (value_count(dead) == 0)
+		add_finding(report, "dead", "ok", "none");
+	/* Without a store all of them are unknown. */
+	else if (at_fleet->store != NULL)
+		(void)fleet_job_names(at_fleet->store, &jobs, &err);
+	findings.dead = dead;
+	findings.jobs = jobs;
+	list_dead(&findings, true, report);
+	list_dead(&findings, false, report);
+	if (more || value_count(dead) > findings.count) {
+		(void)snprintf(line, sizeof(line), "%s%zu more", more ? "at least " : "",
+			       value_count(dead) - findings.count);
+		add_finding(report, "dead", "warning", line);
+	}
 }
 
 static int doctor_run(const struct options *options, FILE *out)
