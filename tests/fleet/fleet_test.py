@@ -538,7 +538,7 @@ def a_job_of_a_newer_release_is_given_back_then_dead_and_retried():
         f.wait_for_results("old", 1)
         assert f.result_names("newer") == []
         said = f.run("fleet", "doctor").stdout
-        assert "newer/t1: its lines have the format 2" in said and "fleet retry newer --dead" in said, said
+        assert "newer/t1: its lines have the format 2" in said and "fleet retry --dead newer" in said, said
         assert "1 dead message, which no worker could read: glovebox fleet doctor lists it" in f.run("fleet", "status", code=None).stdout
         assert "format 2" in f.run("fleet", "retry", "newer", "--dead", code=1).stderr
         # A release that can read it puts it back.
@@ -633,8 +633,9 @@ def forged_notes_of_dead_messages_hide_no_true_ones():
         wire = Wire(f.server)
 
         def forge(key, why):
-            note = {"why": why, "worker": "w", "at_ms": int(time.time() * 1000)}
+            note = {"why": why, "worker": "w" * 5000, "at_ms": int(time.time() * 1000)}
             assert b'"seq"' in wire.request("$KV.GB_main_STATE.dead." + key, json.dumps(note, ensure_ascii=False).encode())
+        forge("-x.--y", "a" + "é" * 50000)
         for i in range(FORGED):
             forge(f"forged.t{i}", "forged")
         wire.close()
@@ -646,13 +647,15 @@ def forged_notes_of_dead_messages_hide_no_true_ones():
         said = [finding["text"] for finding in json.loads(f.run("fleet", "doctor", "--json").stdout) if finding["name"] == "dead"]
         # The fleet's own is the first one, each job has its part, and nobody says how many there are who did not count them.
         assert said[0].startswith("newer/t1: its lines have the format 2"), said
-        assert sum(text.startswith("forged/") for text in said) == 5 and len(said) == 7, said
+        assert sum(text.startswith("forged/") for text in said) == 5 and len(said) == 8, said
         assert said[-1] == "at least 995 more", said
+        assert said[1].startswith("-x/--y: a" + "é" * 199 + "; `glovebox fleet retry --dead -- -x`"), said[1]
         with open(about, "w", encoding="utf-8") as file:
             json.dump(ours, file)
         assert state_of(f, "newer")["dead"] == 1
-        assert "at least 1001 dead messages" in f.run("fleet", "status", code=None).stdout
+        assert "at least 1002 dead messages" in f.run("fleet", "status", code=None).stdout
         # The remedies that are said forget all of them.
+        assert "-x: 1 dead message forgotten" in f.run("fleet", "retry", "--dead", "--", "-x").stdout
         assert f"forged: {FORGED} dead messages forgotten" in f.run("fleet", "retry", "forged", "--dead").stdout
         assert "1 dead message," in f.run("fleet", "status", code=None).stdout
 

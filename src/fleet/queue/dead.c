@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "fleet/store.h"
 #include "fleet/task.h"
 
@@ -19,6 +20,7 @@
 
 enum {
 	READ_MOST = 20000,   /* keys in one look: they may be anybody's */
+	WHY_MOST = 400,      /* bytes of a reason that are listed */
 	FORGET_LOOKS = 1000, /* each for FLEET_DEAD_MOST notes */
 };
 
@@ -57,6 +59,13 @@ struct look {
 	bool more;
 };
 
+static struct str cut(const struct value *text, size_t most)
+{
+	const struct str all = value_str(text);
+
+	return str_part(all, 0, text_character_border(all, most));
+}
+
 static bool add_dead(void *context, const char *key, struct str text)
 {
 	struct look *look = context;
@@ -85,8 +94,8 @@ static bool add_dead(void *context, const char *key, struct str text)
 	item = value_new_object();
 	value_set_text(item, "job", job);
 	value_set_text(item, "id", dot + 1);
-	value_set_text(item, "why", value_text(value_member(about, "why")));
-	value_set_text(item, "worker", value_text(value_member(about, "worker")));
+	value_set_str(item, "why", cut(value_member(about, "why"), WHY_MOST));
+	value_set_str(item, "worker", cut(value_member(about, "worker"), FLEET_NAME_MAX));
 	value_set_integer(item, "at_ms", value_integer(value_member(about, "at_ms")));
 	value_append(look->dead, item);
 	return true;

@@ -25,9 +25,9 @@ enum fleet_dead {
 enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job, bool ours,
 				const char *id, const char *worker, const char *why);
 /*
- * The notes of JOB or of all (NULL), an array of {job, id, why, worker, at_ms}, owned by the
- * caller also after a failure. At most FLEET_DEAD_MOST of a job are in it; *MORE: there may be
- * others.
+ * The notes of JOB or of all (NULL), an array of {job, id, why, worker, at_ms} with texts of a few
+ * hundred bytes, owned by the caller also after a failure. At most FLEET_DEAD_MOST of a job are in
+ * it; *MORE: there may be others.
  */
 bool fleet_dead_list(struct fleet_queue *queue, const char *job, struct value **dead,
 		     bool *more, struct err *err);

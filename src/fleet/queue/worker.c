@@ -830,7 +830,7 @@ static void refuse_or_bury(struct fleet_worker *worker, struct held *held, const
 		(void)snprintf(
 			line, sizeof(line),
 			"%s/%s is dead after %d deliveries: %s. %s. `glovebox fleet "
-			"retry %s --dead` queues the task that the store has",
+			"retry --dead %s%s` queues the task that the store has",
 			job, id, REFUSED_MOST, why,
 			noting == FLEET_DEAD_NOTED
 				? "`glovebox fleet doctor` lists it"
@@ -838,7 +838,7 @@ static void refuse_or_bury(struct fleet_worker *worker, struct held *held, const
 				  "is full: look who has credentials of this fleet, and "
 				  "forget those of the jobs that `glovebox fleet doctor` "
 				  "lists",
-			job);
+			job[0] == '-' ? "-- " : "", job);
 	else
 		(void)snprintf(line, sizeof(line), "%s/%s is given back: %s", job, id, why);
 	if (dead || may_say_drop(worker)) {

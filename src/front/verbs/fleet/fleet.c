@@ -1476,9 +1476,10 @@ static void list_dead(struct dead_findings *findings, bool known, struct value *
 		findings->count++;
 		buf_clear(&text);
 		(void)buf_addf(&text,
-			       "%s/%s: %s; `glovebox fleet retry %s --dead` queues the task "
+			       "%s/%s: %s; `glovebox fleet retry --dead %s%s` queues the task "
 			       "that the store has, and forgets this",
-			       job, id, why != NULL && why[0] != '\0' ? why : "?", job);
+			       job, id, why != NULL && why[0] != '\0' ? why : "?",
+			       job[0] == '-' ? "-- " : "", job);
 		add_finding(report, "dead", "warning", text.data);
 	}
 	buf_fini(&text);
