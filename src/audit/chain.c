@@ -189,7 +189,8 @@ static bool take_seq(struct str text, uint64_t *seq)
 			return false;
 		*seq = 10 * *seq + (uint64_t)(text.data[at] - '0');
 	}
-	return at > from && text.data[from] != '0' && at < text.size && text.data[at] == ',';
+	return at > from && (text.data[from] != '0' || at == from + 1) &&
+	       at < text.size && text.data[at] == ',';
 }
 
 /* The word behind `"event":"`, which stands behind the time in every line. */
@@ -256,6 +257,8 @@ static bool line_read(struct str text, struct line *line, struct err *err)
 		return false;
 	if (line->event.size == 0)
 		return err_set(err, EPROTO, "has no event: it is no line of a chain");
+	if (line->seq == 0)
+		return err_set(err, EPROTO, "has number 0, and the first line has 1");
 	if (str_is(line->event, event_names[CHAIN_CUT]))
 		read_cut(value, &line->cut);
 	line->keeps_head = str_is(value_str(value_member(value, "keeps")), "head");
@@ -319,7 +322,8 @@ bool chain_read_head(struct str text, struct str key, struct chain_head *head,
 	file = value_integer(value_member(value, "file"));
 	end = value_integer(value_member(value, "end"));
 	/* A line of a chain has its time before its event. */
-	if (line.event.size > 0 || file <= 0 || file > UINT32_MAX || end <= 0 ||
+	if (line.event.size > 0 || file <= 0 || file > UINT32_MAX || end < 0 ||
+	    (line.seq == 0) != (end == 0) || (line.seq == 0) != str_is(line.prev, NO_LINE) ||
 	    !str_is(value_str(value_member(value, "event")), event_names[CHAIN_HEAD]))
 		return err_set(err, EPROTO, "is no head of a chain");
 	*head = (struct chain_head){.seq = line.seq, .file = (unsigned)file, .end = end};

@@ -86,10 +86,10 @@ bool chain_seal(struct str body, uint64_t seq, const char prev[HASH_HEX + 1],
 
 /* The last line of a chain, and the place where it stands, for the next writer. */
 struct chain_head {
-	uint64_t seq;              /* 0: there is no line */
+	uint64_t seq; /* 0: there is no line yet; the digits are zeros, or empty */
 	char digits[HASH_HEX + 1]; /* SHA-256 of the line without its line end */
 	unsigned file;             /* the number of its file */
-	int64_t end;               /* the offset behind its line end */
+	int64_t end; /* the offset behind its line end; 0: there is no line yet */
 };
 /*
  * Append HEAD as one line: it is sealed as a line of the chain is, with the seq and, as `prev`, the

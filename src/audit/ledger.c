@@ -53,6 +53,7 @@ struct ledger {
 
 	int folder, lock, file; /* file: the one that grows */
 	int head_file;
+	bool head_is_new; /* it has not got its name yet */
 	int64_t stuck_ms; /* until then nobody waits for the lock */
 	unsigned number;  /* of that file */
 	dev_t device;     /* these two are its status, too */
@@ -127,60 +128,147 @@ static bool folder_open(struct ledger *ledger, struct err *err)
 
 /* The head for the writers to come. */
 
-static bool write_head(int fd, const char text[HEAD_SIZE])
+/* Print the last line of all as the head, with the digits of nothing where there is none. */
+static bool print_head(const struct ledger *ledger, char text[HEAD_SIZE])
 {
-	return pwrite(fd, text, HEAD_SIZE, 0) == HEAD_SIZE;
-}
-
-/*
- * Make the file of the head, with TEXT. The disk has the line and the content before it has the
- * name, so that a machine that loses its power leaves no head, or a whole one of a line that is there.
- */
-static void make_head(struct ledger *ledger, const char text[HEAD_SIZE])
-{
-	auto_close int fd =
-		openat(ledger->folder, HEAD_NEW,
-		       O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-		       FILE_MODE);
-
-	if (fd < 0)
-		return;
-	if (!write_head(fd, text) || fdatasync(ledger->file) < 0 || fdatasync(fd) < 0 ||
-	    renameat(ledger->folder, HEAD_NEW, ledger->folder, HEAD_NAME) < 0) {
-		(void)unlinkat(ledger->folder, HEAD_NEW, 0);
-		return;
-	}
-	(void)fsync(ledger->folder);
-	ledger->head_file = fd_take(&fd);
-}
-
-/*
- * Keep the last line of all as the head. A head that cannot be written stays the former one, which
- * says less and nothing wrong.
- */
-static void keep_head(struct ledger *ledger)
-{
-	bool is_missing = false;
-	char text[HEAD_SIZE];
+	struct chain_head head = ledger->known;
 	struct buf line;
+	bool ok;
 
-	if (ledger->head_file < 0) {
-		ledger->head_file = openat(ledger->folder, HEAD_NAME,
-					   O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-		is_missing = ledger->head_file < 0 && errno == ENOENT;
-	}
+	if (head.seq == 0)
+		head = (struct chain_head){.file = 1};
 	buf_init(&line, HEAD_SIZE);
-	if (chain_seal_head(&ledger->known, (struct str){ledger->key, ledger->key_size},
-			    &line)) {
-		memset(text, ' ', sizeof(text));
+	ok = chain_seal_head(&head, (struct str){ledger->key, ledger->key_size}, &line);
+	if (ok) {
+		memset(text, ' ', HEAD_SIZE);
 		memcpy(text, line.data, line.size - 1);
-		text[sizeof(text) - 1] = '\n';
-		if (ledger->head_file >= 0)
-			(void)write_head(ledger->head_file, text);
-		else if (is_missing)
-			make_head(ledger, text);
+		text[HEAD_SIZE - 1] = '\n';
 	}
 	buf_fini(&line);
+	return ok;
+}
+
+/* NAME, the file of the head or the new one, stands in the way: it is no file, and not empty. */
+static bool complain_of_folder(const struct ledger *ledger, const char *name, int code,
+			       struct err *err)
+{
+	return err_set(err, code,
+		       "%s/%s is no file of an audit, and stays there (%s): remove it",
+		       ledger->folder_name, name, strerror(code));
+}
+
+static bool complain_of_head(const struct ledger *ledger, int code, struct err *err)
+{
+	return err_set(err, code, "%s/" HEAD_NAME ": %s", ledger->folder_name,
+		       strerror(code));
+}
+
+/* Forget a new file of the head, which did not get its name. */
+static void drop_new_head(struct ledger *ledger)
+{
+	if (!ledger->head_is_new)
+		return;
+	(void)unlinkat(ledger->folder, HEAD_NEW, 0);
+	fd_close(&ledger->head_file);
+	ledger->head_is_new = false;
+}
+
+/*
+ * Open the file of the head: the one of that name, when it is one that a ledger has made and nobody
+ * else has, or a new one, whose bytes the disk keeps free, until give_name.
+ */
+static bool open_head(struct ledger *ledger, struct err *err)
+{
+	auto_close int fd = openat(ledger->folder, HEAD_NAME,
+				   O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	int code;
+
+	fd_close(&ledger->head_file);
+	ledger->head_is_new = false;
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	    st.st_size == HEAD_SIZE) {
+		ledger->head_file = fd_take(&fd);
+		return true;
+	}
+	fd_close(&fd);
+	(void)unlinkat(ledger->folder, HEAD_NEW, 0);
+	fd = openat(ledger->folder, HEAD_NEW, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+		    FILE_MODE);
+	if (fd < 0 && errno == EEXIST)
+		return complain_of_folder(ledger, HEAD_NEW, EEXIST, err);
+	if (fd < 0)
+		return complain_of_head(ledger, errno, err);
+	ledger->head_file = fd_take(&fd);
+	ledger->head_is_new = true;
+	do
+		code = posix_fallocate(ledger->head_file, 0, HEAD_SIZE);
+	while (code == EINTR);
+	if (code == 0)
+		return true;
+	drop_new_head(ledger);
+	return complain_of_head(ledger, code, err);
+}
+
+/*
+ * Give the new file of the head its name, in the place of whatever has it. The disk has the lines and
+ * the content before, so that a machine that loses its power leaves a whole head of a line that is
+ * there.
+ */
+static bool give_name(struct ledger *ledger, struct err *err)
+{
+	const int folder = ledger->folder;
+
+	if (fdatasync(ledger->file) < 0 || fdatasync(ledger->head_file) < 0)
+		return complain_of_head(ledger, errno, err);
+	/* An empty folder makes room. */
+	if (renameat(folder, HEAD_NEW, folder, HEAD_NAME) < 0) {
+		if (errno != EISDIR)
+			return complain_of_head(ledger, errno, err);
+		if (unlinkat(folder, HEAD_NAME, AT_REMOVEDIR) < 0 ||
+		    renameat(folder, HEAD_NEW, folder, HEAD_NAME) < 0)
+			return complain_of_folder(ledger, HEAD_NAME, errno, err);
+	}
+	ledger->head_is_new = false;
+	(void)fsync(folder);
+	return true;
+}
+
+/* Keep the last line of all as the head, in the file of open_head. */
+static bool keep_head(struct ledger *ledger, struct err *err)
+{
+	char text[HEAD_SIZE];
+	ssize_t wrote;
+
+	if (!print_head(ledger, text))
+		return complain_of_head(ledger, EFBIG, err);
+	wrote = pwrite(ledger->head_file, text, HEAD_SIZE, 0);
+	if (wrote != HEAD_SIZE)
+		return complain_of_head(ledger, wrote < 0 ? errno : ENOSPC, err);
+	return !ledger->head_is_new || give_name(ledger, err);
+}
+
+/*
+ * Have a file that takes the head of the next line. A new one says where the chain stands before it gets
+ * that line, and the first line of a writer that was killed gets its head, so that no head is more than
+ * one line behind.
+ */
+static bool ready_head(struct ledger *ledger, struct err *err)
+{
+	const uint64_t seq = ledger->last.seq;
+	struct stat st;
+
+	if ((ledger->head_file < 0 || fstat(ledger->head_file, &st) < 0 || st.st_nlink == 0) &&
+	    !open_head(ledger, err))
+		return false;
+	/* A head that was not right stays so, until a record says that. */
+	if (ledger->gone.untold || ledger->known.seq != seq ||
+	    (!ledger->head_is_new && (seq != 1 || ledger->line_is_last)))
+		return true;
+	if (keep_head(ledger, err))
+		return true;
+	drop_new_head(ledger);
+	return false;
 }
 
 /*
@@ -201,6 +289,8 @@ enum head_state {
 	HEAD_NONE,  /* there is no file */
 	HEAD_EMPTY, /* its file has no byte */
 	HEAD_CHANGED, /* its file holds something else, or it was not sealed with this key */
+	HEAD_FOREIGN, /* what has its name is a link, a folder, …, or may not be read */
+	HEAD_UNREADABLE, /* the machine cannot read it now: errno says why */
 	HEAD_KEPT,
 };
 
@@ -209,22 +299,42 @@ static const char *const head_words[] = {
 	[HEAD_NONE] = "none",
 	[HEAD_EMPTY] = "empty",
 	[HEAD_CHANGED] = "changed",
+	[HEAD_FOREIGN] = "changed",
 };
 
-static enum head_state read_head(const struct ledger *ledger, struct chain_head *head)
+/* Is a file with MODE none that a ledger makes? *WHAT: what it is. */
+static bool is_foreign(mode_t mode, const char **what)
 {
-	auto_close int fd = openat(ledger->folder, HEAD_NAME,
-				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	*what = S_ISLNK(mode)    ? "a symbolic link"
+		: S_ISDIR(mode)  ? "a folder"
+		: S_ISFIFO(mode) ? "a pipe"
+				 : "no regular file";
+	return !S_ISREG(mode);
+}
+
+/* Read the head. *WHAT: the words for one that is foreign, or NULL. */
+static enum head_state read_head(const struct ledger *ledger, struct chain_head *head,
+				 const char **what)
+{
+	auto_close int fd = -1;
 	char text[HEAD_SIZE];
+	struct stat st;
 	ssize_t size;
 
+	if (fstatat(ledger->folder, HEAD_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? HEAD_NONE : HEAD_UNREADABLE;
+	if (is_foreign(st.st_mode, what))
+		return HEAD_FOREIGN;
+	fd = openat(ledger->folder, HEAD_NAME,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	*what = "a file that may not be read";
 	if (fd < 0)
-		return errno == ENOENT ? HEAD_NONE : HEAD_CHANGED;
+		return errno == EACCES || errno == EPERM ? HEAD_FOREIGN : HEAD_UNREADABLE;
 	size = pread(fd, text, sizeof(text), 0);
+	if (size < 0)
+		return HEAD_UNREADABLE;
 	if (size == 0)
 		return HEAD_EMPTY;
-	if (size < 0)
-		return HEAD_CHANGED;
 	while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '\n'))
 		size--;
 	return chain_read_head((struct str){text, (size_t)size},
@@ -396,14 +506,19 @@ static void know_last(struct ledger *ledger)
 /* Write the line with BODY; a BODY that stays in LEDGER.body is fine. */
 static bool add_line(struct ledger *ledger, struct str body, struct err *err)
 {
+	const struct chain_check former = ledger->last;
+	const struct chain_head known = ledger->known;
+	const off_t size = ledger->size;
 	struct chain_check *last = &ledger->last;
 	struct buf first;
 	bool ok;
 
+	if (!ready_head(ledger, err))
+		return false;
 	ledger->line_is_last = false;
 	buf_clear(&ledger->line);
 	buf_init(&first, CHAIN_LINE_MAX);
-	if (ledger->size == 0) {
+	if (size == 0) {
 		(void)buf_addstr(&first, body);
 		(void)buf_adds(&first, CHAIN_KEEPS_HEAD);
 		body = buf_str(&first);
@@ -413,16 +528,27 @@ static bool add_line(struct ledger *ledger, struct str body, struct err *err)
 			(struct str){ledger->key, ledger->key_size}, &ledger->line);
 	buf_fini(&first);
 	if (!ok)
-		return err_set(err, EFBIG, "a line is longer than %d bytes", CHAIN_LINE_MAX);
-	if (!write_line(ledger, err))
+		(void)err_set(err, EFBIG, "a line is longer than %d bytes", CHAIN_LINE_MAX);
+	if (!ok || !write_line(ledger, err)) {
+		drop_new_head(ledger);
 		return false;
+	}
 	last->seq++;
 	last->has_hmac = ledger->key != NULL;
 	hash_text(str_part(buf_str(&ledger->line), 0, ledger->line.size - 1), last->prev);
-	ledger->line_is_last = true;
 	know_last(ledger);
-	keep_head(ledger);
-	return true;
+	ledger->line_is_last = keep_head(ledger, err);
+	if (ledger->line_is_last)
+		return true;
+	/* A line that is no head could be cut off in silence: it does not stay. */
+	drop_new_head(ledger);
+	ledger->size = ftruncate(ledger->file, size) == 0 ? size : -1;
+	ledger->last = former;
+	ledger->known = known;
+	/* A part of its head, which the file may have, goes, too. */
+	if (ledger->head_file >= 0 && !ledger->gone.untold && known.seq == former.seq)
+		(void)keep_head(ledger, NULL);
+	return false;
 }
 
 /* Write a record of the ledger itself, with the further members MORE. */
@@ -670,8 +796,11 @@ static bool stands(const struct ledger *ledger, struct err *err)
 
 /* A writer that begins. */
 
-/* The sentence about what is gone, with the head that was KEPT, if STATE is HEAD_KEPT. */
-static void print_gone(const struct ledger *ledger, enum head_state state,
+/*
+ * The sentence about what is gone, with the head that was KEPT, if STATE is HEAD_KEPT, or with WHAT its
+ * file is, if that is foreign.
+ */
+static void print_gone(const struct ledger *ledger, enum head_state state, const char *what,
 		       const struct chain_head *kept, uint64_t last, struct err *sentence)
 {
 	static const char *const becomes[] = {
@@ -681,7 +810,12 @@ static void print_gone(const struct ledger *ledger, enum head_state state,
 	};
 	const char *name = ledger->folder_name;
 
-	if (state != HEAD_KEPT)
+	if (state == HEAD_FOREIGN)
+		(void)err_set(sentence, EPROTO,
+			      "%s/" HEAD_NAME " is %s, and no file of an audit: lines behind "
+			      "number %" PRIu64 ", the last one of the files, may be gone",
+			      name, what, last);
+	else if (state != HEAD_KEPT)
 		(void)err_set(sentence, EPROTO,
 			      "%s/" HEAD_NAME " %s: lines behind number %" PRIu64
 			      ", the last one of the files, may be gone",
@@ -708,28 +842,37 @@ static bool begin(struct ledger *ledger, const struct ledger_options *options,
 {
 	struct chain_head kept = {0};
 	struct err sentence = {0};
-	const enum head_state state = read_head(ledger, &kept);
+	const char *what = NULL;
+	enum head_state state = read_head(ledger, &kept, &what);
 	char place[LEDGER_PLACE_MAX];
 	uint64_t last;
 
+	if (state == HEAD_UNREADABLE)
+		return complain_unreadable(ledger, HEAD_NAME, errno, err);
 	if (!find_end(ledger, err))
 		return false;
 	last = ledger->last.seq;
-	/* A writer that was killed behind the first line of all has left no head. */
-	if (state == HEAD_KEPT ? line_stands(ledger, &kept)
-			       : state != HEAD_CHANGED && last <= 1)
+	if (state == HEAD_KEPT && kept.seq == 0 && last > 1)
+		state = HEAD_CHANGED;
+	/* A writer that was killed behind the first line of all has left the head from before it. */
+	if (state == HEAD_KEPT ? kept.seq == 0 || line_stands(ledger, &kept)
+			       : state <= HEAD_EMPTY && last == 0) {
+		/* A full disk is no reason not to begin: no line passes until this is done. */
+		(void)ready_head(ledger, NULL);
 		return true;
+	}
 	if (state == HEAD_KEPT && errno != 0 && errno != ENOENT) {
 		place_of(kept.file, place);
 		return complain_unreadable(ledger, place, errno, err);
 	}
-	print_gone(ledger, state, &kept, last, &sentence);
+	print_gone(ledger, state, what, &kept, last, &sentence);
 	if (options->refuses_cut)
 		return err_set(err, EPROTO,
-			       "%s; put them back, or move the folder away (service.audit.on_cut "
+			       "%s; %sput them back, or move the folder away (service.audit.on_cut "
 			       "is \"refuse\"; with \"go_on\" the chain goes on behind a record "
 			       "of that)",
-			       sentence.text);
+			       sentence.text,
+			       state == HEAD_FOREIGN ? "remove it, and " : "");
 	ledger->gone = (struct gone){.untold = true};
 	if (kept.seq > last)
 		ledger->gone.lost = kept.seq - last;

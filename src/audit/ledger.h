@@ -14,12 +14,15 @@
  * come are refused.
  *
  * For the writers to come the file `head` of the folder keeps the last line of all (struct
- * chain_head), sealed with the same key. A writer that begins, and does not find that line in its
- * place, says so, and goes on behind a record of it (CHAIN_CUT). A program that may write to the
- * folder can put back an older head with the lines of then; only a head that was told elsewhere
- * shows that. Each time that the disk takes lines, it takes the head behind them, so that a machine
- * that loses its power loses lines and their head together, and the head is there from the first line
- * on. A disk that took the head of its own accord, and not yet its lines, is told as a cut.
+ * chain_head), sealed with the same key. It is there before the first line, as the head of none, and
+ * a line whose head cannot be written is taken back: a head is one line behind at most, that of a
+ * writer that was killed. Only a regular file of one name is written to; anything else in its place is
+ * exchanged for a new file. A writer that begins, and does not find that line in its place, says so,
+ * and goes on behind a record of it (CHAIN_CUT). A program that may write to the folder can put back
+ * an older head with the lines of then; only a head that was told elsewhere shows that. Each time that
+ * the disk takes lines, it takes the head behind them, so that a machine that loses its power loses
+ * lines and their head together. A disk that took the head of its own accord, and not yet its lines,
+ * is told as a cut.
  *
  * The end of the last file may be a torn line, of a process that was killed or of a full disk.
  * The next writer cuts it off and says so in the line that follows (CHAIN_CUT, too).

@@ -47,7 +47,7 @@ static void check_lines(struct str text, struct str key)
 
 		/* A head is no line of a chain, and a line of a chain is no head. */
 		if (chain_read_head(line, key, &head, NULL)) {
-			assert(head.file > 0 && head.end > 0);
+			assert(head.file > 0 && (head.seq > 0) == (head.end > 0));
 			assert(!chain_check_last(&alone, line, NULL));
 		}
 

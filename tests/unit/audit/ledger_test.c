@@ -55,6 +55,48 @@ int fdatasync(int fd)
 	return (int)syscall(SYS_fdatasync, fd);
 }
 
+/* The step of a writer before which it is killed; 0: none. */
+static int killed_before;
+/* errno of a disk that has no room for a head; 0: it has. */
+static int no_room;
+
+/* A program may be killed before each of its calls that change something. */
+static void take_step(void)
+{
+	if (killed_before > 0 && --killed_before == 0)
+		(void)raise(SIGKILL);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t at)
+{
+	take_step();
+	if (no_room != 0) {
+		errno = no_room;
+		return -1;
+	}
+	return syscall(SYS_pwrite64, fd, data, size, at);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+	take_step();
+	return syscall(SYS_write, fd, data, size);
+}
+
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+	take_step();
+	return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, 0);
+}
+
+int posix_fallocate(int fd, off_t from, off_t size)
+{
+	take_step();
+	if (no_room != 0)
+		return no_room;
+	return ftruncate(fd, from + size) == 0 ? 0 : errno;
+}
+
 int fsync(int fd)
 {
 	if (is_named(fd, "/audit"))
@@ -654,7 +696,7 @@ static void a_writer_that_begins_notices_what_was_cut(void **state)
 	folder_end(&folder);
 }
 
-/* Without a head nobody knows what is gone; a chain of one line may have none. */
+/* Without a head nobody knows what is gone, not even in a chain of one line. */
 static void a_head_that_cannot_be_read_is_told_apart(void **state)
 {
 	struct buf text, whole, head, other;
@@ -707,15 +749,14 @@ static void a_head_that_cannot_be_read_is_told_apart(void **state)
 		assert_int_equal(count_of(&text, record), 1);
 		begin_again(&folder, NULL, &text);
 	}
-	/* A writer that was killed behind the first line of all leaves no head. */
+	/* A writer that was killed behind the first line of all leaves the head from before it. */
 	for (int i = 0; i < 2; i++) {
 		assert_true(fd_replace_file(path, str_part(buf_str(&whole), 0, size), NULL));
 		buf_clear(&other);
 		keep_head(&folder, &other);
 		if (i == 0)
 			assert_int_equal(unlink(name), 0);
-		begin_again(&folder, NULL, &text);
-		assert_int_equal(count_of(&text, "\"event\":\"cut\""), 0);
+		begin_again(&folder, i == 0 ? "/head is missing" : "/head is empty", &text);
 		begin_again(&folder, NULL, &text);
 	}
 	buf_fini(&other);
@@ -841,6 +882,166 @@ static void the_disk_takes_the_head_behind_the_lines(void **state)
 	assert_int_equal(atomic_load(&heads_alone), 0);
 }
 
+/* A kill at any step of the first lines, and of those of the writers behind, looks like no cut. */
+static void a_kill_at_any_step_is_no_cut(void **state)
+{
+	enum { STEPS = 16, WRITERS = 3 };
+	struct folder folder;
+	struct buf text;
+
+	(void)state;
+	buf_init(&text, TEXT_MAX);
+	for (int step = 1; step < STEPS; step++) {
+		folder_begin(&folder, "audit");
+		for (int i = 0; i < WRITERS; i++) {
+			const pid_t writer = fork();
+			int status = 0;
+
+			if (writer == 0) {
+				struct ledger *ledger;
+
+				killed_before = i == 0 ? step : 1 + step % 4;
+				ledger = open_with(&folder, STR(key_text), 0);
+				for (int k = 0; k < STEPS; k++)
+					(void)add(ledger, "a", true, NULL);
+				_exit(1);
+			}
+			assert_int_equal(waitpid(writer, &status, 0), writer);
+			assert_true(WIFSIGNALED(status));
+		}
+		begin_again(&folder, NULL, &text);
+		assert_int_equal(count_of(&text, "\"event\":\"cut\""), 0);
+		folder_end(&folder);
+	}
+	buf_fini(&text);
+}
+
+/* No line passes without its head. */
+static void a_disk_without_room_for_a_head_takes_no_line(void **state)
+{
+	struct ledger *ledger;
+	struct folder folder;
+	struct err err = {0};
+	struct buf text;
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	for (int i = 0; i < 2; i++) {
+		no_room = i == 0 ? ENOSPC : 0;
+		ledger = open_with(&folder, STR(key_text), 0);
+		no_room = ENOSPC;
+		for (int k = 0; k < 2; k++) {
+			assert_false(add(ledger, "a", true, &err));
+			if (strstr(err.text, "audit: cannot write (") == NULL ||
+			    strstr(err.text, "/head: No space left on device)") == NULL)
+				fail_msg("%s", err.text);
+			err = (struct err){0};
+		}
+		assert_int_equal(check_all(&folder, STR(key_text), &text), 3 * i);
+		/* What has happened waits. */
+		assert_true(add(ledger, "b", false, NULL));
+		no_room = 0;
+		assert_true(add(ledger, "c", true, NULL));
+		ledger_close(ledger);
+		begin_again(&folder, NULL, &text);
+		assert_int_equal(count_of(&text, "\"event\":\"cut\""), 0);
+		assert_int_equal(count_of(&text, "\"call\":\"b\""), i + 1);
+	}
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
+/* Make a head of another KIND in the place of the one in FOLDER. */
+static void exchange_head(const struct folder *folder, int kind, const char *victim)
+{
+	char path[PATH_MAX], inner[PATH_MAX + 8];
+
+	head_path(folder, path);
+	assert_int_equal(unlink(path), 0);
+	(void)snprintf(inner, sizeof(inner), "%s/file", path);
+	switch (kind) {
+	case 0:
+		assert_int_equal(link(victim, path), 0);
+		break;
+	case 1:
+		assert_int_equal(symlink(victim, path), 0);
+		break;
+	case 2:
+		assert_int_equal(mkfifo(path, 0600), 0);
+		break;
+	default:
+		assert_int_equal(mkdir(path, 0700), 0);
+		if (kind == 4)
+			assert_true(fd_replace_file(inner, STR("x"), NULL));
+	}
+}
+
+/* A head that is no file of a ledger is told once, is exchanged, and is never written through. */
+static void a_foreign_head_is_exchanged(void **state)
+{
+	static const char *const says[] = {"/head was changed",
+					   "/head is a symbolic link, and",
+					   "/head is a pipe, and", "/head is a folder, and",
+					   "/head is a folder, and"};
+	struct buf text, victim, after, head;
+	char path[PATH_MAX], name[PATH_MAX];
+	struct ledger *ledger;
+	struct folder folder;
+	struct err err = {0};
+
+	(void)state;
+	folder_begin(&folder, "audit");
+	buf_init(&text, TEXT_MAX);
+	buf_init(&victim, TEXT_MAX);
+	buf_init(&after, TEXT_MAX);
+	buf_init(&head, TEXT_MAX);
+	ledger = open_with(&folder, STR(key_text), 0);
+	assert_true(add(ledger, "a", true, NULL));
+	ledger_close(ledger);
+	(void)snprintf(path, sizeof(path), "%s/victim", folder.file);
+	head_path(&folder, name);
+	for (int kind = 0; kind < 4; kind++) {
+		/* A file of the size of a head is no other one. */
+		buf_clear(&victim);
+		for (int i = 0; i < (kind == 0 ? 512 : 600); i++)
+			assert_true(buf_addc(&victim, 'v'));
+		assert_true(fd_replace_file(path, buf_str(&victim), NULL));
+		exchange_head(&folder, kind, path);
+		begin_again(&folder, says[kind], &text);
+		begin_again(&folder, NULL, &text);
+		assert_int_equal(count_of(&text, "\"event\":\"cut\",\"head\":\"changed\""),
+				 kind + 1);
+		buf_clear(&after);
+		assert_true(fd_read_file(path, TEXT_MAX, &after, NULL));
+		assert_true(str_equal(buf_str(&after), buf_str(&victim)));
+	}
+	/* The head of then, under a second name, as a copy by links has it. */
+	read_head(&folder, &head);
+	assert_true(fd_replace_file(path, buf_str(&head), NULL));
+	exchange_head(&folder, 0, path);
+	begin_again(&folder, NULL, &text);
+	buf_clear(&after);
+	assert_true(fd_read_file(path, TEXT_MAX, &after, NULL));
+	assert_true(str_equal(buf_str(&after), buf_str(&head)));
+	/* What cannot be exchanged holds the calls up. */
+	exchange_head(&folder, 4, path);
+	ledger = open_with(&folder, STR(key_text), 0);
+	assert_false(add(ledger, "a", true, &err));
+	if (strstr(err.text, "/head is no file of an audit") == NULL ||
+	    strstr(err.text, "remove it") == NULL)
+		fail_msg("%s", err.text);
+	tree_remove(name);
+	assert_true(add(ledger, "a", true, NULL));
+	ledger_close(ledger);
+	begin_again(&folder, NULL, &text);
+	buf_fini(&head);
+	buf_fini(&after);
+	buf_fini(&victim);
+	buf_fini(&text);
+	folder_end(&folder);
+}
+
 static void note_head(void *context, const char *sentence)
 {
 	(void)snprintf(context, 128, "%s", sentence);
@@ -890,6 +1091,9 @@ int main(void)
 		cmocka_unit_test(a_head_that_cannot_be_read_is_told_apart),
 		cmocka_unit_test(writers_that_are_killed_make_one_chain),
 		cmocka_unit_test(the_disk_takes_the_head_behind_the_lines),
+		cmocka_unit_test(a_kill_at_any_step_is_no_cut),
+		cmocka_unit_test(a_disk_without_room_for_a_head_takes_no_line),
+		cmocka_unit_test(a_foreign_head_is_exchanged),
 		cmocka_unit_test(the_head_is_told_at_the_end),
 	};
 
