@@ -409,8 +409,12 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 			widen_all(anchor, fds);
 		else if (request == ANCHOR_GREET)
 			greet(anchor);
-		else if (!worker_make(anchor, (enum worker_kind)request, fds, &err))
+		else if (!worker_make(anchor, (enum worker_kind)request, fds, &err)) {
 			anchor_refuse(anchor->control, &err);
+			/* One without its network can have no worker, and keeps no rights for it. */
+			if (spec_is_sealed(anchor->spec) && !anchor->joined)
+				_exit(1);
+		}
 		for (size_t i = 0; i < ANCHOR_REQUEST_FDS; i++)
 			fd_close(&fds[i]);
 	}

@@ -211,6 +211,13 @@ static void worker_is_made(struct worker_end *worker)
 
 static void cell_break(struct cell *cell, const struct err *err);
 
+/* Break CELL because ERR refuses a worker. One that never had a worker was never built. */
+static void cell_refused(struct cell *cell, const struct err *err)
+{
+	cell->built = cell->built && cell->has_made;
+	cell_break(cell, err);
+}
+
 /* After so many killed workers in a row the next one would be killed, too. */
 enum { WORKERS_LOST_MAX = 3 };
 
@@ -243,7 +250,7 @@ static void worker_refused(struct worker_end *worker, const struct frame *frame)
 	else
 		(void)err_set(&err, ECHILD,
 			      "a worker of the cell ended before its first call");
-	cell_break(worker->cell, &err);
+	cell_refused(worker->cell, &err);
 }
 
 /*
@@ -1028,7 +1035,7 @@ static bool control_read(struct cell *cell)
 		if (cell->vault != NULL)
 			vault_hear(cell->vault);
 		(void)reply_refused(&reply, &err);
-		cell_break(cell, &err);
+		cell_refused(cell, &err);
 	}
 	return true;
 }

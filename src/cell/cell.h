@@ -144,7 +144,10 @@ struct cell_options {
  */
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
-/* Can CELL run calls? Calls that begin before that wait; cell_broken says when it cannot. */
+/*
+ * Can CELL run calls? Calls that begin before that wait; cell_broken says when it cannot. A cell
+ * whose first worker was refused was not built: nothing has run in it.
+ */
 bool cell_is_built(const struct cell *cell);
 /*
  * Kill everything in CELL, which is broken from then on. A caller that ends many cells calls

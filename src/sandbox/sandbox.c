@@ -482,17 +482,26 @@ bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, stru
 	return ok;
 }
 
+/* STEP failed with CODE: say how there is room where the kernel gives no more namespaces. */
+static bool spaces_refused(const char *step, int code, struct err *err)
+{
+	return err_set(err, code, "%s: %s%s", step, strerror(code),
+		       code == ENOSPC || code == EUSERS
+			       ? "; raise user.max_net_namespaces and user.max_ipc_namespaces "
+				 "(sysctl -w), or have fewer cells open at once"
+			       : "");
+}
+
 /* Make a network and an IPC namespace in this process, which is a single thread; stay in them. */
 static bool network_make(struct err *err)
 {
 	struct sandbox_network network;
 
 	if (unshare(CLONE_NEWIPC) < 0)
-		return err_set(err, errno, "new IPC namespace: %s", strerror(errno));
+		return spaces_refused("new IPC namespace", errno, err);
 	(void)helper_main(&network);
 	if (network.code != 0)
-		return err_set(err, network.code, "%s: %s", network.step,
-			       strerror(network.code));
+		return spaces_refused(network.step, network.code, err);
 	fd_close(&network.fd);
 	return true;
 }
@@ -508,8 +517,7 @@ bool sandbox_join(struct sandbox_network *network, struct err *err)
 	while (network->helper > 0 && waitpid(network->helper, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (network->code != 0)
-		return err_set(err, network->code, "%s: %s", network->step,
-			       strerror(network->code));
+		return spaces_refused(network->step, network->code, err);
 	if (setns(network->fd, CLONE_NEWNET) < 0)
 		return err_set(err, errno, "entering the network namespace: %s",
 			       strerror(errno));

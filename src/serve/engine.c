@@ -282,6 +282,8 @@ struct value *engine_accounts(const struct tool_result *result)
 	return accounts_value(&accounts);
 }
 
+static const char set_up_remedy[] = "glovebox doctor says what this machine lacks";
+
 /* Add what all of CELL has used so far to TOLD. */
 static void add_cell_accounts(const struct engine_cell *cell, struct value *told)
 {
@@ -310,6 +312,9 @@ void engine_refuse_result(struct caller *caller, const struct engine_cell *cell,
 
 	if (cancelled)
 		fault = (struct caller_fault){.kind = CALLER_CANCELLED};
+	else if (broken != NULL && !session_is_built(cell->place.session))
+		fault = (struct caller_fault){.kind = CALLER_SET_UP,
+					      .remedy = set_up_remedy};
 	else if (broken != NULL)
 		fault.kind = CALLER_CLOSED;
 	else if (result->status == RESULT_DENIED)
@@ -688,8 +693,7 @@ static void cell_open_failed(struct caller *caller, const struct value *id,
 		fault.kind = CALLER_USAGE;
 	if (fault.kind == CALLER_SET_UP)
 		fault = (struct caller_fault){.kind = CALLER_SET_UP,
-					      .remedy = "glovebox doctor says what this "
-							"machine lacks"};
+					      .remedy = set_up_remedy};
 	caller_refuse(caller, id, &fault, "cell/open: %s", err->text);
 }
 

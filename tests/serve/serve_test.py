@@ -44,6 +44,7 @@ OPENINGS = 8  # cells that are built at the same time
 STARTER_SECONDS = 14
 # Of an idle cell: descriptors of the engine and of the anchor, and memory that the anchor shares with nobody.
 CELL_DESCRIPTORS, ANCHOR_DESCRIPTORS, ANCHOR_KIB = 10, 6, 512
+ANCHOR_SECONDS = 10      # until an anchor that was ended is gone
 SYS_ADMIN = 1 << 21      # a capability, of which an anchor has no other
 GROUPS_DESCRIPTORS = 40  # of a groups process with a few groups
 MAPPING_BYTES = 64 << 20  # the largest mapping that is read
@@ -618,6 +619,12 @@ def an_idle_cell_is_one_process_and_has_nothing_of_another():
         assert told["stdout"] == b"value-1-of-a-cell\n0\n1\n2\n3\n", told
 
 
+def anchor_of(engine):
+    """The anchor of its only cell."""
+    anchor, = [pid for pid in engine.children() if name_of(pid) == "glovebox-anchor"]
+    return anchor
+
+
 def network_of(pid):
     return os.readlink(f"/proc/{pid}/ns/net")
 
@@ -644,6 +651,48 @@ def a_cell_gets_its_network_with_its_first_worker():
         assert len(networks) == CELLS and network_of("self") not in networks, networks
         assert {capabilities_of(pid) for pid in anchors} == {SYS_ADMIN}
         assert b"127.0.0.1" in engine.run(cells[0], "exec 3<>/dev/tcp/127.0.0.1/9; cat /etc/hosts")["stdout"]
+
+
+def first_call_is_refused(engine, why, spoil):
+    """The first call of a cell whose anchor SPOIL has made unable to have a network."""
+    engine.result("cell/close", cell=engine.open())
+    cell = engine.open()
+    anchor = anchor_of(engine)
+    spoil(anchor)
+    for _ in range(2):
+        refused = engine.error("exec/run", "set_up", cell=cell, command="cat /proc/net/dev")
+        assert why in refused["message"] and "glovebox doctor" in refused["data"]["remedy"], refused
+    # No process is left that may make networks.
+    assert not wire.gone([anchor], ANCHOR_SECONDS), anchor
+    engine.result("cell/close", cell=cell)
+
+
+@tap.case
+def a_cell_that_gets_no_network_was_not_built():
+    with served() as engine:
+        first_call_is_refused(engine, "Too many open files",
+                              lambda anchor: resource.prlimit(anchor, resource.RLIMIT_NOFILE, (0, 0)))
+        assert engine.run(engine.open(), "echo next")["stdout"] == b"next\n"
+
+
+@tap.case
+def a_cell_without_a_network_says_what_to_raise():
+    def spaces_are_used_up(_):
+        subprocess.run(["nsenter", "-U", "--preserve-credentials", "-t", str(engine.process.pid), "sh", "-c",
+                        "echo 0 >/proc/sys/user/max_net_namespaces"], check=True)
+    # The limits of a user namespace are its own.
+    if subprocess.run("unshare -Ur nsenter -V", shell=True, check=False, capture_output=True).returncode != 0:
+        raise tap.Skip("needs unshare and nsenter")
+    folder = wire.folder()
+    within = os.path.join(folder, "within")
+    with open(within, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nexec unshare -Ur "{PROGRAM}" "$@"\n')
+    os.chmod(within, 0o700)
+    engine = wire.Engine(within, folder)
+    try:
+        first_call_is_refused(engine, "user.max_net_namespaces", spaces_are_used_up)
+    finally:
+        engine.close()
 
 
 @tap.case
