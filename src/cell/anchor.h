@@ -24,7 +24,10 @@
 #include <sys/types.h>
 
 enum anchor_kind {
-	/* with the anchor's pidfd, and its pid as `code`; sent by its starter */
+	/*
+	 * with the anchor's pidfd; sent by its starter, with its pid as `code`, and by itself, as
+	 * its first message
+	 */
 	ANCHOR_STARTED = 1,
 	ANCHOR_WORKER, /* with the socket and the pidfd of a new worker */
 	/*

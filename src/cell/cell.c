@@ -56,6 +56,9 @@ enum { DORMANT_CALLS = 2 };
 /* Do not wait longer: a broken disk can keep a process in the kernel. */
 enum { ANCHOR_END_MS = 5000 };
 
+/* An anchor whose starter has ended has begun before, and says so in this time, or never. */
+enum { ANCHOR_ALONE_MS = 200 };
+
 /*
  * Does CELL get its first worker with its first call? Only where another cell has shown that
  * workers can lock themselves in on this machine.
@@ -117,6 +120,7 @@ static bool cell_start(struct cell *cell, struct starter *own, struct err *err)
 	} else {
 		ok = starter_launch(options->starter != NULL ? options->starter : own,
 				    &cell->spec, joins_later(cell), ends[1], err);
+		cell->starter = options->starter != NULL ? options->starter->started : 0;
 	}
 	fd_close(&ends[1]);
 	sandbox_end_helper(&cell->spec.mapping);
@@ -1026,6 +1030,8 @@ static bool control_read(struct cell *cell)
 	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0 && fds[0] >= 0) {
 		cell->anchor_pidfd = fds[0];
 		doors_close(&cell->spec);
+	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd >= 0) {
+		fd_close(&fds[0]); /* the second of the two that say so */
 	} else {
 		for (size_t i = 0; i < ANCHOR_FDS; i++)
 			fd_close(&fds[i]);
@@ -1327,14 +1333,24 @@ bool cell_is_built(const struct cell *cell)
 	return (cell->built || cell->has_made) && !cell_outlet_waits(cell);
 }
 
+/* Has the starter ended that was asked for the anchor of CELL? */
+static bool starter_has_ended(const struct cell *cell)
+{
+	const struct starter *starter = cell->options.starter;
+
+	return starter == NULL || starter->pidfd < 0 ||
+	       starter->started != cell->starter || is_readable(starter->pidfd);
+}
+
 /*
  * The anchor of a cell that was just opened may still be on its way. Wait for it: nobody could
- * end it later.
+ * end it later. Without its starter it will not begin any more.
  */
 static void anchor_await(struct cell *cell)
 {
-	const int64_t until = clock_now_ms() + ANCHOR_END_MS;
-	struct pollfd control = {.fd = cell->control, .events = POLLIN};
+	enum { OF_ANCHOR, OF_STARTER, ALL };
+	int64_t until = clock_now_ms() + ANCHOR_END_MS;
+	bool alone = false;
 	struct err err = {0};
 
 	while (cell->anchor_pidfd < 0 && cell->anchor_pid == 0 && cell->control >= 0 &&
@@ -1342,7 +1358,17 @@ static void anchor_await(struct cell *cell)
 		struct anchor_reply reply = {0};
 		int fds[ANCHOR_FDS] = {-1, -1};
 
-		if (poll(&control, 1, ANCHOR_END_MS) > 0 &&
+		if (!alone && starter_has_ended(cell)) {
+			alone = true;
+			until = clock_now_ms() + ANCHOR_ALONE_MS;
+		}
+		struct pollfd slots[ALL] = {
+			[OF_ANCHOR] = {.fd = cell->control, .events = POLLIN},
+			[OF_STARTER] = {.fd = alone ? -1 : cell->options.starter->pidfd,
+					.events = POLLIN},
+		};
+		if (poll(slots, ALL, alone ? ANCHOR_ALONE_MS : ANCHOR_END_MS) > 0 &&
+		    slots[OF_ANCHOR].revents != 0 &&
 		    anchor_receive(cell->control, &reply, fds, &err) &&
 		    reply.kind == ANCHOR_STARTED) {
 			cell->anchor_pidfd = fd_take(&fds[0]);
@@ -1351,7 +1377,7 @@ static void anchor_await(struct cell *cell)
 		for (size_t i = 0; i < ANCHOR_FDS; i++)
 			fd_close(&fds[i]);
 	}
-	if (cell->control >= 0 && err.code != ECONNRESET)
+	if (cell->control >= 0 && err.code != ECONNRESET && !alone)
 		starter_is_late(cell);
 }
 

@@ -300,7 +300,8 @@ struct cell {
 	bool abandoned; /* everything in it was killed */
 	bool built;     /* the anchor has said so, where it was asked */
 	bool again; /* its first starter was killed while it was asked for the anchor */
-	bool has_made; /* a worker has locked itself in: this machine can do it */
+	uint64_t starter; /* `started` of the starter that was asked for the anchor */
+	bool has_made;    /* a worker has locked itself in: this machine can do it */
 	/* workers that ended before they had locked themselves in; 0 after one that has */
 	size_t lost_in_a_row;
 };

@@ -123,8 +123,10 @@ static bool process_start(struct starter *starter, struct err *err)
 				  .argv = argv,
 				  .fds = fds,
 				  .fd_count = 2};
-	if (role_start(&role, &starter->pidfd, err))
+	if (role_start(&role, &starter->pidfd, err)) {
+		starter->started++;
 		return true;
+	}
 	fd_close(&starter->socket);
 	return false;
 }
@@ -273,6 +275,21 @@ static struct sandbox_network *network_of(struct process *process)
 	return process->arrival.request.joins_later ? NULL : &process->network;
 }
 
+/*
+ * In the clone: say who it is. The starter says the same, but it may be killed before; the
+ * descriptor of a process that lives can be that of no other. Where there is no room for one,
+ * the message of the starter has the number.
+ */
+static void started_tell(int control)
+{
+	const struct anchor_reply reply = {.kind = ANCHOR_STARTED};
+	auto_close int pidfd = -1;
+	struct err err;
+
+	if (role_self(&pidfd, &err))
+		(void)fd_message_send(control, &reply, sizeof(reply), &pidfd, 1, 0);
+}
+
 /* In the clone: read the specification, and be its anchor. */
 static _Noreturn void anchor_become(struct process *process)
 {
@@ -283,6 +300,7 @@ static _Noreturn void anchor_become(struct process *process)
 	struct err err;
 
 	(void)close(process->socket);
+	started_tell(control);
 	spec_init(&spec);
 	buf_init(&text, SPEC_BYTES_MAX);
 	if (!fd_read_all(arrival->own[REQUEST_SPEC], &text, "the cell's specification",

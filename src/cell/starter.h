@@ -26,11 +26,13 @@
 #include "view/spec.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The front's end, and what else many cells share. Zero is not a starter: use starter_init. */
 struct starter {
 	const char *program; /* as in session.h */
 	int socket, pidfd;   /* -1: the process is started with the next anchor */
+	uint64_t started; /* how many processes there were: another one has another number */
 	struct groups_front groups;
 	/*
 	 * A worker of one of its cells of `proven_level` has locked itself in: this machine can

@@ -734,6 +734,37 @@ def a_starter_that_was_killed_is_replaced():
 
 
 @contextlib.contextmanager
+def killed_at_the_end(engine):
+    """The starter is killed when it has cloned the next anchor, and before it says so."""
+    starter = next(pid for pid in engine.children() if name_of(pid) == "glovebox-starte")
+    if shutil.which("strace") is None:
+        raise tap.Skip("needs strace")
+    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-p", str(starter), "-e", "trace=sendmsg", "-e",
+                           "inject=sendmsg:error=EIO:signal=KILL:when=1"], stderr=subprocess.DEVNULL) as tracer:
+        while "TracerPid:\t0\n" in read(f"/proc/{starter}/status"):
+            if tracer.poll() is not None:
+                raise tap.Skip("strace may not trace here")
+            time.sleep(0.01)
+        yield
+    assert not wire.gone([starter]), starter
+
+
+@tap.case
+def an_anchor_that_its_starter_did_not_tell_of_is_ended():
+    with served() as engine:
+        engine.result("cell/close", cell=engine.open())
+        with killed_at_the_end(engine):
+            cell = engine.open()
+        anchor = anchor_of(engine)
+        engine.result("exec/start", cell=cell, command="trap '' TERM INT HUP; sleep 1000; sleep 1000")
+        # It does not end by itself.
+        os.kill(anchor, signal.SIGSTOP)
+        engine.result("cell/close", cell=cell)
+        assert not wire.gone([anchor], ANCHOR_SECONDS), anchor
+        assert anchor not in engine.children()
+
+
+@contextlib.contextmanager
 def stopped_starter(engine):
     """The starter takes and answers nothing, but lives."""
     starter = next(pid for pid in engine.children() if name_of(pid) == "glovebox-starte")
