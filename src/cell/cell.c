@@ -967,8 +967,12 @@ static bool cell_start_again(struct cell *cell, struct err *err)
 {
 	const size_t requested[] = {cell->requested[false], cell->requested[true]};
 
-	if (cell->anchor_pidfd >= 0 || cell->anchor_pid != 0 || cell->again ||
-	    cell->options.starter == NULL || cell->widening_count > 0 || cell->spec.brokers)
+	/* One that has said anything had begun, and programs may have left something in it. */
+	if (cell->anchor_pidfd >= 0 || cell->anchor_pid != 0 || cell->built ||
+	    cell->has_made || cell->workers != NULL)
+		return false;
+	if (cell->again || cell->options.starter == NULL || cell->widening_count > 0 ||
+	    cell->spec.brokers)
 		return false;
 	cell->again = true;
 	loop_remove(&cell->control_watch);

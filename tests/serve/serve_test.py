@@ -764,6 +764,20 @@ def an_anchor_that_its_starter_did_not_tell_of_is_ended():
         assert anchor not in engine.children()
 
 
+@tap.case
+def a_cell_that_was_used_does_not_begin_again():
+    with served() as engine:
+        engine.result("cell/close", cell=engine.open())
+        with killed_at_the_end(engine):
+            cell = engine.open()
+        assert engine.run(cell, "echo kept > /tmp/state; cat /tmp/state")["stdout"] == b"kept\n"
+        anchor = anchor_of(engine)
+        os.kill(anchor, signal.SIGKILL)
+        assert not wire.gone([anchor]), anchor
+        refused = engine.error("exec/run", "closed", cell=cell, command="cat /tmp/state")
+        assert "the cell's anchor has ended" in refused["message"], refused
+
+
 @contextlib.contextmanager
 def stopped_starter(engine):
     """The starter takes and answers nothing, but lives."""
