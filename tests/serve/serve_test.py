@@ -661,7 +661,7 @@ def first_call_is_refused(engine, why, spoil):
     spoil(anchor)
     for _ in range(2):
         refused = engine.error("exec/run", "set_up", cell=cell, command="cat /proc/net/dev")
-        assert why in refused["message"] and "glovebox doctor" in refused["data"]["remedy"], refused
+        assert re.search(why, refused["message"]) and "glovebox doctor" in refused["data"]["remedy"], refused
     # No process is left that may make networks.
     assert not wire.gone([anchor], ANCHOR_SECONDS), anchor
     engine.result("cell/close", cell=cell)
@@ -690,7 +690,8 @@ def a_cell_without_a_network_says_what_to_raise():
     os.chmod(within, 0o700)
     engine = wire.Engine(within, folder)
     try:
-        first_call_is_refused(engine, "user.max_net_namespaces", spaces_are_used_up)
+        # A program with sanitizers does not hide its memory and can look at the machine itself.
+        first_call_is_refused(engine, r"user[./]max_(net|\*)_namespaces", spaces_are_used_up)
     finally:
         engine.close()
 
