@@ -100,10 +100,9 @@ class Service:
         self.environment = {"PATH": os.environ["PATH"], "HOME": self.folder,
                             "XDG_CONFIG_HOME": os.path.join(self.folder, "config"),
                             "XDG_STATE_HOME": os.path.join(self.folder, "state"),
+                            **{name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS")
+                               if name in os.environ},
                             **(environment or {})}
-        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
-            if name in os.environ:
-                self.environment[name] = os.environ[name]
         self.words = [*before, PROGRAM, "mcp", "--config", self.config, "--scope", "never", *words]
         self.said, self.process = [], None
         self.counter, self.lock = 0, threading.Lock()
