@@ -376,7 +376,7 @@ class Changes(unittest.TestCase):
         with self.assertRaisesRegex(glovebox.Usage, "is no base; write host") as caught:
             glovebox.Cell(base="nothing:at:all")
         self.assertNotIn("leave it out", str(caught.exception))
-        for more in ({"base": "image:no/such:1"}, {"at": "/no such place"}, {"base": "nothing:at:all"}):
+        for more in ({"base": "image:no/such:1"}, {"at": "not/absolute"}, {"base": "nothing:at:all"}):
             with self.subTest(more), self.assertRaises((glovebox.GloveboxError, OSError)):
                 glovebox.Cell(**more)
 
