@@ -152,12 +152,16 @@ int interrupt_signal(const struct interrupt *interrupt)
 
 void interrupt_settle(struct interrupt *interrupt)
 {
+	const int signal = atomic_load(&interrupt->signal);
 	int number = SIGINT;
 	char bytes[16];
 
-	if (atomic_load(&interrupt->signal) == SIGINT)
+	if (signal == SIGINT)
 		while (read(interrupt->ends[0], bytes, sizeof(bytes)) > 0)
 			;
+	else if (signal != 0)
+		/* The agent has read it empty, and another thread may wait for it, as for an editor. */
+		(void)!write(interrupt->ends[1], "", 1);
 	(void)atomic_compare_exchange_strong(&interrupt->signal, &number, 0);
 }
 

@@ -39,7 +39,8 @@ int interrupt_signal(const struct interrupt *interrupt);
 /*
  * Call it when the work that a SIGINT cancelled has ended. The descriptor is read empty,
  * and the next SIGINT asks for an orderly end again instead of ending the front. SIGTERM
- * and SIGHUP stay recorded, because they mean the whole program.
+ * and SIGHUP stay recorded, and the descriptor is readable again, because they mean the whole
+ * program.
  */
 void interrupt_settle(struct interrupt *interrupt);
 
