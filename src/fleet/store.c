@@ -11,8 +11,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/str.h"
-#include "fleet/store_folder.h"
-#include "fleet/store_s3.h"
+#include "fleet/store_kind.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,17 +128,12 @@ static const char *path_of(const char *where, struct err *err)
 
 static bool open_kind(struct fleet_store *store, bool writes, struct err *err)
 {
-	const char *path;
+	const bool bucket = strncmp(store->where, "s3://", 5) == 0;
+	const char *where = bucket ? store->where : path_of(store->where, err);
 
-	if (strncmp(store->where, "s3://", 5) == 0) {
-		store->kind = &store_s3_kind;
-		return store_s3_open(store->where, &store->self, err);
-	}
-	path = path_of(store->where, err);
-	if (path == NULL)
-		return false;
-	store->kind = &store_folder_kind;
-	return store_folder_open(path, store->where, writes, &store->self, err);
+	store->kind = bucket ? &store_s3_kind : &store_folder_kind;
+	return where != NULL &&
+	       store->kind->open(where, store->where, writes, &store->self, err);
 }
 
 bool fleet_store_open(const char *where, bool writes, struct fleet_store **store,

@@ -1,6 +1,11 @@
-/* store_folder: files that are written beside, synced, and named by link(2). */
-
-#include "fleet/store_folder.h"
+/*
+ * store_folder: a store in a folder, also on a file system that several machines share (NFS).
+ * A file is written and synced in `.tmp`, which no name of a store reaches, then it gets its
+ * name by link(2) or, where it replaces another one, by rename(2), then the folder is synced. A
+ * process that is killed at any moment leaves the old or the new file. The next process that
+ * opens the store removes the rest of a killed writer from `.tmp`, an hour after its last byte
+ * by the clock of the file system. No link is followed, and no name leaves the folder.
+ */
 
 #include "base/err.h"
 #include "base/fd.h"
@@ -8,6 +13,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "fleet/store_kind.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -494,8 +500,9 @@ static void folder_close(void *self)
 	free(folder);
 }
 
-bool store_folder_open(const char *path, const char *shown, bool writes, void **self,
-		       struct err *err)
+/* WRITES: a file is written for a trial, but not the mark of a store. */
+static bool folder_open(const char *path, const char *shown, bool writes, void **self,
+			struct err *err)
 {
 	struct store_folder *folder;
 	auto_close int root = -1;
@@ -520,6 +527,7 @@ bool store_folder_open(const char *path, const char *shown, bool writes, void **
 }
 
 const struct store_kind store_folder_kind = {
+	.open = folder_open,
 	.put = folder_put,
 	.has = folder_has,
 	.read = folder_read,

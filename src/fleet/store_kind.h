@@ -1,7 +1,7 @@
 /*
- * store_kind: what the door of a store (store.c) asks of a folder (store_folder.c) and of a
- * bucket (store_s3.c). SELF is what their open gave. Names were checked by the door. All of
- * it may be called by several threads at the same time.
+ * store_kind: the functions that the door of a store (store.c) calls for a folder
+ * (store_folder.c) and for a bucket (store_s3.c). SELF is the pointer that `open` gave. The door
+ * has checked the names. Several threads may call all of them at the same time.
  */
 #pragma once
 
@@ -22,6 +22,12 @@ struct store_source {
 };
 
 struct store_kind {
+	/*
+	 * WHERE is a path, or begins with s3://; sentences name the store as SHOWN. WRITES, and the
+	 * environment, are those of fleet_store_open.
+	 */
+	bool (*open)(const char *where, const char *shown, bool writes, void **self,
+		     struct err *err);
 	/* EAGAIN: the file of SOURCE has changed since its hash was made. */
 	enum fleet_put (*put)(void *self, const char *name,
 			      const struct store_source *source, enum fleet_put_how how,
@@ -39,3 +45,5 @@ struct store_kind {
 	bool (*remove)(void *self, const char *name, struct err *err);
 	void (*close)(void *self);
 };
+
+extern const struct store_kind store_folder_kind, store_s3_kind;

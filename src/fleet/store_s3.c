@@ -1,6 +1,14 @@
-/* store_s3: objects of a bucket, by signed requests that are tried again. */
-
-#include "fleet/store_s3.h"
+/*
+ * store_s3: a store in a bucket of a service that speaks S3, by libcurl (model/http.h). Objects
+ * are created with `If-None-Match: *`, which the service has to honour (fleet_store_open tries it).
+ * An answer that was lost, and the statuses by which a service asks for patience, are tried
+ * again for about a minute.
+ *
+ * Requests are signed here (Signature Version 4, "Authenticating Requests: Using the
+ * Authorization Header" of the S3 documentation), not by libcurl: 7.88.1 was seen to sign no
+ * x-amz-content-sha256 and no session token, without which S3 refuses. The hash of the body is
+ * always signed: that of a blob is its name. A key is in no message and in no argument.
+ */
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -9,6 +17,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
+#include "fleet/store_kind.h"
 #include "fleet/store_xml.h"
 #include "model/http.h"
 
@@ -1009,11 +1018,14 @@ static void s3_close(void *self)
 	free(s3);
 }
 
-bool store_s3_open(const char *where, void **self, struct err *err)
+static bool s3_open(const char *where, const char *shown, bool writes, void **self,
+		    struct err *err)
 {
 	struct store_s3 *s3 = memory_alloc(sizeof(*s3));
 	struct http *http;
 
+	(void)shown;
+	(void)writes;
 	(void)pthread_mutex_init(&s3->lock, NULL);
 	s3->where = memory_copy(where);
 	s3->attempts = S3_ATTEMPTS_AT_OPENING;
@@ -1037,6 +1049,7 @@ failed:
 }
 
 const struct store_kind store_s3_kind = {
+	.open = s3_open,
 	.put = s3_put,
 	.has = s3_has,
 	.read = s3_read,

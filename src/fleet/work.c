@@ -16,7 +16,6 @@
 #include "fleet/steps/collect.h"
 #include "fleet/steps/site.h"
 #include "fleet/steps/step.h"
-#include "fleet/steps/wrapped.h"
 #include "fleet/task.h"
 
 #include <inttypes.h>
@@ -159,7 +158,7 @@ static void run_wrapped(struct doing *doing)
 
 	/* Nobody counts what an agent of somebody else's costs. */
 	doing->money_known = false;
-	if (fleet_wrapped_run(&doing->steps, &doing->site, &ran)) {
+	if (fleet_site_wrap(&doing->steps, &doing->site, &ran)) {
 		set_exit(doing->result, ran.code);
 		judge(doing, doing->steps.work->task->run.profile, &ran);
 	}

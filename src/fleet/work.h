@@ -8,7 +8,7 @@
  * task that is to be tried again has the status "set_up" and says why: nothing of it has run, its
  * engine is gone (fleet_client_gone), its model is down, or the store took no blob of it.
  *
- * The parts are in the folder work/: site.c opens the cell over the task's files, step.c makes
+ * The parts are in the folder steps/: site.c opens the cell over the task's files, step.c makes
  * the calls of its engine, wrapped.c starts somebody else's agent, collect.c keeps what is wanted.
  */
 #pragma once

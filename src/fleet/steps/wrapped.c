@@ -1,9 +1,8 @@
 /*
- * wrapped: our own program is started as a person would start it; its outputs are kept in part,
- * and both are read until it has ended, so that it never waits for us.
+ * wrapped: the run of a task by somebody's own agent. Our own program is started as a person
+ * would start it. Its two outputs are kept in part, and are read until it has ended, so that it
+ * never waits for us.
  */
-
-#include "fleet/steps/wrapped.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -14,6 +13,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "fleet/client.h"
+#include "fleet/steps/site.h"
 #include "fleet/steps/step.h"
 #include "fleet/task.h"
 #include "fleet/work.h"
@@ -225,8 +225,8 @@ static void wait_for(struct fleet_steps *steps, struct wrapped *wrapped,
 	take_end(steps, wrapped, status, (double)(clock_now_ms() - began) / 1000, ran);
 }
 
-bool fleet_wrapped_run(struct fleet_steps *steps, const struct fleet_site *site,
-		       struct fleet_ran *ran)
+bool fleet_site_wrap(struct fleet_steps *steps, const struct fleet_site *site,
+		     struct fleet_ran *ran)
 {
 	const struct fleet_task *task = steps->work->task;
 	auto_free struct words *words = memory_alloc(sizeof(*words));
