@@ -33,7 +33,7 @@ bool fleet_dead_list(struct fleet_queue *queue, const char *job, struct value **
 		     bool *more, struct err *err);
 /*
  * Forget the note ID of JOB, or all of JOB (NULL); *FORGOTTEN: how many, also when a later one
- * fails. Its tasks are queued again by fleet_worker_reconcile only.
+ * fails. Its tasks are queued again by fleet_jobs_reconcile only.
  */
 bool fleet_dead_forget(struct fleet_queue *queue, const char *job, const char *id,
 		       size_t *forgotten, struct err *err);

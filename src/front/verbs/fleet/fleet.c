@@ -15,7 +15,7 @@
 #include "base/value.h"
 #include "fleet/batch/job.h"
 #include "fleet/queue/dead.h"
-#include "fleet/queue/worker.h"
+#include "fleet/queue/jobs.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/fleet/fleet_at.h"
@@ -80,7 +80,7 @@ static bool open_job(struct fleet_at *at_fleet, const char *name, struct fleet_j
 	bool mine = false;
 
 	if (!fleet_name_check(FLEET_JOB, name, err) ||
-	    !fleet_worker_enlisted(at_fleet->store, at_fleet->name, name, &mine, paused, err))
+	    !fleet_jobs_enlisted(at_fleet->store, at_fleet->name, name, &mine, paused, err))
 		return false;
 	if (!mine)
 		return err_set(err, ENOENT,
@@ -144,13 +144,12 @@ static bool submit_job(struct fleet_at *at_fleet, const char *path, const char *
 	if (!fleet_job_begin(at_fleet->store, name, take_tasks, path, &job, err))
 		return false;
 	/* From here on the store knows all of it: a kill loses nothing. */
-	ok = fleet_worker_enlisted(at_fleet->store, at_fleet->name, name, &mine, &paused,
-				   err);
+	ok = fleet_jobs_enlisted(at_fleet->store, at_fleet->name, name, &mine, &paused, err);
 	/* A pause is the queue's as well: another fleet's does not hold here. */
 	paused = paused && mine;
-	ok = ok && fleet_worker_enlist(at_fleet->store, at_fleet->name, name, paused, err) &&
+	ok = ok && fleet_jobs_enlist(at_fleet->store, at_fleet->name, name, paused, err) &&
 	     forget_complete(at_fleet, name, err) &&
-	     fleet_worker_reconcile(at_fleet->queue, job, paused, &found, err);
+	     fleet_jobs_reconcile(at_fleet->queue, job, paused, &found, err);
 	if (ok && paused)
 		(void)fprintf(out,
 			      "%s: %zu tasks, %zu have a result; it is paused, and nothing "
@@ -387,8 +386,8 @@ static bool job_names(struct fleet_at *at_fleet, const char *name, struct value 
 		const char *job = value_text(value_item(all, i));
 		bool mine = false, paused;
 
-		if (!fleet_worker_enlisted(at_fleet->store, at_fleet->name, job, &mine,
-					   &paused, err))
+		if (!fleet_jobs_enlisted(at_fleet->store, at_fleet->name, job, &mine,
+					 &paused, err))
 			return false;
 		if (mine)
 			value_append(*names, value_new_text(job));
@@ -409,7 +408,7 @@ static bool print_states(struct fleet_at *at_fleet, const struct options *option
 
 	*left = *bad = 0;
 	if (ok && at_fleet->queue != NULL &&
-	    (!fleet_worker_running(at_fleet->queue, &running, &why) ||
+	    (!fleet_running_read(at_fleet->queue, &running, &why) ||
 	     !fleet_dead_list(at_fleet->queue, only, &dead, &more_dead, &why)))
 		(void)verb_complain(0, "fleet status: %s", why.text);
 	for (size_t i = 0; ok && i < value_count(names); i++) {
@@ -975,13 +974,13 @@ static bool cancel_job(struct fleet_at *at_fleet, const struct fleet_job *job,
 			return err_set(err, EINVAL, "%s has no task \"%.128s\"", name, *id);
 	}
 	if (!set_cancels(at_fleet, name, ids, &removed, err) ||
-	    !fleet_worker_cancel(at_fleet->queue, at_fleet->store, job, ids, false,
-				 &written, &left, err))
+	    !fleet_jobs_cancel(at_fleet->queue, at_fleet->store, job, ids, false,
+			       &written, &left, err))
 		return false;
 	while (left > 0) {
 		(void)poll(NULL, 0, CANCEL_LOOK_MS);
-		if (!fleet_worker_cancel(at_fleet->queue, at_fleet->store, job, ids,
-					 clock_now_ms() >= end_ms, &written, &left, err))
+		if (!fleet_jobs_cancel(at_fleet->queue, at_fleet->store, job, ids,
+				       clock_now_ms() >= end_ms, &written, &left, err))
 			return false;
 	}
 	(void)fprintf(out, "%s: %" PRIu64 " tasks taken out of the queue, %zu cancelled\n",
@@ -1078,7 +1077,7 @@ static bool retry_job(struct fleet_at *at_fleet, const struct fleet_job *job,
 		again++;
 	}
 	ok = ok && forget_complete(at_fleet, fleet_job_name_of(job), err) &&
-	     fleet_worker_reconcile(at_fleet->queue, job, paused, &found, err);
+	     fleet_jobs_reconcile(at_fleet->queue, job, paused, &found, err);
 	if (ok)
 		(void)fprintf(out, "%s: %zu results taken away, %zu tasks queued\n",
 			      fleet_job_name_of(job), again, found.published);
@@ -1150,7 +1149,7 @@ static bool set_paused(struct fleet_at *at_fleet, const struct fleet_job *job, b
 	char key[FLEET_NAME_BYTES];
 
 	(void)snprintf(key, sizeof(key), "pause.%s", name);
-	if (!fleet_worker_enlist(at_fleet->store, at_fleet->name, name, pause, err))
+	if (!fleet_jobs_enlist(at_fleet->store, at_fleet->name, name, pause, err))
 		return false;
 	if (pause) {
 		if (!fleet_queue_set(at_fleet->queue, FLEET_STATE, key, STR("true"), err))
@@ -1160,7 +1159,7 @@ static bool set_paused(struct fleet_at *at_fleet, const struct fleet_job *job, b
 	}
 	if (!fleet_queue_unset(at_fleet->queue, FLEET_STATE, key, err) ||
 	    !forget_complete(at_fleet, name, err) ||
-	    !fleet_worker_reconcile(at_fleet->queue, job, false, &found, err))
+	    !fleet_jobs_reconcile(at_fleet->queue, job, false, &found, err))
 		return false;
 	(void)fprintf(out, "%s: goes on, %zu tasks queued again\n", name, found.published);
 	return true;
@@ -1251,7 +1250,8 @@ static bool print_worker(void *context, const char *key, struct str text)
 	verb_print_name(key, NAME_COLUMNS, listing->out);
 	load = value_number(value_member(beat, "load"));
 	(void)fprintf(listing->out, " %d of %d cells busy, load %.1f, ",
-		      fleet_worker_number(beat, "busy"), fleet_worker_number(beat, "cells"),
+		      fleet_running_number(beat, "busy"),
+		      fleet_running_number(beat, "cells"),
 		      load > FLEET_BEAT_MOST ? FLEET_BEAT_MOST
 		      : load > 0             ? load
 					     : 0);
@@ -1339,8 +1339,8 @@ static int limit_run(const struct options *options, FILE *out)
 	code = open_place(&at_fleet, options, "limit", NULL,
 			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
 	if (code < 0)
-		code = fleet_worker_keep_limit(at_fleet.store, at_fleet.name, lane,
-					       (int)permits, (int)per_minute, &err) &&
+		code = fleet_jobs_keep_limit(at_fleet.store, at_fleet.name, lane,
+					     (int)permits, (int)per_minute, &err) &&
 				       fleet_queue_limit(at_fleet.queue, lane, (int)permits,
 							 (int)per_minute, &err)
 			       ? CODE_DONE
