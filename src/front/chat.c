@@ -4,17 +4,16 @@
 
 #include "front/chat.h"
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
+#include "extend/notes.h"
 #include "front/conversation/about.h"
-#include "front/conversation/facts.h"
 #include "front/conversation/mentions.h"
 #include "front/conversation/past.h"
-#include "front/conversation/remembered.h"
-#include "front/conversation/rewind.h"
 #include "front/conversation/stopping.h"
 #include "front/conversation/style.h"
 #include "front/extend/invoke.h"
@@ -262,7 +261,7 @@ void chat_pauses(void *context)
 		live_show(console_live(chat->console));
 	}
 	atomic_store(&chat->mode, (int)chat->setup->mode);
-	facts_show(chat);
+	about_footer(chat);
 }
 
 /*
@@ -897,7 +896,7 @@ static void run_name(struct chat *chat, const char *argument)
 static void run_rewind(struct chat *chat, const char *argument)
 {
 	(void)argument;
-	rewind_ask(chat);
+	past_rewind(chat);
 }
 
 static void run_context(struct chat *chat, const char *argument)
@@ -1039,10 +1038,43 @@ static void run_style(struct chat *chat, const char *argument)
 	style_choose(chat, argument);
 }
 
+/* Let the person edit the notes. False: ERR says why they are as they were. */
+static bool edit_notes(struct chat *chat, const struct buf *before, struct buf *after,
+		       struct err *err)
+{
+	(void)buf_addstr(after, buf_str(before));
+	return lent_job_edit(chat->console, after, talk_interrupt_fd(chat->talk), err);
+}
+
+/* Let the person edit the notes on the workspace, in their own editor; later sessions read them. */
 static void run_memory(struct chat *chat, const char *argument)
 {
+	struct buf *out = &chat->paint.out;
+	struct buf before, after;
+	struct err err = {0};
+
 	(void)argument;
-	remembered_edit(chat);
+	if (chat->setup->notes == NOTES_NONE) {
+		(void)buf_adds(out, "There are no notes: \"memory\": true in the configuration "
+				    "lets agents write them.\n");
+		return;
+	}
+	buf_init(&before, NOTES_BYTES_MAX);
+	/* A text that is too long is refused when it is written, and not cut. */
+	buf_init(&after, 4 * NOTES_BYTES_MAX);
+	if (!notes_read(chat->setup->workspace, &before, &err) ||
+	    !edit_notes(chat, &before, &after, &err))
+		(void)buf_addf(out, "%s\n", err.text);
+	else if (str_equal(str_trim(buf_str(&before)), str_trim(buf_str(&after))))
+		(void)buf_adds(out, "The notes are as they were.\n");
+	else if (!notes_replace(chat->setup->workspace, buf_str(&before), buf_str(&after),
+				&err))
+		(void)buf_addf(out, "%s\n", err.text);
+	else
+		(void)buf_adds(out,
+			       "The notes are written; the next conversation reads them.\n");
+	buf_fini(&after);
+	buf_fini(&before);
 }
 
 /* Things that were let in count in a new cell, in which the same agent goes on. */

@@ -1,6 +1,6 @@
 /*
- * about: what a person asks about the conversation under way, and the last answer for the
- * clipboard.
+ * about: reports on the conversation under way: those that a person asks for, the facts in its
+ * footer (tui/region/footer.h), and the last answer for the clipboard.
  */
 #pragma once
 
@@ -19,3 +19,9 @@ void about_copy(struct chat *chat);
 /* Let the person choose a model, of those that can be asked from here. */
 void about_choose_model(struct chat *chat,
 			void (*change)(struct chat *chat, const char *name));
+
+/*
+ * Show in the footer the facts that the person wants, so far as they are known. On the thread of
+ * the conversation, between turns or requests.
+ */
+void about_footer(const struct chat *chat);

@@ -1,6 +1,7 @@
 /*
  * past: the recorded conversations, from within one: the list of them, another one that goes on
- * here, a new one, a copy of this one, its title, and its text in a file.
+ * here, a new one, a copy of this one, its title, its text in a file, and the way back to before
+ * one of its prompts.
  */
 #pragma once
 
@@ -8,10 +9,6 @@
 #include <stdint.h>
 
 struct chat;
-
-enum { PAST_AGE = 16 };
-/* How long ago WALL_MS was: "3 h", "2 d". */
-void past_age(int64_t wall_ms, char age[PAST_AGE]);
 
 /* Let the person choose a conversation, which goes on here. */
 void past_choose(struct chat *chat);
@@ -23,3 +20,10 @@ void past_fork(struct chat *chat);
 void past_name(struct chat *chat, const char *name);
 /* Write this conversation into the new file NAME; "": one with a name of ours. */
 void past_export(struct chat *chat, const char *name);
+
+/*
+ * Let the person choose a prompt of this conversation, and which parts go back to before it: what was
+ * said (agent_rewind), the files (session_rewind), or both. The text of the prompt comes back into
+ * the editor. The record keeps all of it.
+ */
+void past_rewind(struct chat *chat);
