@@ -45,7 +45,7 @@ enum {
 };
 
 struct store_folder {
-	int root;
+	int root, temp; /* temp: the folder of files without a name, or -1 */
 	char *shown;
 };
 
@@ -162,6 +162,7 @@ static int open_above(const struct store_folder *folder, const char *name, bool 
 /* A file that has no name yet that a store has. */
 struct temp_file {
 	int folder, fd;
+	bool borrowed; /* the folder is the store's */
 	char name[TEMP_NAME_DIGITS + 1];
 };
 
@@ -170,18 +171,28 @@ static void temp_file_drop(struct temp_file *temp)
 	if (temp->fd >= 0)
 		(void)unlinkat(temp->folder, temp->name, 0);
 	fd_close(&temp->fd);
-	fd_close(&temp->folder);
+	if (!temp->borrowed)
+		fd_close(&temp->folder);
+}
+
+static bool temp_file_open(struct temp_file *temp)
+{
+	temp->fd = openat(temp->folder, temp->name,
+			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	return temp->fd >= 0;
 }
 
 static bool temp_file_make(const struct store_folder *folder, struct temp_file *temp)
 {
-	*temp = (struct temp_file){.folder = enter(folder->root, TEMP_FOLDER, true),
-				   .fd = -1};
-	if (temp->folder < 0 || !text_random_hex(temp->name, TEMP_NAME_DIGITS))
+	*temp = (struct temp_file){.folder = folder->temp, .fd = -1, .borrowed = true};
+	if (!text_random_hex(temp->name, TEMP_NAME_DIGITS))
 		return false;
-	temp->fd = openat(temp->folder, temp->name,
-			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	return temp->fd >= 0;
+	if (temp->folder >= 0 && temp_file_open(temp))
+		return true;
+	/* Not open yet, or somebody has removed the folder since. */
+	temp->borrowed = false;
+	temp->folder = enter(folder->root, TEMP_FOLDER, true);
+	return temp->folder >= 0 && temp_file_open(temp);
 }
 
 /* Copy the file of SOURCE to TO. False with errno; EAGAIN: its bytes are others now. */
@@ -496,6 +507,7 @@ static void folder_close(void *self)
 	struct store_folder *folder = self;
 
 	fd_close(&folder->root);
+	fd_close(&folder->temp);
 	free(folder->shown);
 	free(folder);
 }
@@ -517,11 +529,14 @@ static bool folder_open(const char *path, const char *shown, bool writes, void *
 					       : "");
 	folder = memory_alloc(sizeof(*folder));
 	folder->root = fd_take(&root);
+	folder->temp = -1;
 	folder->shown = memory_copy(shown);
 	if (writes && !try_writing(folder, err)) {
 		folder_close(folder);
 		return false;
 	}
+	if (writes)
+		folder->temp = enter(folder->root, TEMP_FOLDER, true);
 	*self = folder;
 	return true;
 }

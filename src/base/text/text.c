@@ -1034,12 +1034,15 @@ void text_from_hex(struct str digits, char *bytes)
 
 bool text_random_hex(char *digits, size_t count)
 {
-	unsigned char byte;
+	unsigned char bytes[32];
 
 	for (size_t i = 0; i < count; i += 2) {
-		if (getrandom(&byte, 1, 0) != 1)
+		const size_t at = i / 2 % sizeof(bytes), left = (count - i + 1) / 2,
+			     wanted = left < sizeof(bytes) ? left : sizeof(bytes);
+
+		if (at == 0 && getrandom(bytes, wanted, 0) != (ssize_t)wanted)
 			return false;
-		(void)snprintf(digits + i, 3, "%02x", byte);
+		(void)snprintf(digits + i, 3, "%02x", bytes[at]);
 	}
 	return true;
 }
