@@ -381,6 +381,22 @@ def a_server_that_fills_up_in_the_middle_of_a_submit_ends_it_in_order():
 
 
 @tap.case
+def a_submit_asks_for_each_lane_once_and_not_with_each_line():
+    with fleet() as f:
+        f.run("fleet", "submit", f.tasks("first", [command(0)]), "--job", "first")
+        wire = Wire(f.server)
+
+        def asked():
+            return json.loads(wire.request("$JS.API.INFO"))["api"]["total"]
+        before = asked()
+        path = f.tasks("lanes", [command(i, lane="ab"[i % 2]) for i in range(1000)])
+        assert "1000 queued now" in f.run("fleet", "submit", path, "--job", "lanes").stdout
+        # Each question for a consumer takes a server of 2.9 as long as its queue is.
+        assert asked() - before < 100, asked() - before
+        wire.close()
+
+
+@tap.case
 def many_that_come_to_a_fresh_server_at_the_same_moment_make_one_queue():
     with fleet() as f:
         begun = [f.spawn([PROGRAM, "fleet", "workers"]) for _ in range(12)]

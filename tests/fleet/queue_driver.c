@@ -46,7 +46,7 @@ struct driver {
 	struct counter *counter;
 	const char *gate; /* or NULL */
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	pthread_cond_t came, left;
 	struct fleet_lease *ready[SLOTS_MAX], *held[SLOTS_MAX];
 	size_t ready_count;
 };
@@ -134,7 +134,7 @@ static void *slot_main(void *context)
 
 		(void)pthread_mutex_lock(&driver->lock);
 		while (driver->ready_count == 0)
-			(void)pthread_cond_wait(&driver->changed, &driver->lock);
+			(void)pthread_cond_wait(&driver->came, &driver->lock);
 		lease = driver->ready[--driver->ready_count];
 		(void)pthread_mutex_unlock(&driver->lock);
 		do_one(driver, lease);
@@ -142,7 +142,7 @@ static void *slot_main(void *context)
 		(void)atomic_fetch_add(&driver->done, 1);
 		(void)pthread_mutex_lock(&driver->lock);
 		(void)atomic_fetch_sub(&driver->busy, 1);
-		(void)pthread_cond_broadcast(&driver->changed);
+		(void)pthread_cond_signal(&driver->left);
 		(void)pthread_mutex_unlock(&driver->lock);
 	}
 	return NULL;
@@ -154,7 +154,8 @@ static int work(struct driver *driver)
 	struct err err = {0};
 
 	(void)pthread_mutex_init(&driver->lock, NULL);
-	(void)pthread_cond_init(&driver->changed, NULL);
+	(void)pthread_cond_init(&driver->came, NULL);
+	(void)pthread_cond_init(&driver->left, NULL);
 	for (size_t i = 0; i < driver->slots; i++) {
 		pthread_t thread;
 
@@ -166,7 +167,7 @@ static int work(struct driver *driver)
 
 		(void)pthread_mutex_lock(&driver->lock);
 		while (atomic_load(&driver->busy) >= driver->slots)
-			(void)pthread_cond_wait(&driver->changed, &driver->lock);
+			(void)pthread_cond_wait(&driver->left, &driver->lock);
 		(void)pthread_mutex_unlock(&driver->lock);
 		if (!fleet_queue_take(driver->queue, NULL, NULL,
 				      driver->slots - atomic_load(&driver->busy), 1,
@@ -180,10 +181,11 @@ static int work(struct driver *driver)
 			continue;
 		}
 		(void)pthread_mutex_lock(&driver->lock);
-		for (size_t i = 0; i < taken; i++)
+		for (size_t i = 0; i < taken; i++) {
 			driver->ready[driver->ready_count++] = leases[i];
+			(void)pthread_cond_signal(&driver->came);
+		}
 		(void)atomic_fetch_add(&driver->busy, taken);
-		(void)pthread_cond_broadcast(&driver->changed);
 		(void)pthread_mutex_unlock(&driver->lock);
 	}
 	return 0;

@@ -101,6 +101,8 @@ enum {
 	RECONNECT_MS = 500,
 	PING_MS = 10000, /* a server that does not answer three of them is lost */
 	READ_BATCH = 256,
+	ENDINGS_MAX = 256, /* that are sent together */
+	SLICE_MS = 250, /* a connection that is lost meanwhile is noticed within this */
 	READ_WAITS_S = 30, /* the server forgets a reader that does not ask for so long */
 	INFO_MAX = 64 << 10, /* the line with which a server greets */
 	GREETING_MS = 2000,
@@ -127,6 +129,24 @@ struct jetstream {
 	pthread_cond_t changed;
 	char denied[256]; /* the last refusal of a permission; LOCK is held */
 	bool closed;      /* no handler is called any more; likewise */
+
+	/* Ends of tasks (jetstream_finish). */
+	pthread_mutex_t ends;
+	struct ending *endings; /* that wait to be sent, in their order; ENDS is held */
+	bool sending;           /* one thread serves; likewise */
+	struct jetstream_inbox *answers; /* of the thread that serves; NULL: none yet */
+	uint64_t number; /* likewise: of the last answer that was asked for */
+};
+
+/* A task that ends: what is sent of it, and what the server answers. */
+struct ending {
+	struct ending *next;
+	const char *subject, *ack;
+	struct str data;
+	natsMsg *stored, *acked; /* the answers; NULL: none came */
+	natsStatus status;       /* why none came */
+	bool served;
+	pthread_cond_t changed;
 };
 
 #define LINE_HEADER "Glovebox-Line"
@@ -218,6 +238,14 @@ static void msg_auto_destroy(natsMsg **msg)
 
 /* The mistake, with the remedy. */
 
+static bool fail_late(const struct jetstream *jetstream, const char *doing, int seconds,
+		      struct err *err)
+{
+	return err_set(err, ETIMEDOUT,
+		       "%s: no answer to %s within %d s; is the server overloaded, or stopped?",
+		       jetstream->shown, doing, seconds);
+}
+
 static bool fail(struct jetstream *jetstream, natsStatus status, const char *doing,
 		 struct err *err)
 {
@@ -240,10 +268,7 @@ static bool fail(struct jetstream *jetstream, natsStatus status, const char *doi
 			       "was full, free some and start it again",
 			       jetstream->shown, doing);
 	case NATS_TIMEOUT:
-		return err_set(err, ETIMEDOUT,
-			       "%s: no answer to %s within %d s; is the server overloaded, or "
-			       "stopped?",
-			       jetstream->shown, doing, JETSTREAM_WAIT_S);
+		return fail_late(jetstream, doing, JETSTREAM_WAIT_S, err);
 	case NATS_CONNECTION_DISCONNECTED:
 	case NATS_CONNECTION_CLOSED:
 		return err_set(err, ENOTCONN,
@@ -322,7 +347,7 @@ static bool read_answer(struct jetstream *jetstream, natsMsg *msg, const char *d
 
 /* Ask SUBJECT with BODY and read its JSON. */
 static bool ask(struct jetstream *jetstream, const char *subject, struct str body,
-		const char *doing, struct value **answer, struct err *err)
+		int seconds, const char *doing, struct value **answer, struct err *err)
 {
 	auto_msg natsMsg *msg = NULL;
 	natsStatus status;
@@ -330,20 +355,22 @@ static bool ask(struct jetstream *jetstream, const char *subject, struct str bod
 	if (nats.status(jetstream->connection) != NATS_CONN_STATUS_CONNECTED)
 		return fail(jetstream, NATS_CONNECTION_DISCONNECTED, doing, err);
 	status = nats.request(&msg, jetstream->connection, subject, body.data,
-			      (int)body.size, JETSTREAM_WAIT_S * INT64_C(1000));
-	if (status != NATS_OK)
-		return fail(jetstream, status, doing, err);
-	return read_answer(jetstream, msg, doing, answer, err);
+			      (int)body.size, seconds * INT64_C(1000));
+	if (status == NATS_OK)
+		return read_answer(jetstream, msg, doing, answer, err);
+	(void)fail(jetstream, status, doing, err);
+	return err->code == ETIMEDOUT && fail_late(jetstream, doing, seconds, err);
 }
 
 /* Call the server's interface; METHOD is its subject behind "$JS.API.". */
 bool jetstream_call(struct jetstream *jetstream, const char *method, const char *body,
-		    struct value **answer, struct err *err)
+		    int seconds, struct value **answer, struct err *err)
 {
 	char subject[JETSTREAM_SUBJECT_MAX];
 
 	(void)snprintf(subject, sizeof(subject), "$JS.API.%s", method);
-	return ask(jetstream, subject, str_of(body), method, answer, err);
+	return ask(jetstream, subject, str_of(body),
+		   seconds > 0 ? seconds : JETSTREAM_WAIT_S, method, answer, err);
 }
 
 /* A message to SUBJECT that the server stores and confirms; EXPECTED: the last sequence there, or NULL. */
@@ -572,6 +599,162 @@ bool jetstream_pull(struct jetstream_inbox *inbox, const char *stream, const cha
 	status = nats.publish_request(jetstream->connection, subject, reply, body,
 				      (int)strlen(body));
 	return status == NATS_OK || fail(jetstream, status, "taking", err);
+}
+
+/* Ends of tasks, several at the same time. */
+
+/* Send both messages of ENDING, whose answers are NUMBER and the one behind it. */
+static natsStatus send_ending(struct jetstream *jetstream, const struct ending *ending,
+			      uint64_t number)
+{
+	static const char word[] = "+ACK";
+	const char *inbox = jetstream->answers->name;
+	auto_msg natsMsg *msg = NULL;
+	char reply[JETSTREAM_SUBJECT_MAX + 24];
+	natsStatus status;
+
+	(void)snprintf(reply, sizeof(reply), "%s.%" PRIu64, inbox, number);
+	status = nats.msg_create(&msg, ending->subject, reply, ending->data.data,
+				 (int)ending->data.size);
+	if (status == NATS_OK)
+		status = nats.header_set(msg, "Nats-Expected-Last-Subject-Sequence", "0");
+	if (status == NATS_OK)
+		status = nats.publish_msg(jetstream->connection, msg);
+	(void)snprintf(reply, sizeof(reply), "%s.%" PRIu64, inbox, number + 1);
+	return status == NATS_OK ? nats.publish_request(jetstream->connection, ending->ack,
+							reply, word, (int)sizeof(word) - 1)
+				 : status;
+}
+
+/* Note MSG, an answer to one of the COUNT ENDINGS, the first of which has the number FIRST. */
+static bool note_answer(struct jetstream *jetstream, struct ending *const *endings,
+			size_t count, uint64_t first, natsMsg *msg)
+{
+	const char *subject = nats.msg_subject(msg);
+	const size_t size = strlen(jetstream->answers->name);
+	const uint64_t number =
+		strlen(subject) > size
+			? (uint64_t)jetstream_number(str_of(subject + size + 1))
+			: 0;
+	natsMsg **place;
+
+	/* One that comes too late is of an earlier batch. */
+	if (number < first || number >= first + 2 * count)
+		return false;
+	place = (number - first) % 2 == 0 ? &endings[(number - first) / 2]->stored
+					  : &endings[(number - first) / 2]->acked;
+	if (*place != NULL)
+		return false;
+	*place = msg;
+	return true;
+}
+
+/* Send the COUNT ENDINGS and read what the server answers. */
+static void serve_endings(struct jetstream *jetstream, struct ending *const *endings,
+			  size_t count)
+{
+	const int64_t end_ms = clock_now_ms() + JETSTREAM_WAIT_S * INT64_C(1000);
+	const uint64_t first = jetstream->number + 1;
+	natsStatus status = NATS_OK;
+	struct err err;
+	size_t left = 0;
+
+	if (!jetstream_connected(jetstream))
+		status = NATS_CONNECTION_DISCONNECTED;
+	else if (jetstream->answers == NULL &&
+		 !jetstream_inbox_open(jetstream, &jetstream->answers, &err))
+		status = NATS_ERR;
+	jetstream->number += 2 * count;
+	for (size_t i = 0; i < count && status == NATS_OK; i++) {
+		status = send_ending(jetstream, endings[i], first + 2 * i);
+		left += status == NATS_OK ? 2 : 0;
+	}
+	while (left > 0) {
+		const int64_t left_ms = end_ms - clock_now_ms();
+		natsMsg *msg = NULL;
+		const natsStatus got =
+			nats.next(&msg, jetstream->answers->subscription,
+				  left_ms < SLICE_MS ? left_ms : (int64_t)SLICE_MS);
+
+		if (got == NATS_OK && note_answer(jetstream, endings, count, first, msg))
+			left--;
+		else if (got == NATS_OK)
+			nats.msg_destroy(msg);
+		else if (got != NATS_TIMEOUT || left_ms <= SLICE_MS ||
+			 !jetstream_connected(jetstream))
+			break;
+	}
+	if (status == NATS_OK)
+		status = jetstream_connected(jetstream) ? NATS_TIMEOUT
+							: NATS_CONNECTION_DISCONNECTED;
+	for (size_t i = 0; i < count; i++)
+		endings[i]->status = status;
+}
+
+/* Serve the endings that wait, of which the caller's is one; the lock is held. */
+static void serve_all(struct jetstream *jetstream)
+{
+	struct ending *endings[ENDINGS_MAX];
+	size_t count = 0;
+
+	jetstream->sending = true;
+	while (jetstream->endings != NULL && count < ENDINGS_MAX) {
+		endings[count++] = jetstream->endings;
+		jetstream->endings = jetstream->endings->next;
+	}
+	(void)pthread_mutex_unlock(&jetstream->ends);
+	serve_endings(jetstream, endings, count);
+	(void)pthread_mutex_lock(&jetstream->ends);
+	for (size_t i = 0; i < count; i++) {
+		endings[i]->served = true;
+		(void)pthread_cond_signal(&endings[i]->changed);
+	}
+	jetstream->sending = false;
+	/* The next one serves itself, and those that came meanwhile. */
+	if (jetstream->endings != NULL)
+		(void)pthread_cond_signal(&jetstream->endings->changed);
+}
+
+/* What the server says to a message: false with ERR when that is nothing, or an error. */
+static bool read_ending(struct jetstream *jetstream, natsMsg *msg, natsStatus status,
+			const char *doing, struct err *err)
+{
+	auto_value struct value *answer = NULL;
+
+	return msg != NULL ? read_answer(jetstream, msg, doing, &answer, err)
+			   : fail(jetstream, status, doing, err);
+}
+
+bool jetstream_finish(struct jetstream *jetstream, const char *subject, struct str data,
+		      const char *ack, struct err *stored, struct err *err)
+{
+	struct ending ending = {.subject = subject, .data = data, .ack = ack};
+	struct ending **at;
+	bool ok;
+
+	(void)pthread_cond_init(&ending.changed, NULL);
+	(void)pthread_mutex_lock(&jetstream->ends);
+	for (at = &jetstream->endings; *at != NULL; at = &(*at)->next)
+		;
+	*at = &ending;
+	while (!ending.served) {
+		/* The first one of those that wait is woken when nobody serves. */
+		if (!jetstream->sending && jetstream->endings == &ending)
+			serve_all(jetstream);
+		else
+			(void)pthread_cond_wait(&ending.changed, &jetstream->ends);
+	}
+	(void)pthread_mutex_unlock(&jetstream->ends);
+	(void)pthread_cond_destroy(&ending.changed);
+	*stored = (struct err){0};
+	ok = ending.acked == NULL ? fail(jetstream, ending.status, "an answer", err)
+	     : nats.msg_unanswered(ending.acked)
+		     ? fail(jetstream, NATS_NO_RESPONDERS, "an answer", err)
+		     : true;
+	(void)read_ending(jetstream, ending.stored, ending.status, "a result", stored);
+	msg_auto_destroy(&ending.stored);
+	msg_auto_destroy(&ending.acked);
+	return ok;
 }
 
 /* Several messages that are confirmed together. */
@@ -849,6 +1032,7 @@ bool jetstream_open(const struct jetstream_options *options, struct jetstream **
 		return false;
 	opened = memory_alloc(sizeof(*opened));
 	(void)pthread_mutex_init(&opened->lock, NULL);
+	(void)pthread_mutex_init(&opened->ends, NULL);
 	(void)pthread_cond_init(&opened->changed, NULL);
 	if (!connect_to(opened, options, err)) {
 		jetstream_close(opened);
@@ -862,6 +1046,7 @@ void jetstream_close(struct jetstream *jetstream)
 {
 	if (jetstream == NULL)
 		return;
+	jetstream_inbox_close(jetstream->answers);
 	if (jetstream->connection != NULL) {
 		flush(jetstream);
 		nats.destroy(jetstream->connection);
@@ -875,6 +1060,7 @@ void jetstream_close(struct jetstream *jetstream)
 		explicit_bzero(jetstream->seed, strlen(jetstream->seed));
 	free(jetstream->seed);
 	(void)pthread_cond_destroy(&jetstream->changed);
+	(void)pthread_mutex_destroy(&jetstream->ends);
 	(void)pthread_mutex_destroy(&jetstream->lock);
 	free(jetstream);
 }
@@ -904,7 +1090,7 @@ bool jetstream_reader_begin(struct jetstream_reader *reader, struct err *err)
 		       reader->stream, from, reader->filter,
 		       READ_WAITS_S * INT64_C(1000000000));
 	reader->consumer[0] = '\0';
-	if (!jetstream_call(reader->jetstream, method, body, &answer, err))
+	if (!jetstream_call(reader->jetstream, method, body, 0, &answer, err))
 		return false;
 	name = value_text(value_member(answer, "name"));
 	(void)snprintf(reader->consumer, sizeof(reader->consumer), "%s",
@@ -923,7 +1109,7 @@ void jetstream_reader_end(struct jetstream_reader *reader)
 	(void)snprintf(method, sizeof(method), "CONSUMER.DELETE.%s.%s", reader->stream,
 		       reader->consumer);
 	if (reader->consumer[0] != '\0' && jetstream_connected(reader->jetstream))
-		(void)jetstream_call(reader->jetstream, method, "", &answer, &err);
+		(void)jetstream_call(reader->jetstream, method, "", 0, &answer, &err);
 	jetstream_inbox_close(reader->inbox);
 	reader->inbox = NULL;
 }

@@ -41,9 +41,12 @@ void jetstream_close(struct jetstream *jetstream); /* NULL is allowed */
 const char *jetstream_shown(const struct jetstream *jetstream);
 bool jetstream_connected(struct jetstream *jetstream);
 
-/* Call METHOD ("STREAM.INFO.NAME") with the JSON BODY. *ANSWER is owned by the caller. */
+/*
+ * Call METHOD ("STREAM.INFO.NAME") with the JSON BODY, and wait SECONDS for the answer (0:
+ * JETSTREAM_WAIT_S). *ANSWER is owned by the caller.
+ */
 bool jetstream_call(struct jetstream *jetstream, const char *method, const char *body,
-		    struct value **answer, struct err *err);
+		    int seconds, struct value **answer, struct err *err);
 /*
  * A message to SUBJECT that a stream stores and confirms. EXPECTED: the sequence of the last
  * one of this subject ("0": there must be none), or NULL. DOING is for sentences.
@@ -53,6 +56,14 @@ bool jetstream_store(struct jetstream *jetstream, const char *subject, struct st
 /* WORD to the subject ACK of a message that came, confirmed by the server. */
 bool jetstream_confirm(struct jetstream *jetstream, const char *ack, const char *word,
 		       struct err *err);
+/*
+ * The end of a task: the message DATA to SUBJECT, stored unless there is one, and behind it "+ACK"
+ * to ACK, sent in this order and both confirmed. Threads that call it at the same time are served
+ * together: one sends for all, and reads all answers. True: ACK is confirmed; *STORED then is why
+ * DATA was not stored, with the code 0 when it was. False with ERR: one of both has no answer.
+ */
+bool jetstream_finish(struct jetstream *jetstream, const char *subject, struct str data,
+		      const char *ack, struct err *stored, struct err *err);
 /* Not confirmed; nothing is sent while there is no connection. */
 void jetstream_publish(struct jetstream *jetstream, const char *subject, struct str data);
 

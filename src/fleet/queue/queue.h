@@ -28,7 +28,8 @@ enum {
 	QUEUE_WORKER_S = 45, /* a heartbeat is believed for so long */
 	QUEUE_LEAD_S = 60,   /* the lead of what one worker alone does */
 	QUEUE_WAIT_S = 5,    /* for one answer of the server */
-	QUEUE_BATCH = 256,   /* tasks that one call publishes */
+	QUEUE_LIST_S = 30, /* the same, when it lists what is queued: 7 MB for 100,000 tasks */
+	QUEUE_BATCH = 256, /* tasks that one call publishes */
 	QUEUE_LANES_MAX = 256,
 };
 
