@@ -992,6 +992,8 @@ static void describe_kind(const struct row *key, struct buf *out)
 	case ROW_CHOICE:
 	case ROW_EITHER:
 	case ROW_SECRETS:
+		if (key->choices == NULL)
+			(void)buf_addf(out, "text of at most %g bytes", key->max);
 		add_choices(key->choices, "`\"", "\"`", out);
 		(void)buf_adds(out, key->kind != ROW_CHOICE ? " or object" : "");
 		break;

@@ -510,7 +510,8 @@ static bool announce(struct running *running, const struct request *request, boo
 {
 	struct event event = {.kind = EVENT_TOOL_BEGAN,
 			      .verdict = verdict_of(running, fits),
-			      .trace = running->trace};
+			      .trace = running->trace,
+			      .result = fits ? NULL : &running->result};
 	auto_value struct value *data = NULL;
 	struct err err;
 

@@ -244,6 +244,9 @@ def a_file_that_is_only_read_is_in_the_audit_too():
         ended = [line for line in lines if line["event"] == "end"]
         assert [line["status"] for line in ended] == ["done", "denied", "failed"], ended
         assert ended[1]["verdict"] == "deny" and ended[1]["rule"], ended
+        # The rule is written before the answer, with the verdict.
+        rules = [line.get("rule") for line in lines if line["event"] == "begin"]
+        assert rules == [None, ended[1]["rule"], None], lines
         assert lines[0]["event"] == "open" and lines[-1]["event"] == "close" and here.verify().returncode == 0, lines
 
 

@@ -128,6 +128,8 @@ static bool note_begin(struct tap *tap, const struct event *event, struct err *e
 		record.arguments = value_member(event->data, "arguments_text");
 	record.shows_arguments = tap->recording->shows_arguments;
 	record.verdict = event->verdict;
+	if (event->result != NULL)
+		record.rule = value_text(value_member(event->result->details, "rule"));
 	if (ledger_add(tap->recording->ledger, &record, true, err))
 		return true;
 	struct refused_call *refused = memory_alloc(sizeof(*refused));

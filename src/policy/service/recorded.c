@@ -8,30 +8,31 @@
 #include <limits.h>
 #include <stdlib.h>
 
-static bool is_absolute(const struct row *row, const struct value *value,
+bool recorded_is_folder(const struct row *row, const struct value *value,
 			struct rows_problem *problem)
 {
 	(void)row;
-	return value_text(value)[0] == '/' ||
+	return value_kind(value) != VALUE_STRING || value_text(value)[0] == '/' ||
 	       rows_refuse(problem, NULL, "must be a path that begins with /");
 }
 
 /* An address of HTTP; the path of its spans is added. */
-static bool is_collector(const struct row *row, const struct value *value,
-			 struct rows_problem *problem)
+bool recorded_is_collector(const struct row *row, const struct value *value,
+			   struct rows_problem *problem)
 {
 	(void)row;
-	return str_starts(value_str(value), STR("https://")) ||
+	return value_kind(value) != VALUE_STRING ||
+	       str_starts(value_str(value), STR("https://")) ||
 	       str_starts(value_str(value), STR("http://")) ||
 	       rows_refuse(problem, NULL,
 			   "must be the address of a collector: http://127.0.0.1:4318");
 }
 
 const struct row recorded_audit_rows[] = {
-	{"folder", ROW_BYTES, true, .max = PATH_MAX - 1, .check = is_absolute,
+	{"folder", ROW_BYTES, true, .max = PATH_MAX - 1, .check = recorded_is_folder,
 	 .initial = "required",
 	 .description = "Folder of the audit's files, in which no cell may write."},
-	{"key_file", ROW_BYTES, .max = PATH_MAX - 1, .check = is_absolute,
+	{"key_file", ROW_BYTES, .max = PATH_MAX - 1, .check = recorded_is_folder,
 	 .initial = "no key",
 	 .description = "File with a key of 16 bytes or more, that only its owner reads: each "
 			"line gets an HMAC."},
@@ -47,7 +48,7 @@ const struct row recorded_audit_rows[] = {
 };
 
 const struct row recorded_otlp_rows[] = {
-	{"endpoint", ROW_BYTES, .max = PATH_MAX - 1, .check = is_collector,
+	{"endpoint", ROW_BYTES, .max = PATH_MAX - 1, .check = recorded_is_collector,
 	 .initial = "`OTEL_EXPORTER_OTLP_ENDPOINT`, else `http://127.0.0.1:4318`",
 	 .description = "Address of the collector, which speaks OTLP over HTTP with JSON."},
 	{"content", ROW_FLAG, .initial = "false",
@@ -55,9 +56,12 @@ const struct row recorded_otlp_rows[] = {
 	{0},
 };
 
-static char *text_of(const struct value *object, const char *name)
+/* The text NAME of an object, or EITHER itself where it is the short form of that. */
+static char *text_of(const struct value *either, const char *name)
 {
-	return memory_copy(value_text(value_member(object, name)));
+	const bool is_short = value_kind(either) == VALUE_STRING;
+
+	return memory_copy(value_text(is_short ? either : value_member(either, name)));
 }
 
 void recorded_read(const struct value *service, struct recorded *recorded)
@@ -67,7 +71,9 @@ void recorded_read(const struct value *service, struct recorded *recorded)
 
 	*recorded = (struct recorded){
 		.folder = text_of(audit, "folder"),
-		.key_file = text_of(audit, "key_file"),
+		.key_file = value_kind(audit) == VALUE_STRING
+				    ? text_of(value_member(service, "audit_key"), NULL)
+				    : text_of(audit, "key_file"),
 		.each = str_is(value_str(value_member(audit, "sync")), "each"),
 		.refuses_cut = str_is(value_str(value_member(audit, "on_cut")), "refuse"),
 		.arguments = value_is_true(value_member(audit, "arguments")),

@@ -1,6 +1,7 @@
 /*
  * recorded: the parts `audit` and `otlp` of the configuration's key `service` (docs/audit.md):
- * what is recorded of sessions, as a struct. The rows check it before it is read, so that reading
+ * what is recorded of sessions, as a struct. Each is an object, or a text that is its folder or its
+ * collector (`audit_key` beside it names the key then). The rows check it before it is read, so that reading
  * cannot fail.
  */
 #pragma once
@@ -23,6 +24,12 @@ struct recorded {
 
 extern const struct row recorded_audit_rows[];
 extern const struct row recorded_otlp_rows[];
+
+/* The checks of these texts as rows: an absolute path; an address of HTTP. An object passes. */
+bool recorded_is_folder(const struct row *row, const struct value *value,
+			struct rows_problem *problem);
+bool recorded_is_collector(const struct row *row, const struct value *value,
+			   struct rows_problem *problem);
 
 /* Fill RECORDED from SERVICE, the value of the key (NULL: nothing is recorded). */
 void recorded_read(const struct value *service, struct recorded *recorded);

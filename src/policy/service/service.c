@@ -321,12 +321,17 @@ const struct row service_rows[] = {
 	 .initial = "none",
 	 .description =
 		 "Addresses of proxies whose `X-Forwarded-*` are believed: `127.0.0.1`, `10.0.0.0/8`."},
-	{"audit", ROW_OBJECT, .initial = "none",
-	 .description =
-		 "Lines about all sessions and calls of every verb, tied to each other.",
+	{"audit", ROW_EITHER, .max = PATH_MAX - 1, .check = recorded_is_folder,
+	 .initial = "none",
+	 .description = "Lines about all sessions and calls of every verb, tied to each other: "
+			"a folder, or an object.",
 	 .rows = recorded_audit_rows},
-	{"otlp", ROW_OBJECT, .initial = "none",
-	 .description = "Spans of every verb for OpenTelemetry.",
+	{"audit_key", ROW_BYTES, .max = PATH_MAX - 1, .check = recorded_is_folder,
+	 .initial = "no key", .description = "`key_file` of an `audit` that is a folder."},
+	{"otlp", ROW_EITHER, .max = PATH_MAX - 1, .check = recorded_is_collector,
+	 .initial = "none",
+	 .description = "Spans of every verb for OpenTelemetry: the address of a collector, or "
+			"an object.",
 	 .rows = recorded_otlp_rows},
 	{"metrics", ROW_BYTES, .max = ADDRESS_TEXT_MAX, .initial = "off",
 	 .description =
@@ -350,6 +355,11 @@ bool service_check(const struct row *row, const struct value *value,
 			return rows_refuse(problem, &(struct rows_place){.key = paths[i]},
 					   "must be an absolute path");
 	}
+	if (value_member(value, "audit_key") != NULL &&
+	    value_kind(value_member(value, "audit")) != VALUE_STRING)
+		return rows_refuse(problem, &(struct rows_place){.key = "audit_key"},
+				   "goes with an `audit` that is a folder; an object names its "
+				   "key by `key_file`");
 	if (workspace != NULL)
 		(void)template_is_sound(value_str(workspace), &template);
 	if (workspace != NULL && value_member(value, "tokens") != NULL &&
@@ -503,6 +513,7 @@ static bool is_given(const struct value *value)
 {
 	for (void *at = value_first(value); at != NULL; at = value_next(value, at)) {
 		if (strcmp(value_key(at), "audit") != 0 &&
+		    strcmp(value_key(at), "audit_key") != 0 &&
 		    strcmp(value_key(at), "otlp") != 0)
 			return true;
 	}

@@ -1,6 +1,8 @@
 /* Tests of policy/service: what the key and the lines of tokens may say. */
 #include "policy/service/service.h"
 
+#include "policy/service/recorded.h"
+
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -193,6 +195,48 @@ static void a_token_expires_at_the_end_of_its_day(void **state)
 	buf_fini(&text);
 }
 
+static void an_audit_may_be_the_word_for_its_folder(void **state)
+{
+	static const char *const others[] = {
+		"{\"audit\": \"relative\"}",
+		"{\"audit\": \"\"}",
+		"{\"audit\": [\"/a\"]}",
+		"{\"audit_key\": \"/k\"}",
+		"{\"audit\": {\"folder\": \"/a\"}, \"audit_key\": \"/k\"}",
+		"{\"audit\": \"/a\", \"audit_key\": \"k\"}",
+		"{\"otlp\": \"ftp://a\"}",
+	};
+	auto_value struct value *words = parsed(
+		"{\"audit\": \"/a\", \"audit_key\": \"/k\", \"otlp\": \"http://c\"}");
+	auto_value struct value *objects =
+		parsed("{\"audit\": {\"folder\": \"/a\", \"key_file\": \"/k\", \"sync\": "
+		       "\"each\"}, \"otlp\": {\"content\": true}}");
+	struct recorded recorded;
+	struct service service;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(passes(others[i]));
+	assert_true(passes(
+		"{\"audit\": \"/a\", \"audit_key\": \"/k\", \"otlp\": \"http://c\"}"));
+	recorded_read(words, &recorded);
+	assert_string_equal(recorded.folder, "/a");
+	assert_string_equal(recorded.key_file, "/k");
+	assert_string_equal(recorded.endpoint, "http://c");
+	assert_true(recorded.spans && !recorded.each && !recorded.content);
+	recorded_fini(&recorded);
+	recorded_read(objects, &recorded);
+	assert_string_equal(recorded.folder, "/a");
+	assert_string_equal(recorded.key_file, "/k");
+	assert_null(recorded.endpoint);
+	assert_true(recorded.spans && recorded.each && recorded.content);
+	recorded_fini(&recorded);
+	/* None of them makes a service of the server. */
+	service_read(words, &service);
+	assert_false(service.given);
+	service_fini(&service);
+}
+
 static void names_are_plain(void **state)
 {
 	static const char *const others[] = {"", "a b", "a/b", "..", "a.b", "\xc3\xa4"};
@@ -232,6 +276,7 @@ int main(void)
 		cmocka_unit_test(only_a_folder_of_its_own_is_removed),
 		cmocka_unit_test(proxies_are_found_by_their_first_bits),
 		cmocka_unit_test(a_token_expires_at_the_end_of_its_day),
+		cmocka_unit_test(an_audit_may_be_the_word_for_its_folder),
 		cmocka_unit_test(names_are_plain),
 		cmocka_unit_test(other_rights_are_other_tokens),
 	};
