@@ -687,6 +687,9 @@ static bool take_answer(const struct value *message, struct value **answer,
 	}
 	if (value_integer(value_member(error, "code")) == CLIENT_CANCELLED)
 		kind = "cancelled";
+	/* The sentence of a refused call is its remedy as well. */
+	if (remedy != NULL && sentence != NULL && strstr(sentence, remedy) != NULL)
+		remedy = NULL;
 	(void)refuse(refusal, kind != NULL ? kind : "unavailable",
 		     code_of(value_text(value_member(data, "error"))), "%s%s%s",
 		     sentence != NULL ? sentence : "the engine has refused the call",

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/text/rows.h"
 #include "base/value.h"
+#include "image/base.h"
 #include "policy/config.h"
 
 #include <errno.h>
@@ -111,6 +112,23 @@ static bool is_filled(const struct row *row, const struct value *value,
 {
 	(void)row;
 	return value_str(value).size > 0 || rows_refuse(problem, NULL, "may not be empty");
+}
+
+/* A word that no base has would be told for each of many tasks, after all their attempts. */
+static bool is_base(const struct row *row, const struct value *value,
+		    struct rows_problem *problem)
+{
+	struct base_word word;
+	struct arena arena;
+	struct err err;
+	bool ok;
+
+	(void)row;
+	arena_init(&arena);
+	ok = base_parse_word(value_text(value), &arena, &word, &err) ||
+	     rows_refuse(problem, NULL, "%s", err.text);
+	arena_fini(&arena);
+	return ok;
 }
 
 /* A word that git could take for an option, or that is several words, is no reference. */
@@ -383,7 +401,7 @@ static bool is_needs(const struct row *row, const struct value *value,
 
 static const struct row task_rows[] = {
 	{"id", ROW_BYTES, true, .max = FLEET_NAME_MAX, .check = is_id},
-	{"base", ROW_BYTES, .max = BASE_MAX, .check = is_filled},
+	{"base", ROW_BYTES, .max = BASE_MAX, .check = is_base},
 	{"workspace", ROW_OBJECT, .rows = workspace_rows, .check = is_workspace},
 	{"setup", ROW_NAMES, .max = FLEET_LINE_MAX, .check = is_setup},
 	{"run", ROW_OBJECT, true, .rows = run_rows, .check = is_run},

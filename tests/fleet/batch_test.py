@@ -572,6 +572,10 @@ def the_script_for_slurm_divides_the_tasks():
         os.chmod(os.path.join(folder, "scontrol"), 0o755)
         more = {"PATH": folder + ":" + at.environment["PATH"]}
         assert "#SBATCH --array=0-4\n" in at.batch("--slurm", "--print", "-j", "1", env=more).said
+        # Somebody who asks for a script, and forgets for what, gets no run.
+        for words in (["--print"], ["--shards", "4"], ["--slurm", "--print", "--shard", "0/2"], ["--slurm", "--shards", "x"]):
+            assert "--shard" in at.batch(*words, code=2).complained or words == ["--print"], words
+        assert not at.results()
         done = at.batch("--slurm=$(id)", env=more, code=1)
         assert "plain words" in done.complained, done.complained
 

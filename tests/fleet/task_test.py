@@ -10,6 +10,7 @@ import http.server
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -236,7 +237,7 @@ def limits_and_the_policy_end_a_task():
             {"run": {"command": "true"}, "policy": {"read": ["/nothing/here"]}})
         assert late["status"] == "timed_out" and "limits.wall_s" in late["message"] and late["check"] is None, late
         assert large["status"] in ("limit", "failed"), large
-        assert refused["status"] == "denied", refused
+        assert refused["status"] == "denied" and refused["message"].count("Not run:") == 1, refused
         assert hidden["status"] == "failed", hidden
         assert bounded["status"] == "failed", bounded
         assert wrong["status"] == "set_up" and "/nothing/here" in wrong["message"], wrong
@@ -340,6 +341,11 @@ def git_gives_a_tag_a_branch_a_commit_or_its_beginning():
         assert missing["status"] == "set_up", missing
         assert missing["message"].endswith("repo has no commit, tag or branch v9"), missing
         assert nowhere["status"] == "set_up" and "nothing" in nowhere["message"], nowhere
+        # Of all that git says, the sentence that names the mistake is kept.
+        at.write("no-repository/file", "text\n")
+        other, = at.do({"workspace": {"git": "no-repository"}, "run": {"command": "true"}})
+        assert other["status"] == "set_up", other
+        assert re.search("/no-repository' does not appear to be a git repository$", other["message"]), other
         assert at.git("status", "--short") == ""
 
 

@@ -752,6 +752,31 @@ static int open_job(struct batching *batching)
 				  "batch: %s", err.text);
 }
 
+/*
+ * May the options of --slurm and --kubernetes stand with the others? Somebody who has asked for a
+ * script must not get a run.
+ */
+static bool check_cluster(const struct options *options, struct err *err)
+{
+	const bool slurm = options_given(options, "slurm");
+	const bool kubernetes = options_given(options, "kubernetes");
+	const char *shards = options_text(options, "shards");
+	size_t count, at_once;
+
+	if (slurm && kubernetes)
+		return err_set(err, EINVAL, "--slurm and --kubernetes exclude each other");
+	if (!slurm && !kubernetes && (options_given(options, "print") || shards != NULL))
+		return err_set(err, EINVAL, "--%s goes with --slurm or --kubernetes%s",
+			       shards != NULL ? "shards" : "print",
+			       shards != NULL ? "; one of several processes has --shard I/N"
+					      : "");
+	if ((slurm || kubernetes) && options_given(options, "shard"))
+		return err_set(err, EINVAL,
+			       "--shard is for one process; --slurm and --kubernetes divide the "
+			       "tasks themselves: --shards N");
+	return shards == NULL || cluster_read_shards(shards, &count, &at_once, err);
+}
+
 /* Read the options that are more than a word. Returns an exit code. */
 static int read_options(struct batching *batching)
 {
@@ -776,9 +801,8 @@ static int read_options(struct batching *batching)
 	batching->cells = options_count(options, "cells", 0);
 	if (batching->cells > FLEET_SLOTS_MAX)
 		return verb_complain(CODE_USAGE, "batch: -j: at most %d", FLEET_SLOTS_MAX);
-	if (options_given(options, "slurm") && options_given(options, "kubernetes"))
-		return verb_complain(CODE_USAGE,
-				     "batch: --slurm and --kubernetes exclude each other");
+	if (!check_cluster(options, &err))
+		return verb_complain(CODE_USAGE, "batch: %s", err.text);
 	/* No engine could be begun with it. */
 	if (!config_file_load(options_text(options, "config"), &config, &err))
 		return verb_complain(setup_code(&err), "batch: %s", err.text);
