@@ -19,6 +19,7 @@
 #include "tool/tool.h"
 #include "undo/list.h"
 #include "undo/plan.h"
+#include "undo/projects.h"
 #include "undo/store.h"
 #include "view/spec.h"
 

@@ -15,7 +15,7 @@
 #include "front/wrap/profile.h"
 #include "store/database.h"
 #include "store/journal.h"
-#include "undo/store.h"
+#include "undo/projects.h"
 
 #include <dirent.h>
 #include <errno.h>
