@@ -454,12 +454,15 @@ bool fleet_task_read(struct str line, struct fleet_task *task, struct err *err)
 {
 	auto_value struct value *value = NULL;
 	const struct value *lane, *priority, *attempts;
+	struct err why = {0};
 
 	if (line.size > FLEET_LINE_MAX)
 		return err_set(err, EFBIG, "a line has at most %d bytes, not %zu",
 			       FLEET_LINE_MAX, line.size);
-	if (!value_parse(line, 0, &value, err))
-		return false;
+	/* The caller says which line of its file this one is. */
+	if (!value_parse(line, 0, &value, &why))
+		return err_set(err, why.code, "%s",
+			       why.text + (strncmp(why.text, "line 1, ", 8) == 0 ? 8 : 0));
 	if (value_kind(value) != VALUE_OBJECT)
 		return err_set(err, EINVAL, "a task is a JSON object, not %s",
 			       value_kind_name(value_kind(value)));

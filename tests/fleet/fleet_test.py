@@ -331,6 +331,8 @@ def a_bad_line_is_named_and_nothing_is_submitted():
         path = f.tasks("bad", [command(0), command(1), '{"id": "t2", "run": {"command": "true"}, "nonsense": 1}'])
         done = f.run("fleet", "submit", path, "--job", "bad", code=2)
         assert f"{path}:3" in done.stderr and "nonsense" in done.stderr, done.stderr
+        done = f.run("fleet", "submit", f.tasks("text", [command(0), "words"]), code=2)
+        assert "text.jsonl:2: column 1: expected a value" in done.stderr, done.stderr
         assert not os.path.exists(f.store) and done.stdout == ""
         assert "no jobs" in f.run("fleet", "status", code=None).stdout or not os.path.exists(f.store)
 
@@ -522,6 +524,48 @@ def a_worker_that_drains_gives_back_at_once_what_has_not_begun():
 
 
 @tap.case
+def a_store_that_is_lost_is_said_and_not_made_again():
+    with fleet() as f:
+        f.run("fleet", "submit", f.tasks("lost", [command(0)]), "--job", "lost")
+        done = f.run("fleet", "results", "lost", code=1)
+        assert "1 of the 1 tasks of lost have no result yet; --follow" in done.stderr, done.stderr
+        os.rename(f.store, f.store + "-away")
+        for words in (["cancel", "lost"], ["pause", "lost"], ["resume", "lost"], ["retry", "lost", "--status", "failed"], ["results", "lost"]):
+            assert "is its name right, and its file system mounted?" in f.run("fleet", *words, code=1).stderr, words
+        assert "warning  store: " in f.run("fleet", "doctor").stdout
+        assert not os.path.exists(f.store)
+        os.rename(f.store + "-away", f.store)
+        assert "ok       store: " in f.run("fleet", "doctor").stdout
+
+
+@tap.case
+def credentials_that_are_taken_no_longer_end_who_has_them():
+    def users(password):
+        return "authorization { user: u, password: %s }\n" % password
+    with fleet(users("one")) as f:
+        f.write_config(url=f.server.url.replace("//", "//u:one@"), lease_s=LEASE_S)
+        worker = f.worker(cells=1)
+        wait_for(lambda: "cells for the fleet" in f.said(worker), "the worker")
+        f.run("fleet", "submit", f.tasks("n", [command(0), command(1, needs={"no": "body"})]), "--job", "n")
+        f.wait_for_results("n", 1)
+        following = f.spawn([PROGRAM, "fleet", "results", "n", "--follow"])
+        wait_for(lambda: "t0" in f.said(following), "the result")
+        f.server.kill()
+        with open(f.server.config, "r+", encoding="utf-8") as file:
+            text = file.read().replace("one", "two")
+            file.seek(0)
+            file.write(text)
+        f.server.start()
+        for process in (worker, following):
+            assert process.wait(timeout=WAIT_S) == 1, f.said(process)
+            assert "takes these credentials no longer" in f.said(process) and "one@" not in f.said(process), f.said(process)
+        path = os.path.join(f.folder, "bad.nk")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("SUAXXXX\nUABC\n")
+        assert "bad.nk cannot be used" in f.run("fleet", "workers", "--fleet", f.server.url, "--credentials", path, code=1).stderr
+
+
+@tap.case
 def a_task_of_which_nothing_runs_gives_up_after_its_attempts():
     with fleet() as f:
         f.worker()
@@ -529,6 +573,8 @@ def a_task_of_which_nothing_runs_gives_up_after_its_attempts():
         f.wait_for_results("g", 1)
         result = f.result("g", "t0")
         assert result["status"] == "gave_up" and result["attempt"] == 2, result
+        said = f.run("fleet", "results", "g", code=1).stdout
+        assert "gave_up " in said and "/nowhere/at/all" in said, said
 
 
 def state_of(f, job):
@@ -1063,7 +1109,7 @@ def the_doctor_says_what_is_at_stake():
         report = json.loads(f.run("fleet", "doctor", "--json").stdout)
         found = {finding["name"]: finding for finding in report}
         assert "nats-server" in found["version"]["text"], found
-        assert found["GB_main_TASKS"]["state"] == "ok" and found["store"]["state"] == "ok", found
+        assert found["GB_main_TASKS"]["state"] == "ok" and found["store"]["state"] == "warning", found
         assert "always" in found["sync_interval"]["text"], found
         text = f.run("fleet", "doctor", "--nats-config").stdout
         config = text.replace("nkey: U…", "user: submitter, password: s", 1).replace("nkey: U…", "user: worker, password: w", 1)

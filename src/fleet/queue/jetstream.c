@@ -271,6 +271,15 @@ static bool fail(struct jetstream *jetstream, natsStatus status, const char *doi
 		return fail_late(jetstream, doing, JETSTREAM_WAIT_S, err);
 	case NATS_CONNECTION_DISCONNECTED:
 	case NATS_CONNECTION_CLOSED:
+		/* The library tries for ever, unless it is refused twice. */
+		if (nats.status(jetstream->connection) == NATS_CONN_STATUS_CLOSED)
+			return err_set(
+				err, EKEYREJECTED,
+				"%s: the server takes these credentials no longer: they "
+				"have expired, or were changed there; renew `credentials` "
+				"of `fleet` in the configuration (or the password in its "
+				"url), then start this once more",
+				jetstream->shown);
 		return err_set(err, ENOTCONN,
 			       "%s: the connection is lost (%s); it is made again when "
 			       "the server is there",
@@ -1009,15 +1018,26 @@ static bool connect_to(struct jetstream *jetstream, const struct jetstream_optio
 	case NATS_CONNECTION_AUTH_FAILED:
 	case NATS_NOT_PERMITTED:
 		return err_set(err, EACCES,
-			       "%s: the server knows no such user; set `credentials` of `fleet` "
+			       "%s: the server knows no such user%s; set `credentials` of `fleet` "
 			       "in the configuration, or nats://USER:PASSWORD@HOST:PORT",
-			       jetstream->shown);
+			       jetstream->shown,
+			       wish->credentials != NULL
+				       ? ", or these credentials have expired"
+				       : "");
 	case NATS_SSL_ERROR:
 		return err_set(err, EPROTO,
 			       "%s: TLS failed; set `ca_file` of `fleet` in the configuration "
 			       "to the authority of the server's certificate",
 			       jetstream->shown);
 	default:
+		/* What is in the file is looked at when the server asks for it. */
+		if (wish->credentials != NULL)
+			return err_set(
+				err, EACCES,
+				"%s: the credentials of %s cannot be used (%s); is the file "
+				"whole, as `nsc` or `nk -gen user -pubout` has printed it?",
+				jetstream->shown, wish->credentials,
+				nats.status_text(status));
 		return err_set(err, EIO, "%s: %s", jetstream->shown,
 			       nats.status_text(status));
 	}

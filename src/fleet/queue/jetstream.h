@@ -7,7 +7,8 @@
  * Sentences name the server without its password and say the remedy. Of an err that a
  * function here fills, `code` is ENOENT (no such stream, consumer or message, or nobody
  * answers), EEXIST (a message that must not be there is), ENOSPC, EACCES, ETIMEDOUT,
- * ENOTCONN, or EPROTO. All functions may be called by several threads, but one inbox is read
+ * ENOTCONN, EKEYREJECTED (the server takes our credentials no longer: it is not tried again), or
+ * EPROTO. All functions may be called by several threads, but one inbox is read
  * by one thread at a time.
  */
 #pragma once

@@ -1715,7 +1715,9 @@ bool fleet_queue_watch(struct fleet_queue *queue, enum fleet_watch what, const c
 		/* A server that was away has forgotten this reader. */
 		if (pulled == JETSTREAM_LOST) {
 			(void)poll(NULL, 0, AWAY_MS);
-			(void)jetstream_reader_begin(&reader, &why);
+			if (!jetstream_reader_begin(&reader, &why) &&
+			    why.code == EKEYREJECTED)
+				ok = err_set(err, why.code, "%s", why.text);
 		}
 	}
 	jetstream_reader_end(&reader);

@@ -753,6 +753,14 @@ static void give_ready_back(struct fleet_worker *worker)
 		give_back(worker, held, 0, false);
 }
 
+/* Begin no more tasks. */
+static void drain(struct fleet_worker *worker)
+{
+	(void)pthread_mutex_lock(&worker->lock);
+	worker->draining = worker->news = true;
+	(void)pthread_mutex_unlock(&worker->lock);
+}
+
 static bool is_draining(struct fleet_worker *worker)
 {
 	bool draining;
@@ -816,6 +824,9 @@ static enum fleet_next next(void *context, struct fleet_slot_task *task, bool *o
 	if (held == NULL) {
 		if (!take_some(worker, err)) {
 			say(worker, err->text);
+			/* No task comes any more, and none can be renewed: its end is this worker's. */
+			if (err->code == EKEYREJECTED)
+				drain(worker);
 			(void)rest(worker, FAILED_MS);
 			return FLEET_NEXT_FAILED;
 		}
@@ -1547,9 +1558,7 @@ bool fleet_worker_start(const struct fleet_worker_options *options,
 
 void fleet_worker_drain(struct fleet_worker *worker)
 {
-	(void)pthread_mutex_lock(&worker->lock);
-	worker->draining = worker->news = true;
-	(void)pthread_mutex_unlock(&worker->lock);
+	drain(worker);
 	fleet_slots_drain(worker->slots);
 	fleet_queue_rest(worker->options.queue);
 	give_ready_back(worker);

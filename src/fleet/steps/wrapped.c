@@ -38,8 +38,8 @@ enum {
 	READ_BYTES = 64 << 10,
 	LOOK_MS = 250,        /* to hear that the task was cancelled */
 	GRACE_MS = 10 * 1000, /* between TERM and KILL; its cell ends in the meantime */
-	LAST_MAX = 400,
-	CODE_DENIED = 4, /* exit codes of `wrap` itself */
+	LAST_MAX = 1600,      /* bytes of the last line, a quarter before its marks */
+	CODE_DENIED = 4,      /* exit codes of `wrap` itself */
 	CODE_NO_CELL = 125,
 	CODE_NOT_FOUND = 127,
 };

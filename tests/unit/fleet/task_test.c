@@ -156,7 +156,7 @@ static const struct {
 	 "/attempts: must be a whole number"},
 	{"{\"id\": \"a\", " RUN ", \"labels\": {\"a\": 1}}", "/labels/a: must be text"},
 	{"{\"id\": \"a\", \"id\": \"b\", " RUN "}", "the key occurs twice"},
-	{"{\"id\": \"a\", " RUN "} x", "line 1"},
+	{"{\"id\": \"a\", " RUN "} x", "column 41"},
 };
 
 static void every_mistake_is_told_with_its_place(void **state)

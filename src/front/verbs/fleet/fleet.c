@@ -52,7 +52,20 @@ static int complain(const char *verb, const struct err *err)
 			     "fleet %s: %s", verb, err->text);
 }
 
-enum need { NEED_QUEUE = 1, NEED_STORE = 2, NEED_WRITES = 4 };
+/* NEED_NEW: a store that is not there is made; else a place that is lost would seem to be empty. */
+enum need { NEED_QUEUE = 1, NEED_STORE = 2, NEED_WRITES = 4, NEED_NEW = 8 };
+
+/* Open the store, to write when WRITES. One that is not there is made only when MAKES. */
+static bool open_store(struct fleet_at *at_fleet, bool writes, bool makes, struct err *err)
+{
+	if (writes && !makes) {
+		if (!fleet_at_open_store(at_fleet, false, err))
+			return false;
+		fleet_store_close(at_fleet->store);
+		at_fleet->store = NULL;
+	}
+	return fleet_at_open_store(at_fleet, writes, err);
+}
 
 /*
  * Read OPTIONS and open what the verb NEEDs, of JOB (NULL: of none) where several fleets share the
@@ -65,8 +78,8 @@ static int open_place(struct fleet_at *at_fleet, const struct options *options,
 
 	if (!fleet_at_read(at_fleet, options, job, &err))
 		return verb_complain(setup_code(&err), "fleet %s: %s", verb, err.text);
-	if ((needs & NEED_STORE) != 0 &&
-	    !fleet_at_open_store(at_fleet, (needs & NEED_WRITES) != 0, &err))
+	if ((needs & NEED_STORE) != 0 && !open_store(at_fleet, (needs & NEED_WRITES) != 0,
+						     (needs & NEED_NEW) != 0, &err))
 		return complain(verb, &err);
 	if ((needs & NEED_QUEUE) != 0 && !fleet_at_open_queue(at_fleet, &err))
 		return complain(verb, &err);
@@ -189,7 +202,7 @@ static int submit_run(const struct options *options, FILE *out)
 		name = own;
 	}
 	code = open_place(&at_fleet, options, "submit", name,
-			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
+			  NEED_QUEUE | NEED_STORE | NEED_WRITES | NEED_NEW);
 	if (code < 0) {
 		code = submit_job(&at_fleet, path, name, tasks, options, out, &err)
 			       ? CODE_DONE
@@ -799,6 +812,7 @@ static void print_plain(const char *id, const struct value *result, FILE *out)
 {
 	const char *status = value_text(value_member(result, "status"));
 	const struct value *accounts = value_member(result, "accounts");
+	const char *message = value_text(value_member(result, "message"));
 
 	verb_print_name(id, NAME_COLUMNS, out);
 	(void)fputc(' ', out);
@@ -808,6 +822,10 @@ static void print_plain(const char *id, const struct value *result, FILE *out)
 			      value_number(value_member(accounts, "wall_s")));
 	if (value_number(value_member(result, "money")) > 0)
 		(void)fprintf(out, "  $%.4f", value_number(value_member(result, "money")));
+	if (message != NULL) {
+		(void)fputs("  ", out);
+		verb_print_name(message, 1, out);
+	}
 	(void)fputc('\n', out);
 }
 
@@ -909,6 +927,12 @@ static int results_run(const struct options *options, FILE *out)
 							name, NULL, true, take_notice,
 							&printing, &printing.err) &&
 				      printing.ok;
+		if (printing.ok && printing.left > 0)
+			(void)verb_complain(0,
+					    "fleet results: %zu of the %zu tasks of %s have no "
+					    "result yet; --follow waits for them",
+					    printing.left,
+					    fleet_tasks_count(fleet_job_tasks(job)), name);
 		code = !printing.ok ? complain("results", &printing.err)
 		       : printing.left + printing.bad > 0 ? CODE_FAILED
 							  : CODE_DONE;
@@ -1337,7 +1361,7 @@ static int limit_run(const struct options *options, FILE *out)
 			"--per-minute %" PRIu64,
 			lane, per_minute);
 	code = open_place(&at_fleet, options, "limit", NULL,
-			  NEED_QUEUE | NEED_STORE | NEED_WRITES);
+			  NEED_QUEUE | NEED_STORE | NEED_WRITES | NEED_NEW);
 	if (code < 0)
 		code = fleet_jobs_keep_limit(at_fleet.store, at_fleet.name, lane,
 					     (int)permits, (int)per_minute, &err) &&
@@ -1442,9 +1466,13 @@ static void add_finding(struct value *report, const char *name, const char *stat
 static void add_store_finding(struct fleet_at *at_fleet, struct value *report)
 {
 	struct err err = {0};
-	const bool ok = fleet_at_open_store(at_fleet, true, &err);
+	const bool ok = open_store(at_fleet, true, false, &err);
 
-	add_finding(report, "store", ok ? "ok" : "wrong",
+	/* The first submit makes it. */
+	add_finding(report, "store",
+		    ok                   ? "ok"
+		    : err.code == ENOENT ? "warning"
+					 : "wrong",
 		    ok ? fleet_store_where(at_fleet->store) : err.text);
 }
 
@@ -1538,7 +1566,7 @@ static int doctor_run(const struct options *options, FILE *out)
 }
 
 static const char doctor_help[] =
-	"Look at the server and the store of a fleet, make what is missing there, and say what\n"
+	"Look at the server and the store of a fleet, make what the server misses, and say what\n"
 	"is at stake: version, replicas, sync_interval, streams. Exits with 1 when something\n"
 	"is wrong.";
 

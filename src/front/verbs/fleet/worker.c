@@ -186,7 +186,8 @@ static int work(struct fleet_at *at_fleet, const struct fleet_worker_options *op
 	/* A drain that was asked for has done what it should. */
 	if (working->state == DRAINS && working->signal == SIGTERM)
 		return CODE_DONE;
-	return working->signal != 0 ? CODE_SIGNAL + working->signal : CODE_DONE;
+	/* Without a signal, it is the server that wants this worker no longer. */
+	return working->signal != 0 ? CODE_SIGNAL + working->signal : CODE_FAILED;
 }
 
 static int worker_verb(const struct options *options, FILE *out)
