@@ -6,6 +6,7 @@
 #include "base/str.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -241,12 +242,25 @@ bool buf_base64_add(struct str bytes, struct buf *out)
 	return true;
 }
 
+/* One more than the value of a Base64 digit; 0: it is none. A large file has millions of them. */
+static const unsigned char values[UCHAR_MAX + 1] = {
+	['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,
+	['G'] = 7,  ['H'] = 8,  ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12,
+	['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16, ['Q'] = 17, ['R'] = 18,
+	['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
+	['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30,
+	['e'] = 31, ['f'] = 32, ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36,
+	['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40, ['o'] = 41, ['p'] = 42,
+	['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
+	['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54,
+	['2'] = 55, ['3'] = 56, ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60,
+	['8'] = 61, ['9'] = 62, ['+'] = 63, ['/'] = 64,
+};
+
 /* The value of a Base64 digit; -1 when C is none. */
 static int digit_value(char c)
 {
-	const char *at = c != '\0' ? strchr(digits, c) : NULL;
-
-	return at != NULL ? (int)(at - digits) : -1;
+	return values[(unsigned char)c] - 1;
 }
 
 /* The bytes of one group of letters as one number. PAD of the letters are "=". */
@@ -269,40 +283,50 @@ static bool group_bits(const char *letters, size_t pad, uint32_t *result)
 	return (bits & ((1u << (8 * pad)) - 1)) == 0;
 }
 
-/* OUT NULL: only check TEXT. */
-static bool read_groups(struct str text, struct buf *out)
+/* The number of "=" at the end of TEXT. */
+static size_t padding(struct str text)
 {
 	size_t pad = 0;
-	uint32_t bits;
 
-	if (text.size % LETTERS != 0)
-		return false;
 	while (pad < 2 && pad < text.size && text.data[text.size - 1 - pad] == '=')
 		pad++;
+	return pad;
+}
+
+/* Write the bytes of TEXT, whose groups are whole, to AT. NULL: only check TEXT. */
+static bool read_groups(struct str text, char *at)
+{
+	const size_t pad = padding(text);
+	uint32_t bits;
+
 	for (size_t i = 0; i < text.size; i += LETTERS) {
 		const size_t padded = i + LETTERS == text.size ? pad : 0;
 
 		if (!group_bits(text.data + i, padded, &bits))
 			return false;
-		for (size_t j = 0; out != NULL && j < GROUP - padded; j++) {
-			if (!buf_addc(out, (char)(bits >> (8 * (GROUP - 1 - j)) & 0xff)))
-				return false;
-		}
+		for (size_t j = 0; at != NULL && j < GROUP - padded; j++)
+			*at++ = (char)(bits >> (8 * (GROUP - 1 - j)) & 0xff);
 	}
 	return true;
 }
 
 bool buf_base64_read(struct str text, struct buf *out)
 {
-	const size_t before = out->size;
+	const size_t size = text.size / LETTERS * GROUP - padding(text);
+	char *at;
+	bool read;
 
-	if (read_groups(text, out))
-		return true;
-	buf_truncate(out, before);
-	return false;
+	if (text.size % LETTERS != 0)
+		return false;
+	at = buf_reserve(out, size);
+	if (at == NULL)
+		return false;
+	read = read_groups(text, at);
+	buf_commit(out, read ? size : 0);
+	return read;
 }
 
 bool buf_base64_is_valid(struct str text)
 {
-	return read_groups(text, NULL);
+	return text.size % LETTERS == 0 && read_groups(text, NULL);
 }
