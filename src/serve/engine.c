@@ -40,7 +40,8 @@
 enum {
 	SENTENCE_MAX = 1024,
 	NAME_ROOM = 32,
-	READY_MAX = 4, /* workers that a caller may have made ahead */
+	RULE_ROOM = 96, /* of the key of a policy */
+	READY_MAX = 4,  /* workers that a caller may have made ahead */
 	CLIENT_MAX = 256,
 	OPENING_MAX = 8, /* cells that are built at the same time; more only wait for processors */
 	REMOVERS = 16, /* threads that remove fresh workspaces at the end */
@@ -282,6 +283,7 @@ struct value *engine_accounts(const struct tool_result *result)
 	return accounts_value(&accounts);
 }
 
+static const char open_another[] = "open another cell";
 static const char set_up_remedy[] = "glovebox doctor says what this machine lacks";
 
 /* Add what all of CELL has used so far to TOLD. */
@@ -293,6 +295,36 @@ static void add_cell_accounts(const struct engine_cell *cell, struct value *told
 	session_accounts(cell->place.session, &accounts, hosts);
 	value_set(told, "accounts", accounts_value(&accounts));
 	value_set(told, "network", hosts);
+}
+
+/*
+ * Name the rule and the remedy of FAULT, a refusal of CELL for which nothing has a denial: the view
+ * or the guard has refused a path. ROOM is for the rule.
+ */
+static void name_wall(const struct engine_cell *cell, struct caller_fault *fault,
+		      char room[RULE_ROOM])
+{
+	switch (fault->error) {
+	case EROFS:
+		(void)snprintf(room, RULE_ROOM, "agents.%.64s.write",
+			       session_policy(cell->place.session)->name);
+		fault->rule = room;
+		fault->remedy =
+			"name a path below a folder of the policy's `write`, or add "
+			"it to that when the cell is opened";
+		break;
+	case EKEYREJECTED:
+		fault->rule = "protected";
+		fault->remedy = "run git by exec/run instead";
+		break;
+	case EKEYREVOKED:
+		fault->rule = "protected";
+		fault->remedy =
+			"name the file itself in the policy's `write`, once it is there";
+		break;
+	default:
+		break;
+	}
 }
 
 void engine_refuse_result(struct caller *caller, const struct engine_cell *cell,
@@ -309,6 +341,7 @@ void engine_refuse_result(struct caller *caller, const struct engine_cell *cell,
 		.remedy = value_text(value_member(denial, "remedy")),
 		.error = error > 0 && error < INT_MAX ? (int)error : 0,
 	};
+	char rule[RULE_ROOM];
 
 	if (cancelled)
 		fault = (struct caller_fault){.kind = CALLER_CANCELLED};
@@ -316,13 +349,15 @@ void engine_refuse_result(struct caller *caller, const struct engine_cell *cell,
 		fault = (struct caller_fault){.kind = CALLER_SET_UP,
 					      .remedy = set_up_remedy};
 	else if (broken != NULL)
-		fault.kind = CALLER_CLOSED;
+		fault = (struct caller_fault){.kind = CALLER_CLOSED, .remedy = open_another};
 	else if (result->status == RESULT_DENIED)
 		fault.kind = CALLER_DENIED;
 	else if (result->status == RESULT_TIMED_OUT)
 		fault.kind = CALLER_LIMIT;
 	else
 		fault.kind = caller_kind_of(fault.error);
+	if (fault.kind == CALLER_DENIED && fault.rule == NULL)
+		name_wall(cell, &fault, rule);
 	if (cancelled)
 		caller_refuse(caller, id, &fault, "%s was cancelled", what);
 	else
@@ -375,11 +410,14 @@ static struct engine_cell *cell_of(const struct engine_request *request,
 		return cell;
 	if (number > 0 && number <= engine->cells_made)
 		caller_refuse(request->caller, request->id,
-			      &(struct caller_fault){.kind = CALLER_CLOSED},
+			      &(struct caller_fault){.kind = CALLER_CLOSED,
+						     .remedy = open_another},
 			      "%s: cell %.100s has been closed", method->name, name);
 	else
 		caller_refuse(request->caller, request->id,
-			      &(struct caller_fault){.kind = CALLER_NO_SUCH},
+			      &(struct caller_fault){.kind = CALLER_NO_SUCH,
+						     .remedy = "cell/list names those that "
+							       "are open"},
 			      "%s: there is no cell %.100s; cell/list names those that are open",
 			      method->name, name);
 	return NULL;
@@ -402,7 +440,8 @@ static void end_tasks(struct engine *engine, const struct engine_cell *cell)
 		}
 		if (task->id != NULL && task->caller != NULL && !task->over)
 			caller_refuse(task->caller, task->id,
-				      &(struct caller_fault){.kind = CALLER_CLOSED},
+				      &(struct caller_fault){.kind = CALLER_CLOSED,
+							     .remedy = open_another},
 				      "cell %s was closed while the call was under way",
 				      task->cell->name);
 		task_drop(at);
@@ -481,6 +520,19 @@ static void close_idle(struct engine *engine)
 
 /* Methods about cells. */
 
+/* Does this kernel lay layers? A module that nobody has used yet is not there. */
+static bool has_overlay(void)
+{
+	struct buf names;
+	bool has;
+
+	buf_init(&names, SENTENCE_MAX * 16);
+	has = fd_read_at(AT_FDCWD, "/proc/filesystems", &names) &&
+	      strstr(names.data, "\toverlay\n") != NULL;
+	buf_fini(&names);
+	return has;
+}
+
 static void add_machine(struct value *told)
 {
 	struct cgroup_place place;
@@ -499,6 +551,8 @@ static void add_machine(struct value *told)
 		       : place.version == 1 ? "v1"
 					    : "none");
 	cgroup_leave(&place);
+	value_set_boolean(told, "overlay",
+			  reach.strength.level == SANDBOX_SEALED && has_overlay());
 }
 
 static void add_limits(const struct engine *engine, struct value *told)
@@ -686,7 +740,9 @@ static bool may_open(const struct engine_request *request, const char *name)
 static void cell_open_failed(struct caller *caller, const struct value *id,
 			     const struct err *err)
 {
+	static const char advice[] = "; run ";
 	struct caller_fault fault = {.kind = caller_kind_of(err->code), .error = err->code};
+	const char *advised = strstr(err->text, advice);
 
 	/* A wish that is wrong has no error of the system. */
 	if (fault.kind == CALLER_UNAVAILABLE)
@@ -694,6 +750,11 @@ static void cell_open_failed(struct caller *caller, const struct value *id,
 	if (fault.kind == CALLER_SET_UP)
 		fault = (struct caller_fault){.kind = CALLER_SET_UP,
 					      .remedy = set_up_remedy};
+	/* A sentence about a base ends with the line that helps, if one does (image/base.h). */
+	if (str_starts(str_of(err->text), STR("base "))) {
+		fault.rule = "cell_base";
+		fault.remedy = advised != NULL ? advised + sizeof("; ") - 1 : NULL;
+	}
 	caller_refuse(caller, id, &fault, "cell/open: %s", err->text);
 }
 
@@ -974,6 +1035,7 @@ static void refuse_method(struct caller *caller, const struct mcp_message *messa
 	caller_refuse(caller, message->id,
 		      &(struct caller_fault){.kind = CALLER_NO_SUCH,
 					     .code = MCP_CODE_METHOD,
+					     .remedy = "data.known lists those that there are",
 					     .known = names},
 		      "there is no method %.100s; data.known lists those that there are",
 		      message->method);
@@ -1012,7 +1074,8 @@ static void take_request(struct engine *engine, struct caller *caller,
 	if (!caller->greeted && method->take != hello) {
 		caller_refuse(caller, message->id,
 			      &(struct caller_fault){.kind = CALLER_USAGE,
-						     .code = MCP_CODE_INVALID},
+						     .code = MCP_CODE_INVALID,
+						     .remedy = "send hello with version 1"},
 			      "%s: hello comes first", method->name);
 		return;
 	}

@@ -49,6 +49,7 @@ enum {
 	 * output is given when the caller names no `keep`, and 1 GiB for those that ask for more
 	 */
 	ENGINE_KEPT_MIB = 1024 + 2 * ENGINE_TASKS,
+	ENGINE_PIECE = 8 << 20,          /* bytes of a file or a tar in one message */
 	ENGINE_NAME = 128,               /* bytes of a name that the caller gives */
 	ENGINE_VARIABLE = 128 << 10,     /* bytes of a variable, as the kernel has it */
 	ENGINE_SECONDS = 30 * 24 * 3600, /* the longest time that a caller may name */
@@ -319,6 +320,9 @@ struct value *engine_accounts(const struct tool_result *result);
 /* For rows of variables: are all members of VALUE texts, with names of variables? */
 bool engine_check_variables(const struct row *row, const struct value *value,
 			    struct rows_problem *problem);
+/* For rows of a piece: is VALUE Base64 of ENGINE_PIECE bytes at most? (files.c) */
+bool engine_check_piece(const struct row *row, const struct value *value,
+			struct rows_problem *problem);
 /* The variables ENV, {NAME: value} or NULL, as a list of NAME=value. The caller owns it. */
 struct value *engine_variables(const struct value *env);
 /*

@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 enum {
-	PIECE_MAX = 8 << 20,  /* bytes of a file in one message */
 	BLOCK = 3 << 19,      /* of one call of fs_read; its texts can be joined */
 	FILE_MAX = 256 << 20, /* of a file that is written in pieces */
 	PIECES_MAX = 16, /* files of one engine that come in pieces at the same time */
@@ -121,7 +120,7 @@ static struct file_task *file_new(const struct engine_request *request, const ch
 	file->brought = -1;
 	file->task.turn = file_turn;
 	file->task.free = file_free;
-	buf_init(&file->content, 2 * PIECE_MAX);
+	buf_init(&file->content, 2 * ENGINE_PIECE);
 	engine_add_task(&file->task, request, request->id);
 	return file;
 }
@@ -180,7 +179,7 @@ static const struct row read_params[] = {
 	ENGINE_ROW_CELL,
 	FILE_ROW_PATH,
 	{"offset", ROW_COUNT, false, "its first byte"},
-	{"size", ROW_COUNT, false, "bytes wanted", .min = 0, .max = PIECE_MAX},
+	{"size", ROW_COUNT, false, "bytes wanted", .min = 0, .max = ENGINE_PIECE},
 	{0},
 };
 
@@ -245,7 +244,7 @@ static void read_file(const struct engine_request *request)
 	file->offset = value_integer(value_member(request->params, "offset"));
 	if (file->offset > INT64_C(1) << BEYOND)
 		file->offset = INT64_C(1) << BEYOND;
-	file->wanted = size != NULL ? value_integer(size) : PIECE_MAX;
+	file->wanted = size != NULL ? value_integer(size) : ENGINE_PIECE;
 	call_block(file);
 }
 
@@ -393,24 +392,26 @@ static void make_folder(const struct engine_request *request)
 
 /* Files that are written. */
 
-static bool check_piece(const struct row *row, const struct value *value,
+bool engine_check_piece(const struct row *row, const struct value *value,
 			struct rows_problem *problem)
 {
 	const struct str text = value_str(value);
+	size_t size = text.size / 4 * 3;
 
 	(void)row;
 	if (value_kind(value) != VALUE_STRING || !buf_base64_is_valid(text))
 		return rows_refuse(problem, NULL, "must be bytes as Base64, with padding");
-	return text.size / 4 <= (PIECE_MAX + 2) / 3 ||
+	size -= (size_t)str_ends(text, STR("=")) + (size_t)str_ends(text, STR("=="));
+	return size <= ENGINE_PIECE ||
 	       rows_refuse(problem, NULL,
 			   "has more than %d MiB: send it in pieces, with `last` at the end",
-			   PIECE_MAX >> 20);
+			   ENGINE_PIECE >> 20);
 }
 
 static const struct row write_params[] = {
 	ENGINE_ROW_CELL,
 	FILE_ROW_PATH,
-	{"bytes", ROW_ANY, true, "a piece of the content", .check = check_piece},
+	{"bytes", ROW_ANY, true, "a piece of the content", .check = engine_check_piece},
 	{"offset", ROW_COUNT, false, "where the piece begins: behind the one before"},
 	{"last", ROW_FLAG, false, "true unless told: the file appears now",
 	 .initial = "true"},
@@ -589,7 +590,7 @@ static void take_piece(const struct engine_request *request, const char *path, b
 		at = pieces_begin(request, path);
 	if (at == NULL)
 		return;
-	buf_init(&bytes, PIECE_MAX + 3);
+	buf_init(&bytes, ENGINE_PIECE + 3);
 	(void)buf_base64_read(value_str(value_member(request->params, "bytes")), &bytes);
 	added = add_piece(request, at, offset, buf_str(&bytes));
 	buf_fini(&bytes);

@@ -602,10 +602,17 @@ static const struct row run_params[] = {
 	{0},
 };
 
+/* The columns of a terminal, under one of their two names (size_of). */
+#define COLUMNS_ROWS                                                                \
+	{"columns", ROW_COUNT,          false, "columns of the terminal",           \
+	 .min = 1,  .max = TERMINAL_MAX},                                           \
+	{                                                                           \
+		"cols", ROW_COUNT, false, "the same", .min = 1, .max = TERMINAL_MAX \
+	}
+
 static const struct row tty_rows[] = {
 	{"rows", ROW_COUNT, true, "lines of the terminal", .min = 1, .max = TERMINAL_MAX},
-	{"columns", ROW_COUNT, true, "columns of the terminal", .min = 1,
-	 .max = TERMINAL_MAX},
+	COLUMNS_ROWS,
 	{0},
 };
 
@@ -715,13 +722,22 @@ static bool begin(const struct engine_request *request, struct program *program,
 	return true;
 }
 
-/* The size of a terminal, as OBJECT has it. */
-static struct pty_size size_in(const struct value *object)
+/* The SIZE of a terminal, as OBJECT of REQUEST has it. False: REQUEST of METHOD was refused. */
+static bool size_of(const struct engine_request *request, const char *method,
+		    const struct value *object, struct pty_size *size)
 {
-	return (struct pty_size){
-		.rows = (uint16_t)value_integer(value_member(object, "rows")),
-		.columns = (uint16_t)value_integer(value_member(object, "columns")),
-	};
+	const struct value *columns = value_member(object, "columns"),
+			   *cols = value_member(object, "cols");
+
+	size->rows = (uint16_t)value_integer(value_member(object, "rows"));
+	size->columns = (uint16_t)value_integer(columns != NULL ? columns : cols);
+	if ((columns == NULL) != (cols == NULL))
+		return true;
+	caller_refuse(request->caller, request->id,
+		      &(struct caller_fault){.kind = CALLER_USAGE},
+		      "%s: a terminal needs rows and columns (or cols, which is the same)",
+		      method);
+	return false;
 }
 
 /* The words of ARGV, for a list of programs. */
@@ -757,13 +773,13 @@ static bool start(const struct engine_request *request, struct program *program,
 	engine_add_task(&program->task, request,
 			program->kind == PROGRAM_RUN ? request->id : NULL);
 	program->tty = tty != NULL;
-	program->size = size_in(tty);
 	program->stays = value_is_true(value_member(request->params, "stays"));
 	program->merge =
 		program->stays || value_is_true(value_member(request->params, "merge"));
 	if (program->stays)
 		program->task.caller = NULL;
-	if (argv == NULL || !carry(request, program)) {
+	if (argv == NULL || !carry(request, program) ||
+	    (tty != NULL && !size_of(request, "exec/start: tty", tty, &program->size))) {
 		value_free(argv);
 		return false;
 	}
@@ -771,8 +787,8 @@ static bool start(const struct engine_request *request, struct program *program,
 	value_set(arguments, "argv", argv);
 	value_set_text(arguments, "title", title);
 	if (program->tty) {
-		value_set(arguments, "rows", value_ref(value_member(tty, "rows")));
-		value_set(arguments, "columns", value_ref(value_member(tty, "columns")));
+		value_set_integer(arguments, "rows", program->size.rows);
+		value_set_integer(arguments, "columns", program->size.columns);
 	}
 	return begin(request, program, has_input, arguments);
 }
@@ -914,10 +930,17 @@ static void taking_turn(struct engine_task *task)
 	const struct program *program =
 		program_find(task->engine, task->cell, waiting->number);
 
-	if (!task->cancelled && program != NULL && program->state == PROGRAM_RUNS &&
-	    piped_waiting(&program->piped) > 0)
+	const bool waits = program != NULL && program->state == PROGRAM_RUNS &&
+			   piped_waiting(&program->piped) > 0;
+
+	if (waits && !task->cancelled)
 		return;
-	caller_answer(task->caller, task->id, value_new_object());
+	if (waits)
+		caller_refuse(task->caller, task->id,
+			      &(struct caller_fault){.kind = CALLER_CANCELLED},
+			      "exec/write was cancelled; the program still gets what was typed");
+	else
+		caller_answer(task->caller, task->id, value_new_object());
 	task->over = true;
 }
 
@@ -1002,17 +1025,17 @@ static const struct row resize_params[] = {
 	ENGINE_ROW_CELL,
 	PROGRAM_ROW,
 	{"rows", ROW_COUNT, true, "lines of the terminal", .min = 1, .max = TERMINAL_MAX},
-	{"columns", ROW_COUNT, true, "columns of the terminal", .min = 1,
-	 .max = TERMINAL_MAX},
+	COLUMNS_ROWS,
 	{0},
 };
 
 static void resize_program(const struct engine_request *request)
 {
 	struct program *program = known_program(request);
-	const struct pty_size size = size_in(request->params);
+	struct pty_size size;
 
-	if (program == NULL || !may_type(request, program, "exec/resize"))
+	if (program == NULL || !may_type(request, program, "exec/resize") ||
+	    !size_of(request, "exec/resize", request->params, &size))
 		return;
 	if (!program->tty) {
 		caller_refuse(request->caller, request->id,

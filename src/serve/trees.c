@@ -31,9 +31,8 @@
 #include <unistd.h>
 
 enum {
-	PIECE_MAX = 8 << 20, /* bytes of a tar in one message */
-	TREES_MAX = 16,      /* of one engine at the same time */
-	SNAPSHOT_S = 3600,   /* for a snapshot, unless its caller says otherwise */
+	TREES_MAX = 16,    /* of one engine at the same time */
+	SNAPSHOT_S = 3600, /* for a snapshot, unless its caller says otherwise */
 	TEMP_MODE = 0600,
 };
 #define TAR_MAX \
@@ -298,25 +297,12 @@ static void refuse_quarantined(const struct engine_task *task, const char *name,
 
 /* tree/put. */
 
-static bool check_piece(const struct row *row, const struct value *value,
-			struct rows_problem *problem)
-{
-	const struct str text = value_str(value);
-
-	(void)row;
-	if (value_kind(value) != VALUE_STRING || !buf_base64_is_valid(text))
-		return rows_refuse(problem, NULL, "must be bytes as Base64, with padding");
-	return text.size / 4 <= (PIECE_MAX + 2) / 3 ||
-	       rows_refuse(problem, NULL, "has more than %d MiB: send it in pieces",
-			   PIECE_MAX >> 20);
-}
-
 static const struct row put_params[] = {
 	ENGINE_ROW_CELL,
 	{"path", ROW_FOLDER, false,
 	 "the folder that gets the tree, made when it is missing; the workspace unless told",
 	 .min = 1, .max = PATH_MAX},
-	{"bytes", ROW_ANY, true, "a piece of the tar", .check = check_piece},
+	{"bytes", ROW_ANY, true, "a piece of the tar", .check = engine_check_piece},
 	{"tree", ROW_ID, false, "the number of the tree, for all pieces but the first",
 	 .min = 1, .max = INT32_MAX},
 	{"offset", ROW_COUNT, false, "where the piece begins: behind the one before"},
@@ -449,7 +435,7 @@ static void put_tree(const struct engine_request *request)
 		return;
 	if (begins)
 		tree_add(tree);
-	buf_init(&bytes, PIECE_MAX + 3);
+	buf_init(&bytes, ENGINE_PIECE + 3);
 	(void)buf_base64_read(value_str(value_member(request->params, "bytes")), &bytes);
 	added = add_piece(request, tree, buf_str(&bytes));
 	buf_fini(&bytes);
@@ -475,7 +461,7 @@ static const struct row get_params[] = {
 	{"tree", ROW_ID, false, "the number of the tree, for all pieces but the first",
 	 .min = 1, .max = INT32_MAX},
 	{"offset", ROW_COUNT, false, "the first byte of the piece"},
-	{"size", ROW_COUNT, false, "bytes wanted", .min = 0, .max = PIECE_MAX},
+	{"size", ROW_COUNT, false, "bytes wanted", .min = 0, .max = ENGINE_PIECE},
 	{0},
 };
 
@@ -492,8 +478,8 @@ static bool answer_piece(struct engine_tree *tree, struct caller *caller,
 	struct buf bytes, text;
 	bool whole = true;
 
-	buf_init(&bytes, PIECE_MAX);
-	buf_init(&text, 2 * PIECE_MAX);
+	buf_init(&bytes, ENGINE_PIECE);
+	buf_init(&text, 2 * ENGINE_PIECE);
 	while (whole && bytes.size < size) {
 		const ssize_t n = pread(tree->fd, buf_reserve(&bytes, size - bytes.size),
 					size - bytes.size, offset + (off_t)bytes.size);
@@ -547,7 +533,7 @@ static void get_tree(const struct engine_request *request)
 {
 	const struct value *size = value_member(request->params, "size");
 	const int64_t offset = value_integer(value_member(request->params, "offset"));
-	const int64_t wanted = size != NULL ? value_integer(size) : PIECE_MAX;
+	const int64_t wanted = size != NULL ? value_integer(size) : ENGINE_PIECE;
 	const bool begins = value_member(request->params, "tree") == NULL;
 	struct engine_tree *tree;
 

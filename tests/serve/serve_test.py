@@ -5,8 +5,9 @@ serve_test.py TAP_FOLDER GLOVEBOX
 
 A conversation is a text. "== TITLE" begins a case, with an engine of its own. "> METHOD {PARAMS}" sends a request
 and waits for its answer; "< RESULT" is what the result must have in it, "! KIND TEXT" the kind of the error and
-words of its sentence. "*" stands for any value, "b:TEXT" for bytes. "notice METHOD {PARAMS}" waits for a notice.
-@CELL, @PROCESS and @WORK are the cell and the process that were begun last, and a folder of the caller's."""
+words of its sentence, "data MEMBERS" what its data must have. "*" stands for any value, "b:TEXT" for bytes. "notice
+METHOD {PARAMS}" waits for a notice. @CELL, @PROCESS and @WORK are the cell and the process that were begun last, and a
+folder of the caller's."""
 import contextlib
 import fcntl
 import json
@@ -35,6 +36,7 @@ CELL_CALLS = 64
 MANY = int(os.environ.get("GLOVEBOX_TEST_OPENS", "40"))
 KILLS = 12
 END_SECONDS = 2
+STALE_SECONDS = 2  # the age of a socket at which nobody listens, before it is replaced
 UNREAD = 1 << 20
 PIPE = 64 << 10
 CELLS = 6
@@ -125,6 +127,8 @@ def play(lines):
                 error = answer.get("error", {})
                 assert error.get("data", {}).get("kind") == kind and words in error["message"], \
                     f"line {number}: {answer}"
+            elif word == "data":
+                assert fits(replaced(json.loads(rest), names), answer["error"]["data"]), f"line {number}: {answer}"
             elif word == "notice":
                 method, _, params = rest.partition(" ")
                 wanted = replaced(json.loads(params), names)
@@ -163,7 +167,9 @@ for told, spoken in conversations():
 @tap.case
 def the_manual_has_the_methods_of_the_program():
     with served(greets=False) as engine:
-        methods = engine.result("hello", version=1)["methods"]
+        hello = engine.result("hello", version=1)
+        methods = hello["methods"]
+        assert hello["overlay"] is (hello["level"] == 3 and "overlay\n" in read("/proc/filesystems")), hello
     with open(os.path.join(HERE, "..", "..", "docs", "serve.md"), encoding="utf-8") as file:
         table = file.read().partition("## Methods")[2].partition("## Errors")[0]
     written = re.findall(r"^\| `([a-z$]+(?:/[a-z_]+)?)` \|", table, re.MULTILINE)
@@ -275,6 +281,16 @@ def a_wait_is_cancelled_and_the_process_goes_on():
 
 
 @tap.case
+def a_wait_until_input_is_taken_is_cancelled():
+    with served() as engine:
+        cell = engine.open()
+        process = engine.result("exec/start", cell=cell, argv=["sleep", "1000"], input=True)["process"]
+        waiting = engine.send("exec/write", cell=cell, process=process, bytes=wire.encode(bytes(1 << 20)), taken=True)
+        engine.cancel(waiting)
+        assert engine.answer(waiting)["error"]["code"] == -32800
+
+
+@tap.case
 def a_cell_has_so_many_calls_and_no_more():
     with served() as engine:
         cell = engine.open()
@@ -376,6 +392,9 @@ def a_file_in_pieces_appears_as_a_whole():
             got += wire.decode(answer["bytes"])
             if answer["end"]:
                 break
+        for method in ("file/write", "tree/put"):
+            assert "more than 8 MiB" in engine.error(method, "usage", cell=cell, path="big",
+                                                     bytes=wire.encode(piece + b"x"))["message"]
         assert got == piece * 3 and engine.run(cell, "ls -A")["stdout"] == b"big\n"
         assert "begins at 5" in engine.error("file/write", "usage", cell=cell, path="x", offset=9,
                                              bytes="", last=False)["message"].replace("at 0", "at 5")
@@ -1125,6 +1144,30 @@ def a_socket_of_somebody_else_stays():
                 caller.connect(path + "-first")
                 caller.shutdown(socket.SHUT_WR)
                 assert engine.process.wait(wire.WAIT_SECONDS) == 0 and os.path.exists(path)
+
+
+@tap.case
+def a_socket_that_a_killed_engine_left_is_replaced():
+    with served(greets=False) as idle:
+        path = os.path.join(idle.folder, "socket")
+        with served("--unix", path, greets=False) as killed:
+            while not os.path.exists(path):
+                assert killed.process.poll() is None
+                time.sleep(0.01)
+            killed.process.kill()
+            killed.process.wait()
+        # A socket that is new may be one of an engine that does not listen yet.
+        while time.time() - os.lstat(path).st_ctime < STALE_SECONDS + 1:
+            time.sleep(0.05)
+        with served("--unix", path, greets=False) as engine:
+            while not re.search(f" 00010000 .*{path}", read("/proc/net/unix")):
+                assert engine.process.poll() is None
+                time.sleep(0.01)
+            second = subprocess.run([PROGRAM, "serve", "--unix", path], stdin=subprocess.DEVNULL, capture_output=True,
+                                    timeout=wire.WAIT_SECONDS, check=False)
+            assert second.returncode == 2 and b"name another path" in second.stderr, second
+            engine.process.terminate()
+            assert engine.process.wait(wire.WAIT_SECONDS) == 143 and not os.path.exists(path)
 
 
 @tap.case

@@ -42,11 +42,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
-	BACKLOG = 1,      /* one caller; another one is refused by the kernel */
-	WORK_MODE = 0700, /* of a fresh workspace */
+	BACKLOG = 1,       /* one caller; another one is refused by the kernel */
+	STALE_SECONDS = 2, /* the least age of a socket at which nobody listens */
+	WORK_MODE = 0700,  /* of a fresh workspace */
 	SWEEP_MAX = ENGINE_CELLS_MAX, /* folders that one start removes */
 };
 
@@ -583,6 +585,52 @@ static void run_free(struct engine_run *run)
 
 /* The caller at a socket. */
 
+/*
+ * Does nobody listen at ADDRESS any more? Such a socket of this user's is left by an engine that was
+ * killed. Then it is removed, and true. FOLDER is the folder that it is in. A new socket may be
+ * one of an engine that is about to listen.
+ */
+static bool clear_stale(const struct sockaddr_un *address, int folder)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode) ||
+	    st.st_uid != geteuid() || time(NULL) - st.st_ctime < STALE_SECONDS)
+		return false;
+	/* Two engines that find it take turns, so that none removes the other's new one. */
+	if (flock(folder, LOCK_EX | LOCK_NB) < 0)
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd >= 0 &&
+	       connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
+	       errno == ECONNREFUSED && unlink(address->sun_path) == 0;
+}
+
+/* Bind FD to ADDRESS; a stale socket that is there is replaced. */
+static bool bind_at(int fd, const struct sockaddr_un *address)
+{
+	const char *slash = strrchr(address->sun_path, '/');
+	const size_t length = slash != NULL ? (size_t)(slash - address->sun_path) + 1 : 0;
+	char name[sizeof(address->sun_path)] = ".";
+	auto_close int folder = -1;
+	bool bound;
+
+	memcpy(name, address->sun_path, length);
+	if (length > 0)
+		name[length] = '\0';
+	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+		return true;
+	if (errno != EADDRINUSE)
+		return false;
+	folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bound = folder >= 0 && clear_stale(address, folder) &&
+		bind(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+	if (!bound)
+		errno = EADDRINUSE;
+	return bound;
+}
+
 /* Listen at PATH, where nobody but this user can connect; ST is the status of the socket. */
 static bool listen_at(const char *path, int *listener, struct stat *st, struct err *err)
 {
@@ -599,13 +647,13 @@ static bool listen_at(const char *path, int *listener, struct stat *st, struct e
 	}
 	(void)strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
 	*listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	listens = *listener >= 0 &&
-		  bind(*listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+	listens = *listener >= 0 && bind_at(*listener, &address) &&
 		  lstat(path, st) == 0 && listen(*listener, BACKLOG) == 0;
 	(void)umask(before);
 	return listens ||
 	       err_set(err, errno, "serve: --unix %s: %s%s", path, strerror(errno),
-		       errno == EADDRINUSE ? "; remove it when nobody listens there" : "");
+		       errno == EADDRINUSE ? "; name another path, or remove what is there"
+					   : "");
 }
 
 /* Remove the socket with the status ST from PATH, unless somebody has put another one there. */
