@@ -8,6 +8,7 @@ import importlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -230,6 +231,21 @@ class MiniSweAgent(AdapterCase):
         self.assertEqual(output, "login\nb\nwritten\n")
         with self.assertRaisesRegex(glovebox.Usage, "HOME is set by the cell"):
             self.environment(env={"HOME": "/elsewhere"})
+
+    def test_a_login_shell_activates_what_the_home_of_a_base_says(self):
+        folder = support.rootfs("bash", "env")
+        self.addCleanup(shutil.rmtree, folder)
+        for name, text in (("root/.profile", "[ -z \"$BASH\" ] || . ~/.bashrc\n"), ("testbed/f", "x"),
+                           ("root/.bashrc", "export PATH=/opt/conda/bin:$PATH CONDA_DEFAULT_ENV=testbed\n"),
+                           ("opt/conda/bin/tool", "#!/usr/bin/env bash\necho of conda, in $HOME\n")):
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(path, 0o755)
+        env = self.environment(base=f"rootfs:{folder}", cwd="/testbed", env={"HOME": "/root"})
+        answer = env.execute({"command": "tool; echo $CONDA_DEFAULT_ENV; pwd; read x < f; echo $x"})
+        self.assertEqual(answer["output"], "of conda, in /root\ntestbed\n/testbed\nx\n")
 
     def test_a_temporary_folder_of_the_host_is_the_workspace_where_it_is_the_cwd(self):
         folder, other = self.host_folder(), self.host_folder()

@@ -1,9 +1,12 @@
 """Each method of a cell that blocks, and each exception."""
+import dataclasses
 import enum
+import functools
 import gc
 import inspect
 import io
 import os
+import pathlib
 import pickle
 import signal
 import sys
@@ -19,6 +22,12 @@ from unittest import mock
 import glovebox
 import support
 from glovebox import _schema, _tree
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 7
 
 
 class CellCase(unittest.TestCase):
@@ -251,8 +260,23 @@ class Files(CellCase):
             with self.assertRaises(error) as caught:
                 call()
             self.assertIsNotNone(caught.exception.filename)
-        with self.assertRaises(glovebox.Denied):
+        with self.assertRaises(glovebox.Denied) as caught:
             self.cell.write_bytes("/etc/passwd", b"")
+        self.assertRegex(caught.exception.rule, r"agents\..*\.write")
+        self.assertIsNotNone(caught.exception.remedy)
+        for wrong, words in ((lambda: self.cell.exec("true", cwd="none"), "none"),
+                             (lambda: self.cell.start("true", cwd="none").wait(), "none")):
+            with self.assertRaisesRegex(FileNotFoundError, words):
+                wrong()
+
+    def test_what_is_no_file_of_the_caller_is_no_error_of_the_system(self):
+        with self.assertRaises(glovebox.SetUp) as caught:
+            glovebox.Cell(base="image:none:9")
+        self.assertEqual(caught.exception.remedy, "run glovebox base pull image:none:9")
+        with self.assertRaisesRegex(glovebox.Usage, "no agent"):
+            glovebox.Cell(agent="nobody-of-this-name")
+        with glovebox.Cell() as cell, self.assertRaisesRegex(glovebox.Usage, "nothing to undo"):
+            cell.undo()
 
 
 def tar_of(*entries):
@@ -551,7 +575,10 @@ class Tools(CellCase):
                 (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
                 (list[float], {"type": "array", "items": {"type": "number"}}),
                 (dict[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}),
-                (Literal["a", "b"], {"enum": ["a", "b"]}), (Colour, {"enum": ["red"]}), (typing.Any, {}),
+                (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}), (Literal["a", 1], {"enum": ["a", 1]}),
+                (Colour, {"type": "string", "enum": ["red"]}), (typing.Any, {}), (pathlib.Path, {"type": "string"}),
+                (Point, {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+                         "required": ["x"], "additionalProperties": False}),
                 (Annotated[str, "words"], {"type": "string", "description": "words"}), (list, {"type": "array", "items": {}})):
             with self.subTest(hint):
                 self.assertEqual(_schema.of_type(hint), schema)
@@ -562,6 +589,50 @@ class Tools(CellCase):
         def unknown(a: threading.Thread) -> None: ...
         with self.assertRaisesRegex(glovebox.Usage, "unknown: a: .*Thread"):
             _schema.of_function(unknown)
+
+
+    def test_arguments_are_what_the_type_hints_promise(self):
+        class Colour(enum.Enum):
+            RED = "red"
+
+        class Named(typing.TypedDict):
+            colour: Colour
+
+        got = []
+
+        def take(colour: Colour, folder: pathlib.Path, size: float, ids: set[int], pair: tuple[int, Colour], point: Point,
+                 named: Named, most: list[Colour] | None = None, default: Colour = Colour.RED) -> None:
+            got.extend([colour, folder, size, ids, pair, point, named, most, default])
+        with glovebox.Cell() as cell:
+            cell.add_tool(take)
+            schema = next(tool for tool in cell.tools.list() if tool["name"] == "take")["schema"]
+            self.assertEqual(schema["properties"]["default"], {"type": "string", "enum": ["red"], "default": "red"})
+            result = cell.tools.take(colour="red", folder="a/b", size=1, ids=[1, 1, 2], pair=[3, "red"], point={"x": 1},
+                                     named={"colour": "red"}, most=["red"])
+            self.assertEqual(result.status, "done", result.text)
+            self.assertEqual(got, [Colour.RED, pathlib.Path("a/b"), 1.0, {1, 2}, (3, Colour.RED), Point(1, 7), {"colour": Colour.RED},
+                                   [Colour.RED], Colour.RED])
+            self.assertIsInstance(got[2], float)
+
+    def test_what_is_called_like_a_function_becomes_a_tool(self):
+        class Scale:
+            """Multiply numbers."""
+
+            def __init__(self, by: int) -> None:
+                self.by = by
+
+            def __call__(self, number: int) -> int:
+                return number * self.by
+
+            def method(self, number: int, more: int = 0) -> int:
+                """Multiply and add."""
+                return number * self.by + more
+        with glovebox.Cell() as cell:
+            cell.add_tool(Scale(2))
+            cell.add_tool(Scale(3).method)
+            cell.add_tool(functools.partial(Scale(3).method, more=1), name="partly")
+            self.assertEqual([cell.tools.Scale(number=4).text, cell.tools.method(number=4).text,
+                              cell.tools.partly(number=4).text], ["8", "12", "13"])
 
 
 class OneSource(unittest.TestCase):

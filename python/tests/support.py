@@ -1,7 +1,10 @@
 """What several tests share: processes that are looked at, and engines that are none."""
 import contextlib
 import os
+import re
+import shutil
 import stat
+import subprocess
 import tempfile
 import time
 
@@ -73,3 +76,16 @@ def processes(*argv):
             if file.read() == wanted:
                 found.append(int(name))
     return found
+
+
+def rootfs(*programs):
+    """A folder that is the root of a base, with PROGRAMS of this machine and their libraries. The caller removes it."""
+    folder = tempfile.mkdtemp(dir="/var/tmp")
+    for program in programs:
+        path = shutil.which(program)
+        told = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+        for source, target in [(path, f"/usr/bin/{program}"), *((name, name) for name in re.findall(r"(/\S+) \(0x", told))]:
+            os.makedirs(os.path.dirname(folder + target), exist_ok=True)
+            shutil.copy(source, folder + target)
+    os.symlink("usr/bin", folder + "/bin")
+    return folder

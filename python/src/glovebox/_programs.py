@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
+import os
 import re
 import secrets
 import signal as signals
@@ -131,7 +133,8 @@ class Process:
     async def wait(self, timeout: float | None = None) -> ExecResult:
         """
         Wait for its end. The result has the outputs that nobody has read: 1 MiB of each, the rest is counted. TimedOut
-        when TIMEOUT seconds are over before (the process goes on), and when the time of the program itself was over.
+        when TIMEOUT seconds are over before (the process goes on), and when the time of the program itself was over. An
+        OSError, as FileNotFoundError, when the folder in which it was to begin cannot be entered.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while self._result is None:
@@ -150,6 +153,10 @@ class Process:
             if not told and left is not None:
                 raise TimedOut(f"process {self._number} still runs after {timeout} s",
                                result=self._outcome({"exit": None}))
+        if self._result.exit_code is None and self._flow.outcome is not None:
+            number = getattr(errno, str(self._flow.outcome.get("error", "")), None)
+            if isinstance(number, int):  # its folder is missing, or is none
+                raise OSError(number, self._result.message or os.strerror(number))
         if self._result.timed_out:
             raise TimedOut("the time of the program is over", rule="timeout_s", result=self._result)
         return self._result

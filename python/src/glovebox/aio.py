@@ -91,6 +91,11 @@ class Cell:
                           late=lambda answer: engine.leave("cell/close", {"cell": answer.get("cell")}))
         try:
             self._about = await engine.request(self._mode, pending, self._params)
+        except FileNotFoundError as error:
+            folder = workspace.get("from") if isinstance(workspace, dict) else workspace
+            if "agent" in self._params and (folder is None or os.path.isdir(folder)):
+                raise Usage(str(error.strerror)) from error
+            raise
         except Usage as error:
             newer = [member for member in ("base", "at") if member in self._params]
             newer += ["layer" if "from" in workspace else "base"] if isinstance(workspace, dict) else []
@@ -457,11 +462,11 @@ class Cell:
         a thread of its own, a coroutine function in the loop that runs now. It returns text, or a value of JSON; an
         exception is an answer that has failed.
         """
-        name = name or function.__name__
+        name = name or _schema.name_of(function)
         text = description or _schema.description_of(function) or f"The function {name} of the caller."
         schema = _schema.of_function(function)
         loop = None
-        if inspect.iscoroutinefunction(function):
+        if inspect.iscoroutinefunction(_schema.target_of(function)):
             if self._mode is not ASYNCIO:
                 raise Usage(f"{name} is a coroutine function, which needs the loop of a glovebox.aio.Cell")
             loop = asyncio.get_running_loop()
@@ -671,14 +676,17 @@ def _checked(result: ExecResult, check: bool) -> ExecResult:
 
 def _call_function(function: Callable[..., Any], loop: asyncio.AbstractEventLoop | None, call: HostCall) -> None:
     """Answer CALL by FUNCTION: in LOOP, or in a thread of its own. Does not wait."""
+    def made() -> dict[str, Any]:
+        return _schema.arguments_of(function, call.arguments)
+
     if loop is None:
-        threading.Thread(target=lambda: call.answer(_answer_of(lambda: function(**call.arguments))),
+        threading.Thread(target=lambda: call.answer(_answer_of(lambda: function(**made()))),
                          name="glovebox-tool", daemon=True).start()
         return
 
     async def run() -> None:
         try:
-            value = await function(**call.arguments)
+            value = await function(**made())
             answer = _answer_of(lambda: value)
         except Exception as error:
             answer = _failure(error)

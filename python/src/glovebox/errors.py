@@ -78,8 +78,11 @@ def error_of(method: str, error: Mapping[str, Any], path: str | None = None) -> 
     data = data if isinstance(data, dict) else {}
     kind = str(data.get("kind", ""))
     message = str(error.get("message", f"{method} has failed"))
+    if method == "cell/open" and kind == "no_such" and data.get("remedy"):
+        kind = "set_up"  # a base that can be brought here, and no file that the caller has named
     number = getattr(errno, str(data.get("error", "")), None)
-    if isinstance(number, int) and kind in ("usage", "no_such") and method.split("/")[0] in ("file", "tree", "exec", "cell"):
+    about_files = method == "cell/open" or method.split("/")[0] in ("file", "tree", "exec")
+    if isinstance(number, int) and kind in ("usage", "no_such") and about_files:
         made = OSError(number, message, path)
         # Only the kinds that have a class of their own: EINVAL or E2BIG are plain mistakes.
         if type(made) is not OSError or number in (errno.ENOTEMPTY, errno.ELOOP, errno.ENAMETOOLONG):
