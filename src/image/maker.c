@@ -22,6 +22,11 @@
 #define HIDES_NAME     ".wh..wh..opq"
 #define OVERLAY_PREFIX "user.overlay."
 #define OVERLAY_HIDES  OVERLAY_PREFIX "opaque"
+/*
+ * Has the kernel look for removed names in a folder that no layer below has. Without it, the names
+ * would be listed there, though they cannot be opened.
+ */
+#define OVERLAY_ORIGIN OVERLAY_PREFIX "origin"
 #define USER_PREFIX    "user."
 
 #define FOLDER_FLAGS   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -604,8 +609,10 @@ static bool remove_name(struct maker *maker, const char *name, struct err *err)
 	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return refuse(maker, EINVAL, "removes no name", err);
 	maker->counts->removed++;
-	if (mknodat(maker->parent, name, S_IFCHR, makedev(0, 0)) == 0)
+	if (mknodat(maker->parent, name, S_IFCHR, makedev(0, 0)) == 0) {
+		(void)fsetxattr(maker->parent, OVERLAY_ORIGIN, "", 0, 0);
 		return true;
+	}
 	if (errno != EEXIST)
 		return failed(maker, err);
 	own = openat(maker->parent, name, FOLDER_FLAGS);

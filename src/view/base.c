@@ -183,8 +183,8 @@ bool shape_check_base(const struct shape_options *options, const struct cell_spe
 }
 
 /*
- * Can HOME be a folder of the cell's own? In a place that is shown, building the view would make it
- * on this machine, or could not make it.
+ * Can the folder HOME, of programs, be the cell's own? In a place that is shown, building the view would
+ * make it on this machine, or could not make it.
  */
 static bool home_is_own(const struct shape_options *options, const struct cell_spec *spec,
 			const char *home)
@@ -232,6 +232,40 @@ static const char *home_of(const struct shape_options *options, const struct cel
 			return *at + strlen("HOME=");
 	}
 	return fallback;
+}
+
+/* Is nothing at PATH in any folder of BASE, and no link or file on the way to it? */
+static bool is_free(const struct shape_base *base, const char *path)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+
+	for (size_t i = 0; i < base->folder_count; i++) {
+		auto_close int top =
+			open(base->folders[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		auto_close int found = top < 0 ? -1
+					       : (int)syscall(SYS_openat2, top, path + 1,
+							      &how, sizeof(how));
+
+		if (found >= 0 || errno != ENOENT)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Make the folder where programs of the base begin, which an image may name without bringing it, as
+ * container runtimes do. To be called after home_of.
+ */
+static void workdir_add(const struct shape_options *options, struct cell_spec *spec)
+{
+	const char *workdir = options->base->workdir;
+
+	if (is_free(options->base, workdir) && home_is_own(options, spec, workdir))
+		(void)spec_add_entry(spec, VIEW_FOLDER,
+				     arena_copy(&spec->arena, str_of(workdir)), NULL);
 }
 
 /* Add the memory PATH of at most SIZE bytes. */
@@ -285,6 +319,7 @@ bool shape_add_base(const struct shape_options *options, struct policy *policy,
 	spec->home = arena_copy(&spec->arena, str_of(home_of(options, spec)));
 	if (!has_folder(base, spec->home + 1) && !shape_is_shown(spec, spec->home, false))
 		(void)spec_add_entry(spec, VIEW_FOLDER, spec->home, NULL);
+	workdir_add(options, spec);
 	return true;
 }
 

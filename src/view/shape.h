@@ -115,6 +115,7 @@ struct shape_base {
 	const char *const *folders;
 	size_t folder_count;
 	const char *const *environment; /* NAME=value; NULL-ended */
+	const char *workdir; /* where programs begin: absolute, normal; made where it is missing */
 	/* so many of the lowest ones were named by a person; the others are of our own stores */
 	size_t named;
 };

@@ -177,6 +177,29 @@ def removed_names_and_hidden_folders_are_those_of_an_overlay():
 
 
 @tap.case
+def a_removed_name_that_no_layer_has_is_not_listed():
+    with Place() as place:
+        word = place.busybox(more=[[("a/b", "file", ""), ("a/.wh.c", "file", ""), ("d/.wh.e", "file", "")]])
+        assert place.exec(word, "/bin/ls", "-l", "/a", "/d").stdout.split("\n")[0] == "/a:"
+        done = place.exec(word, "/bin/ls", "/a", "/d")
+        assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["/a:", "b", "/d:"], ""), done
+
+
+@tap.case
+def the_folder_where_programs_begin_is_made():
+    """An image may name a folder that it does not bring. On the way to it no link and no file of the image is replaced."""
+    with Place() as place:
+        word = place.busybox(config={"WorkingDir": "/srv/app"})
+        opened = ("cell/open", {"base": word, "name": "c"})
+        _, run = place.ask([opened, ("exec/run", {"cell": "c", "argv": ["/bin/sh", "-c", "pwd; echo 1 > file; ls /srv/app"]})])
+        assert base64.b64decode(run["result"]["stdout"]) == b"/srv/app\nfile\n", run
+        for folder in ("/link/app", "/file/app", "/proc/app", "/dev"):
+            word = place.busybox(config={"WorkingDir": folder}, more=[[("link", "link", "bin"), ("file", "file", "")]])
+            done = place.exec(word, "/bin/ls", "-d", "/link/sh", "/file", "/proc/self/status")
+            assert done.returncode == 0, (folder, done)
+
+
+@tap.case
 def owners_set_id_bits_devices_and_rights_are_dropped_and_counted():
     with Place() as place:
         counts, tree = one(place, [
