@@ -696,13 +696,14 @@ static bool at_check(const struct cell_spec *spec, const char *path, struct err 
 
 /*
  * The thing that the cell of SPEC has of its own at PATH, which would be hidden there, or in
- * which PATH would lie; NULL: nothing.
+ * which PATH would lie; NULL: nothing. The programs and settings of a cell ON_BASE are files of
+ * that base, which shape_base_has finds.
  */
-static const char *at_meets(const struct cell_spec *spec, const char *path)
+static const char *at_meets(const struct cell_spec *spec, const char *path, bool on_base)
 {
-	const char *met =
-		denial_system_folder_around(path, FOLDER_SYSTEM | FOLDER_KERNEL |
-							  FOLDER_RUNNING | FOLDER_START);
+	const unsigned programs = on_base ? 0 : FOLDER_SYSTEM | FOLDER_START;
+	const char *met = denial_system_folder_around(path, programs | FOLDER_KERNEL |
+								    FOLDER_RUNNING);
 
 	if (met == NULL)
 		met = denial_system_folder_within(path, FOLDER_SYSTEM | FOLDER_NEEDED |
@@ -742,7 +743,7 @@ static bool shape_add_at(const struct shape_options *options, struct policy *pol
 			       "--at %.200s: only a cell of level L3 has places of its own: see "
 			       "`glovebox doctor`, or leave --at out",
 			       path);
-	met = at_meets(spec, path);
+	met = at_meets(spec, path, options->base != NULL);
 	if (met != NULL) {
 		(void)snprintf(what, sizeof(what), "the cell has %s there", met);
 		return at_refuse(path, what, err);

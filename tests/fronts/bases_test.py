@@ -672,6 +672,9 @@ def on_a_base_the_other_place_is_as_without_one():
                 os.mkdir(os.path.join(p.root, folder))
             assert at(p, f"pwd; cat here; echo new > there; cat {p.work}/there; mv /testbed /x 2>/dev/null || echo stays",
                       "--base", base, program="sh") == "/testbed\nmine\nnew\nstays\n"
+        # The folders of this machine's programs are not those of a base.
+        for path in ("/usr/src/app", "/opt/app"):
+            assert p.shell(base, f"pwd; cat here; mv {path} /x 2>/dev/null || echo stays", "--at", path) == f"{path}\nmine\nstays\n"
         p.put("small/testbed/file", "x")
         done = p.run("exec", "--base", base, "--at", "/testbed", "--", "true")
         assert done.returncode == 125 and "has files there, which the workspace would hide; name a place that is free" in done.stderr, done
