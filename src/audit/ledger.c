@@ -76,9 +76,10 @@ struct ledger {
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool has_thread, ends;
-	bool idle;      /* the thread waits for a line, and not for the next second */
-	bool dirty;     /* the disk may lack lines */
-	int sync_error; /* errno of a sync that failed; 0: none did since */
+	bool idle;       /* the thread waits for a line, and not for the next second */
+	bool dirty;      /* the disk may lack lines */
+	bool head_dirty; /* it may lack the last head */
+	int sync_error;  /* errno of a sync that failed; 0: none did since */
 
 	void (*head)(void *context, const char *sentence);
 	void *context;
@@ -230,6 +231,7 @@ static bool give_name(struct ledger *ledger, struct err *err)
 			return complain_of_folder(ledger, HEAD_NAME, errno, err);
 	}
 	ledger->head_is_new = false;
+	ledger->head_dirty = false;
 	(void)fsync(folder);
 	return true;
 }
@@ -245,7 +247,22 @@ static bool keep_head(struct ledger *ledger, struct err *err)
 	wrote = pwrite(ledger->head_file, text, HEAD_SIZE, 0);
 	if (wrote != HEAD_SIZE)
 		return complain_of_head(ledger, wrote < 0 ? errno : ENOSPC, err);
+	ledger->head_dirty = true;
 	return !ledger->head_is_new || give_name(ledger, err);
+}
+
+/*
+ * Is the file of the head still the one of that name? It may have been removed, or exchanged for
+ * another one: a head that nobody finds protects no line.
+ */
+static bool head_is_named(const struct ledger *ledger)
+{
+	struct stat held, named;
+
+	return ledger->head_file >= 0 && fstat(ledger->head_file, &held) == 0 &&
+	       fstatat(ledger->folder, ledger->head_is_new ? HEAD_NEW : HEAD_NAME, &named,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
 /*
@@ -256,10 +273,8 @@ static bool keep_head(struct ledger *ledger, struct err *err)
 static bool ready_head(struct ledger *ledger, struct err *err)
 {
 	const uint64_t seq = ledger->last.seq;
-	struct stat st;
 
-	if ((ledger->head_file < 0 || fstat(ledger->head_file, &st) < 0 || st.st_nlink == 0) &&
-	    !open_head(ledger, err))
+	if (!head_is_named(ledger) && !open_head(ledger, err))
 		return false;
 	/* A head that was not right stays so, until a record says that. */
 	if (ledger->gone.untold || ledger->known.seq != seq ||
@@ -912,10 +927,13 @@ static bool add_waiting(struct ledger *ledger, struct err *err)
 	return ok;
 }
 
-/* Have the disk take all lines. */
+/*
+ * Have the disk take all lines. The thread has it take the head within a second: a head that is behind
+ * the lines of a machine that has lost its power is no cut.
+ */
 static bool sync_now(struct ledger *ledger, struct err *err)
 {
-	if (!sync_files(ledger->file, ledger->head_file)) {
+	if (fdatasync(ledger->file) < 0) {
 		ledger->sync_error = errno;
 		return err_set(err, errno, "%s", strerror(errno));
 	}
@@ -1057,18 +1075,19 @@ static void *thread_main(void *context)
 
 	(void)pthread_mutex_lock(&ledger->mutex);
 	while (!ledger->ends) {
-		if (!ledger->dirty && ledger->waiting.size == 0 && ledger->lost == 0 &&
+		if (!ledger->dirty && !ledger->head_dirty && ledger->waiting.size == 0 &&
+		    ledger->lost == 0 &&
 		    (ledger->head == NULL || ledger->told == ledger->last.seq)) {
 			rest(ledger, 0);
 			continue;
 		}
 		rest(ledger, SYNC_S * INT64_C(1000));
-		if (ledger->dirty) {
+		if (ledger->dirty || ledger->head_dirty) {
 			auto_close int file = fcntl(ledger->file, F_DUPFD_CLOEXEC, 0);
 			auto_close int head = fcntl(ledger->head_file, F_DUPFD_CLOEXEC, 0);
 
 			/* A line that comes from now on may miss this sync. */
-			ledger->dirty = false;
+			ledger->dirty = ledger->head_dirty = false;
 			(void)pthread_mutex_unlock(&ledger->mutex);
 			const int code = file >= 0 && sync_files(file, head) ? 0 : errno;
 			(void)pthread_mutex_lock(&ledger->mutex);
@@ -1160,7 +1179,7 @@ void ledger_close(struct ledger *ledger)
 		(void)pthread_join(ledger->thread, NULL);
 		if (ledger->waiting.size > 0 || ledger->lost > 0)
 			(void)write_all(ledger, (struct str){0}, &written, NULL);
-		if (ledger->dirty)
+		if (ledger->dirty || ledger->head_dirty)
 			(void)sync_files(ledger->file, ledger->head_file);
 		tell_head(ledger);
 	}

@@ -19,10 +19,10 @@
  * writer that was killed. Only a regular file of one name is written to; anything else in its place is
  * exchanged for a new file. A writer that begins, and does not find that line in its place, says so,
  * and goes on behind a record of it (CHAIN_CUT). A program that may write to the folder can put back
- * an older head with the lines of then; only a head that was told elsewhere shows that. Each time that
- * the disk takes lines, it takes the head behind them, so that a machine that loses its power loses
- * lines and their head together. A disk that took the head of its own accord, and not yet its lines,
- * is told as a cut.
+ * an older head with the lines of then; only a head that was told elsewhere shows that. Each second the
+ * disk takes the head behind the lines, so that a machine that loses its power loses lines and their
+ * head together, or has a head that is some lines behind. A disk that took the head of its own accord,
+ * and not yet its lines, is told as a cut.
  *
  * The end of the last file may be a torn line, of a process that was killed or of a full disk.
  * The next writer cuts it off and says so in the line that follows (CHAIN_CUT, too).

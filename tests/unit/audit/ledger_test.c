@@ -837,9 +837,10 @@ static void writers_that_are_killed_make_one_chain(void **state)
 	folder_end(&folder);
 }
 
-/* Each second, or with each line, and at the end. */
+/* Each second, and at the end; a line that its caller waits for does not wait for its head. */
 static void the_disk_takes_the_head_behind_the_lines(void **state)
 {
+	enum { ADDED = 200 };
 	struct folder folder;
 	char path[PATH_MAX];
 
@@ -848,7 +849,7 @@ static void the_disk_takes_the_head_behind_the_lines(void **state)
 		struct ledger_options options = {.key = STR(key_text), .each = each};
 		struct ledger *ledger = NULL;
 		struct stat st;
-		int heads;
+		int heads, lines;
 
 		folder_begin(&folder, "audit");
 		options.folder = folder.file;
@@ -860,10 +861,14 @@ static void the_disk_takes_the_head_behind_the_lines(void **state)
 		/* The folder has the name of the file, then that of the head, and never again. */
 		heads = atomic_load(&synced_heads);
 		assert_true(heads >= 1 && atomic_load(&synced_folders) == 2);
-		assert_true(add(ledger, "a", true, NULL));
-		if (each)
-			assert_true(atomic_load(&synced_heads) > heads);
-		for (int i = 0; !each && atomic_load(&synced_heads) == heads; i++) {
+		lines = atomic_load(&synced_lines);
+		for (int i = 0; i < ADDED; i++)
+			assert_true(add(ledger, "a", true, NULL));
+		if (each) {
+			assert_true(atomic_load(&synced_lines) >= lines + ADDED);
+			assert_true(atomic_load(&synced_heads) < heads + ADDED);
+		}
+		for (int i = 0; atomic_load(&synced_heads) == heads; i++) {
 			const struct timespec moment = {.tv_nsec = 10000000L};
 
 			assert_true(i < 6000);
@@ -880,6 +885,48 @@ static void the_disk_takes_the_head_behind_the_lines(void **state)
 		folder_end(&folder);
 	}
 	assert_int_equal(atomic_load(&heads_alone), 0);
+}
+
+/* A head that was exchanged under its writer for an older one is right again with the next line. */
+static void a_head_is_kept_where_it_is_found(void **state)
+{
+	char path[PATH_MAX], moved[PATH_MAX + 8];
+	struct buf text, older, newer;
+	struct ledger *ledger;
+	struct folder folder;
+
+	(void)state;
+	buf_init(&text, TEXT_MAX);
+	buf_init(&older, TEXT_MAX);
+	buf_init(&newer, TEXT_MAX);
+	folder_begin(&folder, "audit");
+	head_path(&folder, path);
+	(void)snprintf(moved, sizeof(moved), "%s.moved", path);
+	ledger = open_with(&folder, STR(key_text), 0);
+	assert_true(add(ledger, "a", true, NULL));
+	read_head(&folder, &older);
+	for (int i = 0; i < 2; i++) {
+		assert_true(add(ledger, "a", true, NULL));
+		assert_int_equal(rename(path, moved), 0);
+		if (i == 0)
+			keep_head(&folder, &older);
+		assert_true(add(ledger, "a", true, NULL));
+		read_head(&folder, &newer);
+		assert_string_not_equal(older.data, newer.data);
+	}
+	ledger_close(ledger);
+	/* The last line of all is cut off: the head that is found knows of it. */
+	assert_int_equal(check_all(&folder, STR(key_text), &text), 5);
+	path_of(&folder, 1, path);
+	while (text.size > 0 && text.data[text.size - 2] != '\n')
+		buf_truncate(&text, text.size - 1);
+	buf_truncate(&text, text.size - 1);
+	assert_int_equal(truncate(path, (off_t)text.size), 0);
+	begin_again(&folder, "lines of", &text);
+	buf_fini(&text);
+	buf_fini(&older);
+	buf_fini(&newer);
+	folder_end(&folder);
 }
 
 /* A kill at any step of the first lines, and of those of the writers behind, looks like no cut. */
@@ -1091,6 +1138,7 @@ int main(void)
 		cmocka_unit_test(a_head_that_cannot_be_read_is_told_apart),
 		cmocka_unit_test(writers_that_are_killed_make_one_chain),
 		cmocka_unit_test(the_disk_takes_the_head_behind_the_lines),
+		cmocka_unit_test(a_head_is_kept_where_it_is_found),
 		cmocka_unit_test(a_kill_at_any_step_is_no_cut),
 		cmocka_unit_test(a_disk_without_room_for_a_head_takes_no_line),
 		cmocka_unit_test(a_foreign_head_is_exchanged),
