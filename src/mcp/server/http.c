@@ -1061,6 +1061,33 @@ static bool has_room(struct carried *carried, const struct mcp_message *message)
 	return false;
 }
 
+/*
+ * A proxy, or a library for HTTP, tells the trace of a request in its headers (W3C). A call whose `_meta`
+ * names none is a part of that one.
+ */
+static void add_trace(const struct carried *carried, const struct mcp_message *message)
+{
+	static const char *const parts[] = {"traceparent", "tracestate", "baggage"};
+	struct value *params = value_member(message->whole, "params");
+	struct value *meta = value_member(params, "_meta");
+
+	if (message->params == NULL || !mcp_may_last(message) ||
+	    header(carried, parts[0]) == NULL || value_member(meta, parts[0]) != NULL ||
+	    (meta != NULL && value_kind(meta) != VALUE_OBJECT))
+		return;
+	if (meta == NULL) {
+		meta = value_new_object();
+		value_set(params, "_meta", meta);
+	}
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const char *text = header(carried, parts[i]);
+
+		if (text != NULL && value_member(meta, parts[i]) == NULL &&
+		    http_daemon_header_count(carried->exchange, parts[i]) == 1)
+			value_set_text(meta, parts[i], text);
+	}
+}
+
 static void take_post(struct carried *carried, struct str body)
 {
 	struct mcp_message message;
@@ -1073,6 +1100,7 @@ static void take_post(struct carried *carried, struct str body)
 		return;
 	}
 	http_daemon_stream_if_late(carried->exchange, EVENTS, HEARTBEAT);
+	add_trace(carried, &message);
 	/* The token may have gone while the request came. */
 	if (!admit(carried) || !has_room(carried, &message))
 		answered = true;
