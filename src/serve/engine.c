@@ -1179,6 +1179,29 @@ static bool goes_on(const struct engine *engine)
 	return false;
 }
 
+/* Is any caller gone, and dropped? The engine of one caller ends with it. */
+static bool drop_gone(struct engine *engine)
+{
+	bool dropped = false;
+
+	for (struct engine_caller **at = &engine->callers; *at != NULL;) {
+		if ((*at)->caller.life == CALLER_TALKS) {
+			at = &(*at)->next;
+			continue;
+		}
+		if (engine->options.standing != NULL) {
+			caller_drop(engine, at);
+			dropped = true;
+			continue;
+		}
+		engine->stopped = true;
+		engine->failed = (*at)->caller.life == CALLER_LOST;
+		engine->gone = (*at)->caller.out.gone;
+		at = &(*at)->next;
+	}
+	return dropped;
+}
+
 static void settle(struct engine *engine)
 {
 	do {
@@ -1191,19 +1214,10 @@ static void settle(struct engine *engine)
 		for (struct engine_caller *at = engine->callers; at != NULL; at = at->next)
 			caller_settle(&at->caller);
 	} while (!engine->stopped && goes_on(engine));
-	for (struct engine_caller **at = &engine->callers; *at != NULL;) {
-		if ((*at)->caller.life == CALLER_TALKS) {
-			at = &(*at)->next;
-			continue;
-		}
-		if (engine->options.standing != NULL) {
-			caller_drop(engine, at);
-			continue;
-		}
-		engine->stopped = true;
-		engine->failed = (*at)->caller.life == CALLER_LOST;
-		engine->gone = (*at)->caller.out.gone;
-		at = &(*at)->next;
+	/* One that looks at the same job may hear that it types now. */
+	while (drop_gone(engine)) {
+		for (struct engine_caller *at = engine->callers; at != NULL; at = at->next)
+			caller_settle(&at->caller);
 	}
 }
 
