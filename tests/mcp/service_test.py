@@ -432,6 +432,7 @@ def a_cell_ends_when_its_life_is_over_and_its_calls_are_answered():
     with Service({"life_s": 1}) as service:
         answer = service.bash("sleep 1000")
         assert answer.status == 200 and answer.last["result"]["isError"], answer
+        assert answer.text.endswith("[glovebox: The cell ends, because it had lived 1 s.]"), answer
         assert "it had lived 1 s" in when_it_is_over(lambda: service.bash("true")).text
 
 
@@ -1101,6 +1102,7 @@ def a_cell_over_its_quota_ends_with_what_runs():
     with service:
         answer = service.bash("while :; do :; done", token="a" * 20)
         assert answer.status == 200 and answer.last["result"]["isError"], answer
+        assert "[glovebox: The cell ends, because " in answer.text, answer
         assert service.bash("true", token="a" * 20).busy["limit"] == "cpu_s_day"
 
 
@@ -1267,6 +1269,7 @@ def calls_that_take_longer_are_cancelled_and_answered():
         call = begin(service, pool)
         service.process.send_signal(signal.SIGTERM)
         assert call.result().last["result"]["isError"], call.result()
+        assert "[glovebox: The cell ends, because " in call.result().text, call.result()
         service.ended(0)
 
 

@@ -61,8 +61,9 @@ struct mcp_call {
 	/* the next of the calls in the same slot of by_number */
 	struct mcp_call *next_here;
 	struct mcp_call *next_due;
-	bool is_due;  /* it is in the list of these */
-	bool unknown; /* there is no such tool */
+	bool is_due;   /* it is in the list of these */
+	bool unknown;  /* there is no such tool */
+	char *stopped; /* the sentence why it was cancelled, for its client; NULL: none */
 	struct progress progress;
 	struct question question;
 	/* while the request is parked */
@@ -446,6 +447,7 @@ static void call_free(struct mcp_call *call)
 	buf_fini(&call->progress.last_line);
 	question_forget(call);
 	running_free(call->running);
+	free(call->stopped);
 	free(call);
 	request->call = NULL;
 	mcp_request_become(request, MCP_OVER);
@@ -486,6 +488,12 @@ static void answer(struct mcp_call *call)
 	auto_free char *notice = request->mcp->notice;
 
 	request->mcp->notice = NULL;
+	/* The reason of this end is news; that of the cell before is not any more. */
+	if (call->stopped != NULL && result->status == RESULT_CANCELLED) {
+		free(notice);
+		notice = call->stopped;
+		call->stopped = NULL;
+	}
 	mcp_result_add(result, link, notice, &request->client, mcp_answer_begin(request));
 	mcp_answer_end(request);
 }
@@ -544,8 +552,15 @@ void mcp_call_cancel(struct mcp_call *call)
 	is_due(call);
 }
 
-void mcp_call_stop(struct mcp_call *call)
+void mcp_call_stop(struct mcp_call *call, const char *why)
 {
+	struct buf text;
+
+	if (call->stopped == NULL) {
+		buf_init(&text, VALUE_TEXT_MAX);
+		(void)buf_addf(&text, "[glovebox: %s]", why);
+		call->stopped = buf_take(&text);
+	}
 	if (call->running != NULL)
 		running_cancel(call->running);
 	is_due(call);

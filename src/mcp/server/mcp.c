@@ -621,7 +621,7 @@ void mcp_stop_calls(struct mcp *mcp, const struct mcp_peer *peer, const char *wh
 		else if (at->call != NULL && at->state == MCP_PARKED)
 			mcp_call_cancel(at->call);
 		else if (at->call != NULL && at->state == MCP_BEGUN)
-			mcp_call_stop(at->call);
+			mcp_call_stop(at->call, why);
 	}
 }
 

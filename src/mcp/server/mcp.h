@@ -224,7 +224,7 @@ void mcp_begin_waiting(struct mcp *mcp);
 void mcp_goodbye(struct mcp *mcp, struct mcp_peer *peer, const char *why);
 /*
  * Cancel all calls, or those of PEER alone unless it is NULL. Their clients are answered: a
- * cancelled result, or for a request that has not begun an error with the sentence WHY.
+ * cancelled result with the sentence WHY, or for a request that has not begun an error with it.
  * mcp_is_quiet: no request is left that has or may get a call.
  */
 void mcp_stop_calls(struct mcp *mcp, const struct mcp_peer *peer, const char *why);
@@ -382,8 +382,8 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 void mcp_call_cancel(struct mcp_call *call);
 /* Nobody waits for the answer to the open question of CALL: its client is told, if it was asked. */
 void mcp_call_withdraw(struct mcp_call *call);
-/* Cancel CALL, whose client still wants the answer. */
-void mcp_call_stop(struct mcp_call *call);
+/* Cancel CALL, whose client still wants the answer: it has the sentence WHY behind its content. */
+void mcp_call_stop(struct mcp_call *call, const char *why);
 /* End all calls at the same time, with their requests. */
 void mcp_calls_free(struct mcp *mcp);
 
