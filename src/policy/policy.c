@@ -1494,6 +1494,11 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 	return both;
 }
 
+struct policy *policy_copy(const struct policy *policy)
+{
+	return policy_intersect(policy, policy);
+}
+
 /*
  * Turns the entries of a policy, as the user wrote them, into absolute, lexically
  * normal paths. Only text is handled; the code that opens the roots resolves links.

@@ -335,6 +335,11 @@ void policy_set_mode(struct policy *policy, enum policy_mode mode);
  * cell is shaped. `ask` is left out: a denial stays one.
  */
 struct policy *policy_intersect(const struct policy *policy, const struct policy *bounds);
+/*
+ * A policy of its own with all rights of POLICY. It asks nobody, and is made as the intersection with
+ * itself, so that no key of a policy can be missing in it.
+ */
+struct policy *policy_copy(const struct policy *policy);
 
 struct policy_request_path {
 	const char *path; /* absolute, lexically normal; anything else is denied */

@@ -98,12 +98,6 @@ void based_close(struct based *based)
 	free(based);
 }
 
-/* A policy of its own with all rights of SETUP's; it asks nobody. */
-static struct policy *copy_rights(const struct setup *setup)
-{
-	return policy_intersect(setup->policy, setup->policy);
-}
-
 /* The entries of PATHS become the real paths that a cell would have for them. */
 static void make_real(struct policy_paths *paths)
 {
@@ -133,7 +127,7 @@ static bool may_read(void *context, const char *path, struct err *err)
 		return ceiling_refuse(path, key, err);
 	if (setup->base_is_lent)
 		return true;
-	policy = copy_rights(setup);
+	policy = policy_copy(setup->policy);
 	make_real(&policy->read);
 	make_real(&policy->write);
 	make_real(&policy->blocked);
@@ -680,7 +674,7 @@ static void keep_within(struct policy_paths *paths, const char *workspace)
  */
 static struct policy *rights_of_commands(const struct setup *setup)
 {
-	struct policy *policy = copy_rights(setup);
+	struct policy *policy = policy_copy(setup->policy);
 
 	policy_names_fini(&policy->environment);
 	policy_names_fini(&policy->credentials);

@@ -371,6 +371,24 @@ static void lists_of_lists_stay_flat(void **state)
 	assert_null(both->commands->within->within);
 }
 
+static void a_copy_has_the_same_rights_and_asks_nobody(void **state)
+{
+	auto_policy struct policy *one =
+		policy_of("a", "{\"write\": [\"src\"], \"blocked\": [\"src/key\"], \"network\": [\"a.org\"], "
+			       "\"ask\": [\"write\"], \"limits\": {\"pids\": 7}}");
+	auto_policy struct policy *copy = policy_copy(one);
+
+	(void)state;
+	assert_true(allows(copy, WORKSPACE "/src/a", true));
+	assert_false(allows(copy, WORKSPACE "/src/key", false));
+	assert_false(allows(copy, WORKSPACE "/docs/a", true));
+	assert_true(allows(copy, WORKSPACE "/docs/a", false));
+	assert_int_equal(copy->network.count, 1);
+	assert_int_equal(copy->limits.pids, 7);
+	assert_true(policy_asks(one, "write"));
+	assert_false(policy_asks(copy, "write"));
+}
+
 static void links_are_followed_as_far_as_both_name_the_entry(void **state)
 {
 	auto_policy struct policy *both =
@@ -515,6 +533,7 @@ int main(void)
 		cmocka_unit_test(a_command_must_fit_both_lists),
 		cmocka_unit_test(tools_that_choose_what_runs_need_the_leave_of_both),
 		cmocka_unit_test(lists_of_lists_stay_flat),
+		cmocka_unit_test(a_copy_has_the_same_rights_and_asks_nobody),
 		cmocka_unit_test(links_are_followed_as_far_as_both_name_the_entry),
 		cmocka_unit_test(never_more_than_either_grants),
 		cmocka_unit_test(plain_entries_are_exact),
