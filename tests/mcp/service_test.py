@@ -947,9 +947,20 @@ def a_new_token_is_printed_once():
         assert token not in text and hashlib.sha256(token.encode()).hexdigest() in text
         assert "a token of this name" in tap.run([*words, "ann"], env=service.environment).stderr
         assert "letters" in tap.run([*words, "a/b"], env=service.environment).stderr
+        nowhere = os.path.join(service.folder, "nowhere.json")
+        with open(nowhere, "w", encoding="utf-8") as file:
+            json.dump({"service": {"tokens": service.folder + "/none/tokens"}}, file)
+        done = tap.run([PROGRAM, "mcp", "--config", nowhere, "--new-token", "ann"], env=service.environment)
+        assert done.returncode == 1 and done.stderr.endswith("make the folder first\n"), done
         os.remove(service.tokens_file)
         assert tap.run([*words, "new"], env=service.environment).returncode == 0
         assert stat.S_IMODE(os.stat(service.tokens_file).st_mode) == 0o600
+
+
+@tap.case
+def a_root_that_is_not_there_is_named():
+    said = refused({"root": "/nowhere/work"}, code=1)
+    assert "service.root: /nowhere/work does not exist; make this folder" in said, said
 
 
 @tap.case

@@ -989,7 +989,11 @@ static int new_token(struct serving *serving, const char *name, FILE *out)
 			      "glovebox: this is the token %s, which is not shown again; its "
 			      "rights and its quota stand in %s\n",
 			      name, path);
-	}
+	} else if (err.code == ENOENT)
+		(void)err_set(&err, ENOENT,
+			      "service.tokens: %s cannot be made, because its folder does not "
+			      "exist; make the folder first",
+			      path);
 	buf_fini(&token);
 	buf_fini(&text);
 	return made ? CODE_DONE
@@ -1027,9 +1031,16 @@ static int begin_serving(struct serving *serving)
 {
 	const struct options *options = serving->options;
 	struct hands *hands = &serving->shared;
+	const char *root = serving->settings.root;
 	struct err err = {0};
-	int code = open_setup(hands, serving->settings.root, NULL);
+	int code;
 
+	if (root != NULL && access(root, F_OK) < 0 && errno == ENOENT)
+		return verb_complain(CODE_FAILED,
+				     "mcp: service.root: %s does not exist; make this folder "
+				     "first, for the user of the service only",
+				     root);
+	code = open_setup(hands, root, NULL);
 	hands->setup.publishes = !has_cells(serving);
 	if (code == CODE_DONE && has_cells(serving) && options_given(options, "review"))
 		code = verb_complain(CODE_USAGE,
