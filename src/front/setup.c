@@ -48,6 +48,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -455,11 +456,36 @@ bool setup_session_err(struct setup *setup, struct session_options *options,
 	return true;
 }
 
+/* The person waits for a look of undo: tell them how far it is. */
+static void wait_show(void *context, const struct session_wait *wait)
+{
+	struct verb_progress *progress = context;
+
+	if (wait == NULL)
+		verb_progress_end(progress);
+	else if (wait->all > 0 && wait->done <= wait->all)
+		verb_progress_show(progress,
+				   "saving what undo needs: %" PRId64 " of %" PRId64
+				   " files (Ctrl+C: without)",
+				   wait->done, wait->all);
+	else if (wait->done > 0)
+		verb_progress_show(progress,
+				   "saving what undo needs: %" PRId64
+				   " files (Ctrl+C: without)",
+				   wait->done);
+	else
+		verb_progress_show(progress, "saving what undo needs (Ctrl+C: without)");
+}
+
 int setup_session(struct setup *setup, struct session_options *options,
 		  struct session **session)
 {
 	struct err err = {0};
 
+	if (isatty(STDERR_FILENO) == 1) {
+		options->waits = wait_show;
+		options->waits_context = &setup->waiting;
+	}
 	if (setup_session_err(setup, options, session, &err))
 		return CODE_DONE;
 	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};

@@ -103,7 +103,8 @@ struct setup {
 	uint64_t role_thinking; /* the role's own thinking_budget */
 	enum policy_mode mode;  /* that of the policy, once it was set (setup_set_mode) */
 	double wall_s;          /* limits.wall_s when it was set; else 0 */
-	bool exact;             /* of session_options, for setup_session_once */
+	struct verb_progress waiting; /* for a look that undo needs */
+	bool exact;                   /* of session_options, for setup_session_once */
 	unsigned minimum_level;
 	bool level_is_asked; /* --minimum-level was given, and beats the configuration */
 	char *resolver;      /* of the configuration; NULL: the machine's own */

@@ -625,6 +625,50 @@ bool verb_temp_folder(const char *verb, struct buf *folder, struct err *err)
 		       folder->data, strerror(errno));
 }
 
+enum {
+	PROGRESS_FROM_MS = 500,  /* work that is shorter needs no word */
+	PROGRESS_EVERY_MS = 200, /* faster than this nobody reads */
+	PROGRESS_MAX = 4096,     /* bytes of the line */
+};
+
+void verb_progress_show(struct verb_progress *progress, const char *format, ...)
+{
+	const int64_t now_ms = clock_now_ms();
+	struct buf said, clean;
+	va_list arguments;
+
+	if (progress->began_ms == 0)
+		progress->began_ms = now_ms;
+	if (now_ms < progress->began_ms + PROGRESS_FROM_MS ||
+	    now_ms < progress->shown_ms + PROGRESS_EVERY_MS || isatty(STDERR_FILENO) != 1)
+		return;
+	buf_init(&said, PROGRESS_MAX);
+	buf_init(&clean, 4 * PROGRESS_MAX); /* \xHH for every byte */
+	(void)buf_adds(&said, "glovebox: ");
+	va_start(arguments, format);
+	(void)buf_addv(&said, format, arguments);
+	va_end(arguments);
+	(void)text_clean(buf_str(&said), &clean);
+	/* In the last column the cursor of some terminals stands on the next row. */
+	const size_t columns = paint_columns_of(STDERR_FILENO) - 1;
+	const size_t size = paint_width_fit(buf_str(&clean), columns);
+
+	if (progress->shown_ms == 0)
+		(void)fflush(stdout);
+	(void)fprintf(stderr, "\r%.*s\033[K", (int)size, clean.data);
+	(void)fflush(stderr);
+	progress->shown_ms = now_ms;
+	buf_fini(&said);
+	buf_fini(&clean);
+}
+
+void verb_progress_end(struct verb_progress *progress)
+{
+	if (progress->shown_ms != 0)
+		(void)fputs("\r\033[K", stderr);
+	*progress = (struct verb_progress){0};
+}
+
 int verb_complain(int code, const char *format, ...)
 {
 	struct buf said, clean, shown;

@@ -264,6 +264,18 @@ bool verb_temp_folder(const char *verb, struct buf *folder, struct err *err);
  */
 int verb_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
+ * A line on standard error that says how far long work is; only on a terminal, and only when the
+ * work has taken half a second. Begin with {0} when the work begins. Show it as often as you like.
+ */
+struct verb_progress {
+	int64_t began_ms, shown_ms; /* monotonic; 0: not yet */
+};
+void verb_progress_show(struct verb_progress *progress, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Take the line away, before anything else is printed. The next work may begin. */
+void verb_progress_end(struct verb_progress *progress);
+
+/*
  * Write all that was printed on OUT. Returns CODE. When writing failed and CODE is
  * CODE_DONE, prints a complaint and returns CODE_FAILED; a reader that has gone is no
  * failure. main calls this function for stdout after each verb, so a verb does not need

@@ -383,6 +383,10 @@ static void unseen_tell(struct keeper *keeper, const struct running *running,
 enum {
 	/* enough for a checkpoint of a large tree on a busy machine */
 	KEEPER_CLOSE_MS = 10000,
+	KEEPER_CLOSE_TOLD_MS = 120000, /* a person is told how far it is, and may end it */
+	TELL_MS = 100,                 /* how often */
+	SPARE_MS = 300,                /* nobody minds such a pause at the end */
+	SPARE_LIST_MS = 2000,          /* without the list the next session copies anew */
 	/*
 	 * bytes of replaced files without a store: of files that are only open, which a
 	 * user does not see, or of memory where there is no state folder
@@ -412,8 +416,7 @@ struct keeper *keeper_new(struct session *session, const char *folder, uint64_t 
 		stay_in_memory(keeper);
 	keeper->objects.fd = -2;
 	keeper->list.own = keeper->list.events = keeper->list.pending = -1;
-	for (size_t i = 0; i < 3; i++)
-		keeper->look.fds[i] = -1;
+	keeper->look.fds[0] = keeper->look.fds[1] = keeper->look.fds[2] = -1;
 	buf_init(&keeper->words.trouble, ERR_TEXT_MAX + 256);
 	buf_init(&keeper->words.why, ERR_TEXT_MAX);
 	(void)!getrandom(&number, sizeof(number), 0);
@@ -617,9 +620,8 @@ static void keeper_release_owner(struct keeper *keeper)
 	struct running *owner = keeper->look.owner;
 
 	keeper->look.owner = NULL;
-	if (owner == NULL)
-		return;
-	running_finish(owner);
+	if (owner != NULL)
+		running_finish(owner);
 }
 
 static void owe_job(struct keeper *keeper);
@@ -1086,31 +1088,79 @@ void keeper_checkpoint(struct keeper *keeper, bool begins_turn)
 	}
 }
 
-/* Make the look that is owed to a command, and one more when that look asks for it. */
+static void wait_end(const struct session *session)
+{
+	if (session->waits != NULL)
+		session->waits(session->waits_context, NULL);
+}
+
+bool keeper_told(struct keeper *keeper, const struct running *look, int64_t done, int64_t all)
+{
+	if (keeper == NULL || look != keeper->look.call.running)
+		return false;
+	keeper->closing.wait = (struct session_wait){done, all};
+	if (keeper->session->waits != NULL &&
+	    (keeper->closing.begun || keeper->session->one_call))
+		keeper->session->waits(keeper->session->waits_context,
+				       &keeper->closing.wait);
+	return true;
+}
+
+/* Turn the loop until UNTIL at most. False: that time is over, or the person waits no more. */
+static bool close_wait(struct keeper *keeper, int64_t until)
+{
+	struct keeper_closing *closing = &keeper->closing;
+	struct pollfd cancel = {.fd = closing->cancel_fd, .events = POLLIN};
+	const int64_t now = clock_now_ms();
+
+	closing->ended = closing->ended || poll(&cancel, 1, 0) > 0;
+	if (closing->ended || now >= until)
+		return false;
+	(void)keeper_told(keeper, keeper->look.call.running, closing->wait.done,
+			  closing->wait.all);
+	loop_turn(keeper->session->loop, until - now < TELL_MS ? until : now + TELL_MS);
+	return true;
+}
+
+static void sync_wait(struct keeper *keeper, int64_t until)
+{
+	while (keeper->look.call.running != NULL && close_wait(keeper, until))
+		;
+}
+
+static bool may_look(const struct keeper *keeper)
+{
+	return keeper->session->cell != NULL && !is_lost(keeper) && !keeper->closing.ended;
+}
+
+/* Make the looks that are owed to commands; each may ask for one more. */
 static void close_look(struct keeper *keeper, int64_t deadline)
 {
-	do {
-		if (keeper->session->cell != NULL)
+	while (keeper->owes.owed || keeper->owes_next.owed) {
+		if (may_look(keeper))
 			keeper_begin(keeper);
-		/* A look that is owed to no command serves nobody any more. */
-		if (keeper->look.call.running == NULL || !keeper->look.is_step)
+		if (keeper->look.call.running == NULL || !close_wait(keeper, deadline))
 			return;
-		loop_turn(keeper->session->loop, deadline);
-	} while (clock_now_ms() < deadline);
+	}
 }
 
-static void sync_wait(const struct keeper *keeper, int64_t deadline)
-{
-	while (keeper->look.call.running != NULL && clock_now_ms() < deadline)
-		loop_turn(keeper->session->loop, deadline);
-}
-
-/* Look at all once more if that is due, and have the list written. */
+/*
+ * Without a look at all that is due undo would miss a change. Other looks, and the list, save
+ * time in the next session only: they get a moment, and more after commands, most where nobody
+ * sits and waits.
+ */
 static void close_tend(struct keeper *keeper, int64_t deadline)
 {
-	sync_wait(keeper, deadline);
-	if (keeper->session->cell != NULL && !is_lost(keeper) && keeper_tend(keeper))
-		sync_wait(keeper, deadline);
+	const bool whole = keeper->list.owes_whole;
+	int64_t until = whole ? deadline : clock_now_ms() + SPARE_MS;
+
+	sync_wait(keeper, until);
+	if (!may_look(keeper) || !keeper_tend(keeper))
+		return;
+	if (!whole && keeper->owes.title != NULL)
+		until = keeper->session->waits == NULL ? deadline
+						       : clock_now_ms() + SPARE_LIST_MS;
+	sync_wait(keeper, until);
 }
 
 /*
@@ -1122,7 +1172,9 @@ static void keeper_end(struct keeper *keeper)
 	const char *why = cell != NULL ? cell_broken(cell) : NULL;
 
 	if (why == NULL)
-		why = "the session has ended before anybody had looked at it";
+		why = keeper->closing.ended
+			      ? "nobody waited for the look at it (Ctrl+C)"
+			      : "the session has ended before anybody had looked at it";
 	if (!is_broken(keeper)) {
 		(void)buf_adds(&keeper->words.why, why);
 		keeper->reach = KEEPS_TOOLS;
@@ -1143,10 +1195,15 @@ static void keeper_tidy(struct keeper *keeper)
 
 void keeper_close(struct keeper *keeper)
 {
-	int64_t deadline = clock_now_ms() + KEEPER_CLOSE_MS;
-
 	if (keeper == NULL)
 		return;
+	const struct session *session = keeper->session;
+	struct pollfd cancel = {.fd = session->cancel_fd, .events = POLLIN};
+	int64_t deadline = clock_now_ms() + (session->waits != NULL ? KEEPER_CLOSE_TOLD_MS
+								    : KEEPER_CLOSE_MS);
+
+	keeper->closing.begun = true;
+	keeper->closing.cancel_fd = poll(&cancel, 1, 0) == 0 ? session->cancel_fd : -1;
 	loop_remove_timer(&keeper->rest.timer);
 	/* The changes that the jobs have made until now are owed a look, too. */
 	while ((somebody_writes(keeper, NULL) || job_writes(keeper->session, NULL)) &&
@@ -1154,6 +1211,7 @@ void keeper_close(struct keeper *keeper)
 		loop_turn(keeper->session->loop, deadline);
 	close_look(keeper, deadline);
 	close_tend(keeper, deadline);
+	wait_end(session);
 	keeper_end(keeper);
 	call_free(&keeper->look.call);
 	/* The owner's look did not end in time, or never began. */
@@ -1170,8 +1228,7 @@ void keeper_close(struct keeper *keeper)
 	keeper_tidy(keeper);
 	undo_store_close(keeper->store);
 	free(keeper->steps.items);
-	if (keeper->objects.fd >= 0)
-		(void)close(keeper->objects.fd);
+	fd_close(&keeper->objects.fd);
 	buf_fini(&keeper->words.trouble);
 	buf_fini(&keeper->words.why);
 	marks_fini(&keeper->nested.known);
@@ -1485,18 +1542,16 @@ static void left_note(struct keeper *keeper, const struct undo_look_report *repo
 static void first_look_tell(const struct keeper *keeper, int64_t files, double seconds)
 {
 	struct running *waiting = keeper_waiting_command(keeper);
-	struct buf text;
+	char text[ERR_TEXT_MAX];
 
 	if (keeper->list.state != LIST_UNKNOWN || keeper->turn_ms != 0 ||
 	    waiting == NULL || files < LOOK_TOLD_FROM)
 		return;
-	buf_init(&text, ERR_TEXT_MAX);
-	(void)buf_addf(&text,
+	(void)snprintf(text, sizeof(text),
 		       "looked at %" PRId64 " files, %.1f s: for `glovebox undo`, before the "
 		       "first command",
 		       files, seconds);
-	running_log(waiting, "info", EVENT_LOG_UNDO, buf_str(&text));
-	buf_fini(&text);
+	running_log(waiting, "info", EVENT_LOG_UNDO, str_of(text));
 }
 
 /* More has changed at once than the kernel keeps notices of: say so once. */
@@ -1678,10 +1733,7 @@ static bool log_settle(struct keeper *keeper, const struct undo_look_report *rep
 		undo_store_drop_log(keeper->store, keeper->look.log);
 	else if (used && keeper->look.is_step)
 		command_add_step(keeper);
-	/*
-	 * A log may hold no changes, but only contents of files that are too young to be
-	 * known by their times.
-	 */
+	/* A log without changes has contents of files too young to be known by their times. */
 	keeper->changes += keeper->look.is_step && has_changes(report);
 	if (used)
 		untidy_note(keeper, keeper->look.log);
@@ -1724,6 +1776,7 @@ static void sync_done(void *context, struct running *running)
 	(void)fields_read(running->result.details, undo_look_report_fields, &report, NULL,
 			  NULL);
 	call_over(&keeper->look.call, running);
+	wait_end(keeper->session);
 	keeper->look.tends = false;
 	if (is_lost_once(keeper, running) || !log_settle(keeper, &report)) {
 		/*
@@ -1821,6 +1874,7 @@ static void keeper_sync_start(struct keeper *keeper)
 	    keeper->look.us < STAY_MOST_US)
 		running_stay(keeper->session, keeper->look.us + STAY_MORE_US);
 	keeper->list.looking_ms = clock_wall_ms();
+	keeper->closing.wait = (struct session_wait){0};
 	call_start(keeper, &keeper->look.call, &request, sync_done);
 }
 
@@ -1909,10 +1963,7 @@ static void rest_due(struct timer *timer)
 		return;
 	keeper_tidy(keeper);
 	fd_close(&keeper->look.fds[0]);
-	/*
-	 * Files that cannot be made now are made when they are needed, and a failure is
-	 * reported then.
-	 */
+	/* Files that cannot be made now are made when needed; a failure is reported then. */
 	if (keeper->list.state != LIST_UNKNOWN)
 		(void)keeper_sync_files(keeper, &err);
 	/* A look that takes long would delay the next call. */

@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "guard/scan.h"
 #include "process/loop.h"
+#include "session/session.h"
 #include "undo/plan.h"
 
 #include <stdbool.h>
@@ -47,8 +48,15 @@ struct value;
  * that is NULL (the session closes).
  */
 struct keeper *keeper_new(struct session *session, const char *folder, uint64_t space);
-/* Make the looks that are owed, within KEEPER_CLOSE_MS; then free KEEPER. */
+/*
+ * Make the looks that are owed, within KEEPER_CLOSE_MS; then free KEEPER. A look that is owed to
+ * no command gets only a moment. A person whose session `waits` is told how far it is, and ends it
+ * with the descriptor that cancels.
+ */
 void keeper_close(struct keeper *keeper);
+/* LOOK has DONE so many files of ALL. False: it is not the keeper's look. */
+bool keeper_told(struct keeper *keeper, const struct running *look, int64_t done,
+		 int64_t all);
 
 /* The store, which is opened and made when that was not done yet. */
 struct undo_store *keeper_store(struct keeper *keeper);
@@ -257,6 +265,14 @@ struct keeper_rest {
 	} store;
 };
 
+/* The end of the session, which waits for the look that is due. */
+struct keeper_closing {
+	bool begun;
+	int cancel_fd; /* -1: it was readable before, which meant the calls */
+	bool ended;    /* the person does not want to wait */
+	struct session_wait wait;
+};
+
 struct keeper {
 	struct session *session;
 	char *folder;
@@ -276,6 +292,7 @@ struct keeper {
 	struct keeper_objects objects;
 	struct keeper_rest rest;
 	struct keeper_words words;
+	struct keeper_closing closing;
 	/* changes that were found, by the calls themselves or by the looks after them */
 	uint64_t changes;
 	uint64_t writers; /* calls that have ended and could have changed something */

@@ -1453,7 +1453,14 @@ static void worker_told(struct running *running, struct str payload)
 		return;
 	(void)fields_read(told, tell_progress_fields, &report, NULL, NULL);
 	(void)fields_read(told, tell_line_fields, &report, NULL, NULL);
-	report_emit(running, report);
+	/* The numbers of a worker are not trusted, and a double may be too large for an integer. */
+	const bool counts = report.progress >= 0 && report.progress < INT32_MAX &&
+			    report.total >= 0 && report.total < INT32_MAX;
+
+	if (!running->told.quiet || !counts ||
+	    !keeper_told(running->session->keeper, running, (int64_t)report.progress,
+			 (int64_t)report.total))
+		report_emit(running, report);
 }
 
 /* The end of a call that had a worker, and the audit of the files that the call left. */

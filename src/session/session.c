@@ -576,6 +576,8 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->keep_rule_context = options->keep_rule_context;
 	if (!options->answers_approvals)
 		policy_ask_nobody(made->policy);
+	made->waits = options->waits;
+	made->waits_context = options->waits_context;
 	made->cancel_fd = options->cancel_fd;
 	made->cores = clock_cores_usable();
 	made->commands_most = commands_most();

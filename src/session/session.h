@@ -81,6 +81,11 @@ enum session_counting {
 	COUNTING_ONE,
 };
 
+/* How far the look is for which a person waits: files; 0: not known. None of it is trusted. */
+struct session_wait {
+	int64_t done, all;
+};
+
 struct session_options {
 	const char *workspace; /* a folder; may be a symlink: the user named it */
 	/* the user's name for it, when WORKSPACE was resolved before; or NULL */
@@ -204,6 +209,13 @@ struct session_options {
 	/* gets a line for each entry of the policy that the ceiling takes; or NULL */
 	struct buf *told;
 	enum session_counting counting;
+	/*
+	 * Called some ten times a second while session_close, or the call of a `direct` session,
+	 * waits for a look that undo needs; with WAIT NULL when session_close waits no more. NULL:
+	 * nobody is told, and session_close waits for a shorter time.
+	 */
+	void (*waits)(void *context, const struct session_wait *wait);
+	void *waits_context;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 	/*
 	 * The caller calls session_rest when it waits for something else. Everything that
@@ -658,6 +670,8 @@ struct session {
 	size_t cores;
 	/* at the same time: with more there would be no descriptors left */
 	size_t commands_most;
+	void (*waits)(void *context, const struct session_wait *wait);
+	void *waits_context;
 	int cancel_fd;
 	struct watch cancel_watch;
 	char *folder;          /* where the next command starts */

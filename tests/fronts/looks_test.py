@@ -5,15 +5,18 @@ after each of which undo's list must be that of a walk, and in the end everythin
 usage: looks_test.py DEV PROGRAM [SEED ROUNDS]
 """
 import glob
+import http.server
 import json
 import os
 import random
+import select
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, sys.argv[1])
@@ -23,6 +26,8 @@ PROGRAM = os.path.abspath(sys.argv[2])
 ROUNDS, CHANGES = 30, 8
 WAIT_S = 120
 LEFT_S, TRIES = 10, 8
+MANY = 10001
+CLOSE_S = 8  # less than a session waits for a look that undo needs
 HEADER, STATE = 8, 136
 KINDS = {1: "file", 2: "link", 3: "folder", 4: "ignored"}
 
@@ -577,6 +582,131 @@ def a_list_that_somebody_removes_stays_with_the_session_that_uses_it(root, work)
     assert session.undo().returncode == 0 and contents(work) == before
 
 
+class Model:
+    """A model service: each answer waits until the test lets it go."""
+
+    def __init__(self, answers):
+        self.asked = threading.Semaphore(0)
+        self.goes = threading.Semaphore(0)
+        answers, model = iter(answers), self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                model.asked.release()
+                model.goes.acquire()
+                body = json.dumps({"choices": [{"finish_reason": "stop", "message": next(answers)}]}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def close(self):
+        for _ in range(LEFT_S):
+            self.goes.release()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Run:
+    """`glovebox run` on a terminal of its own, with a model of the test."""
+
+    def __init__(self, root, work, answers):
+        self.model = Model(answers)
+        environment = {**os.environ, "HOME": root, "XDG_STATE_HOME": os.path.join(root, "state"),
+                       "XDG_CONFIG_HOME": os.path.join(root, "config"), "TERM": "xterm", "GLOVEBOX_API_KEY": "k",
+                       "GLOVEBOX_BASE_URL": f"http://127.0.0.1:{self.model.server.server_address[1]}/v1"}
+        self.screen, terminal = os.openpty()
+        self.process = subprocess.Popen([PROGRAM, "run", "--model", "m", "do it"], cwd=work, env=environment,
+                                        stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True)
+        os.close(terminal)
+        self.text = ""
+
+    def answer(self):
+        assert self.model.asked.acquire(timeout=WAIT_S), self.text
+        self.model.goes.release()
+
+    def stop_watching(self):
+        """The worker of the looks does nothing from now on: they never end."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            try:
+                pid = watching_worker(self)
+            except AssertionError:
+                time.sleep(0.02)
+                continue
+            os.kill(pid, signal.SIGSTOP)
+            return
+        raise AssertionError("nobody watches: " + self.text)
+
+    def read(self, until=None):
+        end = time.monotonic() + WAIT_S
+        while (until is None or until not in self.text) and time.monotonic() < end:
+            if not select.select([self.screen], [], [], 1)[0]:
+                continue
+            try:
+                self.text += os.read(self.screen, 65536).decode(errors="replace")
+            except OSError:  # the program has ended
+                break
+        assert until is None or until in self.text, self.text
+        return self.text
+
+    def close(self):
+        self.read()
+        code = self.process.wait(WAIT_S)
+        os.close(self.screen)
+        self.model.close()
+        return code
+
+
+@place
+def the_end_of_a_run_without_commands_waits_for_no_look(root, work):
+    for number in range(MANY):
+        with open(os.path.join(work, f"f{number}"), "w", encoding="utf-8"):
+            pass
+    run = Run(root, work, [{"content": "Nothing to do."}])
+    assert run.model.asked.acquire(timeout=WAIT_S), run.text
+    run.stop_watching()
+    run.model.goes.release()
+    run.read("Nothing to do.")
+    began = time.monotonic()
+    assert run.close() == 0, run.text
+    assert time.monotonic() - began < CLOSE_S, run.text
+    assert not glob.glob(root + "/state/glovebox/undo/*/*.list")
+
+
+JOB = {"content": "", "tool_calls": [{"id": "c1", "type": "function", "function": {
+    "name": "bash", "arguments": json.dumps({"command": "echo new >made; exec sleep 300", "background": True})}}]}
+
+
+@place
+def the_end_that_undo_needs_is_told_and_ctrl_c_ends_it_without_a_step(root, work):
+    run = Run(root, work, [JOB, {"content": "It runs."}])
+    run.answer()
+    assert run.model.asked.acquire(timeout=WAIT_S), run.text
+    end = time.monotonic() + WAIT_S
+    while not os.path.exists(os.path.join(work, "made")) and time.monotonic() < end:
+        time.sleep(0.02)
+    run.stop_watching()
+    run.model.goes.release()
+    run.read("saving what undo needs")
+    os.kill(run.process.pid, signal.SIGINT)
+    assert run.close() == 0, run.text
+    assert "Undo cannot take back what a command has changed" in run.text and "(Ctrl+C)" in run.text, run.text
+    undone = tap.run([PROGRAM, "undo"], cwd=work, env={**os.environ, "HOME": root,
+                                                       "XDG_STATE_HOME": os.path.join(root, "state"),
+                                                       "XDG_CONFIG_HOME": os.path.join(root, "config")})
+    assert undone.returncode == 1 and os.path.exists(os.path.join(work, "made")), undone.stdout + undone.stderr
+
+
 def configure(root, agent):
     folder = os.path.join(root, "config", "glovebox")
     os.makedirs(folder)
@@ -593,9 +723,6 @@ def a_look_that_cannot_log_all_it_was_told_says_so(root, work):
     said = session.bash(f"for i in $(seq 3000); do : >{'n' * 240}$i; done")
     session.close()
     assert "cannot be undone" in said and "added:" not in said, said
-
-
-MANY = 10001
 
 
 @place

@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -243,9 +244,10 @@ struct finder {
 
 struct looking {
 	struct checkpoint *checkpoint;
-	struct str prefix; /* of the folder that is walked: "" or "sub/dir" */
-	bool all_ignored;  /* what that folder holds is ignored */
-	bool second_pass;  /* only ignored folders are looked at */
+	struct str prefix;  /* of the folder that is walked: "" or "sub/dir" */
+	bool all_ignored;   /* what that folder holds is ignored */
+	bool second_pass;   /* only ignored folders are looked at */
+	atomic_size_t seen; /* rows of all threads, about */
 	struct finder finders[WALK_THREADS_MAX];
 };
 
@@ -346,6 +348,18 @@ static void watch_file(const struct checkpoint *checkpoint, int folder, const ch
 	(void)!fstat(fd, st);
 }
 
+/* A thread has found more rows. The first one, whose call it is, tells how many all have. */
+static void count_seen(struct looking *looking, const struct walker *walker)
+{
+	const size_t before =
+		atomic_fetch_add_explicit(&looking->seen, CHECKPOINT_COUNTED_BY,
+					  memory_order_relaxed);
+
+	if (walker_number(walker) == 0)
+		checkpoint_tell_progress(looking->checkpoint, before + CHECKPOINT_COUNTED_BY,
+					 looking->checkpoint->before.rows->count);
+}
+
 static void visit(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
 	struct looking *looking = owner;
@@ -374,6 +388,8 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 	    is_temporary(entry->name, path))
 		return;
 	finder->full = finder->full || !undo_list_add(&finder->rows, path, &state);
+	if (finder->rows.count % CHECKPOINT_COUNTED_BY == 0)
+		count_seen(looking, walker);
 }
 
 /* The row of a path that rules ignore. */
@@ -1640,6 +1656,7 @@ static void checkpoint_init(struct checkpoint *checkpoint, struct call *call)
 	*checkpoint = (struct checkpoint){
 		.call = call,
 		.began_ns = clock_wall_ns(),
+		.told_ms = clock_now_ms(),
 		.start = {.fd = -1},
 		.nested = value_new_array(),
 		.links = value_new_array(),

@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "tool/call.h"
 #include "tools/looks/watcher.h"
@@ -46,6 +47,11 @@ struct tracked_files {
 	struct undo_state index;
 };
 
+enum {
+	CHECKPOINT_TELL_MS = 200,   /* between two words on the progress */
+	CHECKPOINT_COUNTED_BY = 64, /* rows, before the clock is asked */
+};
+
 /* The list made last: a row in `changed` is newer than one in `rows`, and may be absent. */
 struct list_before {
 	const struct undo_list *rows, *changed;
@@ -65,6 +71,7 @@ struct checkpoint {
 	bool is_step; /* the differences are those of a command */
 	bool has_git; /* the workspace is a repository */
 	int64_t began_ns;
+	int64_t told_ms; /* when its progress was told last */
 	/* results */
 	struct value *nested; /* keys of folders far below the workspace that are repositories */
 	struct value *links; /* new objects, to be linked */
@@ -106,6 +113,17 @@ struct checkpoint_names_wanted {
 	uint64_t entries, ignored; /* the answer: of all rows in UNDER, and of these */
 };
 
+/* Tell the front, now and then, that the look has DONE so many rows of about ALL. */
+static inline void checkpoint_tell_progress(struct checkpoint *checkpoint, size_t done,
+					    size_t all)
+{
+	const int64_t now_ms = clock_now_ms();
+
+	if (now_ms < checkpoint->told_ms + CHECKPOINT_TELL_MS)
+		return;
+	checkpoint->told_ms = now_ms;
+	call_progress(checkpoint->call, (double)done, done <= all ? (double)all : -1, NULL);
+}
 /* `each` is called only when the answer is CHECKPOINT_LISTED. */
 enum checkpoint_names checkpoint_each_name(struct checkpoint_names_wanted *wanted);
 /* Does this worker make looks? Then it does not walk: a look would have to wait for it. */

@@ -544,6 +544,17 @@ static bool keep_present(struct checkpoint *checkpoint, struct undo_row *row,
 		tell_present(checkpoint, row, was, err));
 }
 
+/* So many rows of both lists are done. */
+static void tell_kept(struct checkpoint *checkpoint, size_t now, size_t old)
+{
+	const size_t now_all = checkpoint->now.count,
+		     old_all = checkpoint->before.rows->count;
+
+	if (now % CHECKPOINT_COUNTED_BY == 0 || old % CHECKPOINT_COUNTED_BY == 0)
+		checkpoint_tell_progress(checkpoint, now > old ? now : old,
+					 now_all > old_all ? now_all : old_all);
+}
+
 /*
  * Go through both lists in order: rows only in the old list, in both, only in the new
  * list.
@@ -565,6 +576,7 @@ static bool keep_all(struct checkpoint *checkpoint, struct err *err)
 		     at++) {
 			fine = keep_left(checkpoint, old->rows[at].path,
 					 &old->rows[at].state, err);
+			tell_kept(checkpoint, i, at);
 		}
 		if (row == NULL || !fine)
 			break;
@@ -572,6 +584,7 @@ static bool keep_all(struct checkpoint *checkpoint, struct err *err)
 			was = &old->rows[at++].state;
 		checkpoint->files += is_kept(&row->state);
 		fine = keep_present(checkpoint, row, was, err);
+		tell_kept(checkpoint, i, at);
 	}
 	return fine;
 }
