@@ -174,8 +174,7 @@ void anchor_refuse(int control, const struct err *err)
 	(void)send_reply(control, &reply, NULL, 0);
 }
 
-/* Do not inherit the signal handlers and masks of the front. */
-static void signals_reset(void)
+void anchor_plain_signals(void)
 {
 	program_plain_signals();
 	/* Workers are reaped by the kernel; the front follows them by pidfd. */
@@ -188,7 +187,7 @@ struct anchor {
 	int control;
 	int front; /* pidfd; below L3 only: the wards' */
 	int inlet; /* to the proxy; -1: no port is published */
-	/* L3 only; NULL there: it is made for the first worker */
+	/* L3 only; NULL there: it is made for the first worker, as is a part of the view */
 	struct sandbox_network *network;
 	bool joined; /* L3 only: it is in the network of the cell */
 	int rules;   /* L2 only */
@@ -263,6 +262,16 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 
 static bool network_enter(struct anchor *anchor, struct err *err);
 
+/* Make what has waited for the first worker, and give up the rights for it. */
+static bool first_worker_prepare(struct anchor *anchor, struct err *err)
+{
+	if (!spec_is_sealed(anchor->spec) || anchor->joined)
+		return true;
+	anchor->joined = view_finish(&anchor->spec->view, err) &&
+			 network_enter(anchor, err) && sandbox_drop_network_rights(err);
+	return anchor->joined;
+}
+
 static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 			int fds[ANCHOR_REQUEST_FDS], struct err *err)
 {
@@ -270,12 +279,8 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 	int ends[2], pidfd = -1;
 	pid_t pid;
 
-	if (spec_is_sealed(anchor->spec) && !anchor->joined) {
-		anchor->joined =
-			network_enter(anchor, err) && sandbox_drop_network_rights(err);
-		if (!anchor->joined)
-			return false;
-	}
+	if (!first_worker_prepare(anchor, err))
+		return false;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "socket of a worker: %s", strerror(errno));
 	if (!sandbox_clone_worker(anchor->spec->built, &pid, &pidfd, err)) {
@@ -325,7 +330,8 @@ static void widen_all(struct anchor *anchor, int fds[ANCHOR_REQUEST_FDS])
 
 	if (!spec_is_sealed(anchor->spec))
 		(void)err_set(&err, ENOTSUP, "this cell has no view");
-	if (!spec_is_sealed(anchor->spec) || !widen(anchor->spec, fds, &err))
+	if (!spec_is_sealed(anchor->spec) || !view_finish(&anchor->spec->view, &err) ||
+	    !widen(anchor->spec, fds, &err))
 		(void)snprintf(reply.text, sizeof(reply.text), "%s", err.text);
 	(void)send_reply(anchor->control, &reply, NULL, 0);
 }
@@ -385,6 +391,21 @@ static void inlet_wait(struct anchor *anchor)
 	}
 }
 
+/* Enter the control group of the cell by DOORS: a cell outside its group is not counted. */
+static void enter_group(const struct anchor *anchor, const int doors[ANCHOR_REQUEST_FDS])
+{
+	struct err err;
+
+	/* They come in this order, so the last one is missing when any is. */
+	if (doors[CGROUP_FOLDERS - 1] < 0)
+		(void)err_set(&err, EMFILE, "entering the control group of the cell: %s",
+			      strerror(EMFILE));
+	else if (cgroup_cell_enter(doors, &err))
+		return;
+	anchor_refuse(anchor->control, &err);
+	_exit(1);
+}
+
 static _Noreturn void anchor_serve(struct anchor *anchor)
 {
 	int fds[ANCHOR_REQUEST_FDS];
@@ -409,6 +430,8 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 			widen_all(anchor, fds);
 		else if (request == ANCHOR_GREET)
 			greet(anchor);
+		else if (request == ANCHOR_ENTER)
+			enter_group(anchor, fds);
 		else if (!worker_make(anchor, (enum worker_kind)request, fds, &err)) {
 			anchor_refuse(anchor->control, &err);
 			/* One without its network can have no worker, and keeps no rights for it. */
@@ -540,10 +563,12 @@ static bool temp_keep(struct anchor *anchor, struct err *err)
 static bool anchor_build(struct anchor *anchor, struct err *err)
 {
 	const enum sandbox_level level = anchor->spec->built;
-	const struct view *view = &anchor->spec->view;
+	struct view *view = &anchor->spec->view;
 	auto_free int *keep = memory_array(view->count + 8, sizeof(*keep));
 	size_t count = 0;
 
+	if (anchor->network == NULL && spec_is_sealed(anchor->spec))
+		view_wait(view);
 	if (!sandbox_become(level, &anchor->spec->identity, anchor->front, err) ||
 	    !temp_keep(anchor, err) ||
 	    !sandbox_build(level, &anchor->spec->view, &anchor->rules, err))
@@ -602,7 +627,6 @@ _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *networ
 				.tools = tools};
 	struct err err;
 
-	signals_reset();
 	(void)prctl(PR_SET_NAME, ANCHOR_ROLE);
 	/* In version 2 it was born there. */
 	if ((spec->group_version == 1 && !cgroup_cell_enter(spec->doors, &err)) ||
@@ -624,7 +648,9 @@ bool anchor_launch(struct cell_spec *spec, int control, int front,
 
 	if (!sandbox_clone(spec->built, &spec->identity, 0, group, &network, pid, pidfd, err))
 		return false;
-	if (*pid == 0)
+	if (*pid == 0) {
+		anchor_plain_signals();
 		anchor_run(spec, &network, control, front, tools);
+	}
 	return true;
 }

@@ -57,9 +57,11 @@ enum { ANCHOR_FDS = 2 };
 
 /*
  * Requests beside the kinds of workers (worker.h): the folders of the first are for all later
- * workers; the second asks for an answer when the cell is built, and for no worker.
+ * workers; the second asks for an answer when the cell is built, and for no worker; the third
+ * comes with CGROUP_FOLDERS doors of the cell's control group (cgroup_cell_enter), of which some may be
+ * the same, and before any worker.
  */
-enum { ANCHOR_WIDEN = '+', ANCHOR_GREET = '?' };
+enum { ANCHOR_WIDEN = '+', ANCHOR_GREET = '?', ANCHOR_ENTER = '>' };
 /*
  * The descriptors of a request for more: the file of the specification, then the trees.
  */
@@ -87,6 +89,12 @@ bool anchor_launch(struct cell_spec *spec, int control, int front,
  */
 _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *network,
 			  int control, int front, const struct tool *const *tools);
+
+/*
+ * Take nothing of the signal handlers and masks of a front. anchor_run is called in a process that
+ * has done this, or whose parent has.
+ */
+void anchor_plain_signals(void);
 
 /* Say over CONTROL that there will be no cell, and why. */
 void anchor_refuse(int control, const struct err *err);

@@ -524,6 +524,41 @@ bool cell_kill_worker(struct worker_end *worker, int wait_ms)
 	return answer > 0;
 }
 
+/*
+ * Make the control group that has waited for the first worker, and let the anchor enter it. Without
+ * one the estimates of the calls are the accounts: no limit needs this group.
+ */
+static void group_join(struct cell *cell)
+{
+	const char request = ANCHOR_ENTER;
+	int doors[CGROUP_FOLDERS];
+	size_t count = 0;
+	struct err err;
+
+	if (!cell->group_waits)
+		return;
+	cell->group_waits = false;
+	if (!groups_cell_open(cell->options.limits, &cell->spec,
+			      &cell->options.starter->groups, &cell->group, &err))
+		return;
+	for (size_t i = 0; i < CGROUP_FOLDERS; i++) {
+		if (cell->spec.doors[i] >= 0)
+			doors[count++] = cell->spec.doors[i];
+	}
+	/* The anchor misses descriptors that did not come: there are always as many. */
+	for (; count > 0 && count < CGROUP_FOLDERS; count++)
+		doors[count] = doors[0];
+	/* The message waits in the socket, and comes before that for the worker. */
+	const bool sent = fd_message_send(cell->control, &request, 1, doors, count, 0);
+	/* An anchor that has not begun may have to be asked again, with its specification. */
+	if (!sent || cell->anchor_pidfd >= 0)
+		doors_close(&cell->spec);
+	if (!sent) {
+		groups_cell_close(&cell->group);
+		cell->spec.group_version = 0;
+	}
+}
+
 /* Decides which workers are requested from the anchor ahead of the calls, and when. */
 
 enum { TIDY_AFTER_MS = 2 }; /* at least one, so that the caller gets its answer first */
@@ -534,6 +569,7 @@ static bool request_worker(struct cell *cell, enum worker_kind kind)
 	const char request = (char)kind;
 	struct err err;
 
+	group_join(cell);
 	ssize_t n = send(cell->control, &request, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n == 1) {
 		cell->requested[kind == WORKER_PREPARED]++;
@@ -659,6 +695,8 @@ static bool request_send(struct cell *cell, char kind, struct cell_spec *additio
 		return false;
 	fds[0] = file;
 	memcpy(fds + 1, list, trees * sizeof(fds[0]));
+	if (kind != ANCHOR_WIDEN)
+		group_join(cell);
 	return fd_message_send(cell->control, &kind, 1, fds, 1 + trees, 0) ||
 	       err_set(err, errno, "telling the cell's anchor: %s", strerror(errno));
 }
@@ -1273,6 +1311,16 @@ static bool first_steps(struct cell *cell, struct err *err)
 	return true;
 }
 
+/*
+ * Does CELL get its group with its first worker? The kernel keeps much memory for a group. In
+ * version 2 a process is born in its group, since a move may need rights that this one lacks.
+ */
+static bool group_is_late(const struct cell *cell)
+{
+	return first_worker_is_late(cell) &&
+	       cell->options.starter->groups.place.version == 1;
+}
+
 /* Make the group of CELL, where it is wanted. Only some limits cannot do without. */
 static bool group_make(struct cell *cell, struct err *err)
 {
@@ -1280,7 +1328,8 @@ static bool group_make(struct cell *cell, struct err *err)
 	const bool needed = limits->cpus > 0 || limits->cpu_s > 0 ||
 			    limits->written > 0 || limits->io_write > 0;
 
-	return (!needed && !cell->options.exact) ||
+	cell->group_waits = !needed && cell->options.exact && group_is_late(cell);
+	return (!needed && !cell->options.exact) || cell->group_waits ||
 	       groups_cell_open(limits, &cell->spec,
 				cell->options.starter != NULL ? &cell->options.starter->groups
 							      : NULL,

@@ -107,7 +107,8 @@ struct cell_options {
 	/*
 	 * After CELL_DORMANT_MS without a call the idle workers and the groups process end;
 	 * the next call has new ones made. Nothing is made ahead of the first call, also no
-	 * worker when the starter is shared and another cell has had one. A second call
+	 * worker and, where no limit needs one, no control group of the cell when the starter is
+	 * shared and another cell has had one. A second call
 	 * before that has groups and a worker made for the next.
 	 */
 	bool dormant;
@@ -282,6 +283,7 @@ struct cell {
 	bool grouped;          /* groups_open was called */
 	struct groups *groups; /* or NULL: workers watch their limits themselves */
 	struct groups_cell group;
+	bool group_waits; /* it is made with the first worker */
 	struct watch control_watch;
 	struct vault *vault; /* NULL: no credential is used */
 	/* NULL: no host is listed or asked for, no port published, no credential used */

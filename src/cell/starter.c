@@ -374,7 +374,7 @@ static bool settle(const struct process *process)
 	struct pollfd front = {.fd = process->front, .events = POLLIN};
 
 	(void)prctl(PR_SET_NAME, STARTER_ROLE);
-	(void)signal(SIGCHLD, SIG_IGN);
+	anchor_plain_signals(); /* once for all that are cloned */
 	/* The signals of a terminal are not for it. */
 	(void)setsid();
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && poll(&front, 1, 0) == 0 &&

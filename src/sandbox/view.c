@@ -658,6 +658,10 @@ static bool is_of_base(const struct view_entry *entry)
 static bool view_add(struct view_building *building, struct view_entry *entry,
 		     struct err *err)
 {
+	if (entry->waits) {
+		auto_close int place = view_make_folder(building->root, entry->path);
+		return place >= 0 || view_fail(err, "making", entry->path);
+	}
 	switch (entry->kind) {
 	case VIEW_TREE:
 	case VIEW_DEVICE:
@@ -1171,6 +1175,54 @@ bool view_build(struct view *view, struct err *err)
 	if (syscall(KERNEL_MOUNT_SETATTR, AT_FDCWD, "/", 0, &closed, sizeof(closed)) < 0)
 		return view_fail(err, "closing", "the new root");
 	return true;
+}
+
+/* Does another entry of VIEW lie at the path of ENTRY, in it, or around it? */
+static bool has_company(const struct view *view, const struct view_entry *entry)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_entry *other = &view->entries[i];
+
+		if (other != entry && other->kind != VIEW_BASE && !is_of_base(other) &&
+		    (path_within(other->path, entry->path) ||
+		     path_within(entry->path, other->path) ||
+		     (other->kind == VIEW_ALSO && path_within(entry->path, other->source))))
+			return true;
+	}
+	return false;
+}
+
+void view_wait(struct view *view)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		struct view_entry *entry = &view->entries[i];
+
+		entry->waits =
+			(entry->kind == VIEW_MEMORY || entry->kind == VIEW_TERMINALS) &&
+			!has_company(view, entry);
+	}
+}
+
+bool view_finish(struct view *view, struct err *err)
+{
+	struct view_building building = {.root = -1, .own = -1, .folder = -1};
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < view->count; i++) {
+		struct view_entry now = view->entries[i];
+
+		if (!now.waits)
+			continue;
+		now.waits = false;
+		if (building.root < 0)
+			building.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		ok = building.root < 0 ? view_fail(err, "opening", "the root")
+				       : view_add(&building, &now, err);
+		view->entries[i].waits = !ok;
+	}
+	fd_close(&building.folder);
+	fd_close(&building.root);
+	return ok;
 }
 
 /* The root of a view without a base is read-only, except while entries are added to it. */

@@ -113,6 +113,11 @@ struct view_entry {
 	 */
 	int fd;
 	bool detached; /* fd is a detached tree */
+	/*
+	 * memory and terminals: view_build makes only the place, and view_finish mounts what
+	 * belongs there
+	 */
+	bool waits;
 	bool writable;
 	bool optional; /* skipped when SOURCE is missing */
 	/*
@@ -157,6 +162,15 @@ struct view {
  * sandbox_build, which has the order of the entries.
  */
 bool view_build(struct view *view, struct err *err);
+
+/*
+ * In an anchor: let the entries of VIEW wait that no process needs before the first worker, and
+ * in or above which no other entry lies. Each file system costs memory of the kernel as long as it
+ * is mounted, and time whenever a file system or a control group is made anywhere.
+ */
+void view_wait(struct view *view);
+/* Mount the entries of VIEW that still wait. Called before the first worker and view_widen. */
+bool view_finish(struct view *view, struct err *err);
 
 /*
  * L3, in an anchor, or in a worker of it that has not entered yet: add the entries of

@@ -46,6 +46,7 @@ OPENINGS = 8  # cells that are built at the same time
 STARTER_SECONDS = 14
 # Of an idle cell: descriptors of the engine and of the anchor, and memory that the anchor shares with nobody.
 CELL_DESCRIPTORS, ANCHOR_DESCRIPTORS, ANCHOR_KIB = 10, 6, 512
+LATE_MOUNTS, CELL_GROUP = {"/dev/shm", "/dev/pts"}, "/cell-"
 ANCHOR_SECONDS = 10      # until an anchor that was ended is gone
 SYS_ADMIN = 1 << 21      # a capability, of which an anchor has no other
 GROUPS_DESCRIPTORS = 40  # of a groups process with a few groups
@@ -648,12 +649,17 @@ def network_of(pid):
     return os.readlink(f"/proc/{pid}/ns/net")
 
 
+def mounts_of(pid):
+    """The places of its mounts."""
+    return {line.split()[4] for line in read(f"/proc/{pid}/mountinfo").splitlines()}
+
+
 def capabilities_of(pid):
     return int(re.search(r"^CapPrm:\s+(\S+)", read(f"/proc/{pid}/status"), re.M).group(1), 16)
 
 
 @tap.case
-def a_cell_gets_its_network_with_its_first_worker():
+def a_cell_gets_its_network_and_more_with_its_first_worker():
     if os.geteuid() != 0:
         raise tap.Skip("only root may look into an anchor")
     with served() as engine:
@@ -661,6 +667,11 @@ def a_cell_gets_its_network_with_its_first_worker():
         cells = [engine.open() for _ in range(CELLS)]
         anchors = [pid for pid in engine.children() if name_of(pid) == "glovebox-anchor"]
         assert {network_of(pid) for pid in anchors} == {network_of("self")}
+        # Every file system and every control group of a cell that waits would cost memory of the kernel.
+        waiting = [mounts_of(pid) for pid in anchors]
+        assert not any(held & LATE_MOUNTS for held in waiting), waiting
+        if engine.hello["cgroup"] == "v1":
+            assert not any(CELL_GROUP in read(f"/proc/{pid}/cgroup") for pid in anchors)
         for cell in cells:
             told = engine.run(cell, "readlink /proc/self/ns/net; cat /proc/net/dev; grep Cap /proc/self/status")
             lines = told["stdout"].decode().splitlines()
@@ -669,6 +680,12 @@ def a_cell_gets_its_network_with_its_first_worker():
         networks = {network_of(pid) for pid in anchors}
         assert len(networks) == CELLS and network_of("self") not in networks, networks
         assert {capabilities_of(pid) for pid in anchors} == {SYS_ADMIN}
+        assert all(mounts_of(pid) >= LATE_MOUNTS for pid in anchors)
+        if engine.hello["cgroup"] != "none":
+            assert all(CELL_GROUP in read(f"/proc/{pid}/cgroup") for pid in anchors)
+        told = engine.run(cells[0], "echo x > /dev/shm/x; stat -c %a /dev/shm; ls /dev/pts; df --output=fstype /dev/shm /dev/pts | tail -2")
+        assert told["stdout"].split() == [b"1777", b"ptmx", b"tmpfs", b"devpts"], told
+        assert engine.run(cells[0], "cat /dev/shm/x")["stdout"] == b"x\n"
         assert b"127.0.0.1" in engine.run(cells[0], "exec 3<>/dev/tcp/127.0.0.1/9; cat /etc/hosts")["stdout"]
 
 
