@@ -43,7 +43,16 @@ static void tell(const struct pull *pull, const char *line)
 struct lines {
 	const struct pull *pull;
 	struct buf line;
+	/* the last whole line, which is told with the next one: the end may say it better */
+	struct buf held;
 };
+
+static void tell_held(struct lines *lines)
+{
+	if (lines->held.size > 0)
+		tell(lines->pull, lines->held.data);
+	buf_clear(&lines->held);
+}
 
 static void take_output(void *context, int stream, struct str bytes)
 {
@@ -51,13 +60,10 @@ static void take_output(void *context, int stream, struct str bytes)
 
 	(void)stream;
 	while (buf_take_line(&lines->line, &bytes)) {
-		struct buf shown;
-
-		buf_init(&shown, LINE_MAX_BYTES);
-		text_add_name(&shown, str_trim(buf_str(&lines->line)));
-		if (shown.size > 0)
-			tell(lines->pull, shown.data);
-		buf_fini(&shown);
+		if (str_trim(buf_str(&lines->line)).size > 0) {
+			tell_held(lines);
+			text_add_name(&lines->held, str_trim(buf_str(&lines->line)));
+		}
 		buf_clear(&lines->line);
 	}
 }
@@ -105,6 +111,7 @@ static bool run_program(const struct pull *pull, const char *const *argv, struct
 	run.output = take_output;
 	run.context = &lines;
 	buf_init(&lines.line, LINE_MAX_BYTES);
+	buf_init(&lines.held, LINE_MAX_BYTES);
 	buf_init(&said, ERR_TEXT_MAX);
 	done = follow_program(&run, err);
 	if (!done && err->code == ENOENT)
@@ -117,6 +124,11 @@ static bool run_program(const struct pull *pull, const char *const *argv, struct
 		done = err_set(err, EIO, "%s: %s", argv[0],
 			       said.size > 0 ? said.data : "failed without a word");
 	}
+	/* The error has the last line already. */
+	if (said.size == 0 ||
+	    str_find(buf_str(&lines.held), buf_str(&said), 0) == (size_t)-1)
+		tell_held(&lines);
+	buf_fini(&lines.held);
 	buf_fini(&said);
 	buf_fini(&lines.line);
 	program_run_fini(&run);

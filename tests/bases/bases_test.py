@@ -592,6 +592,7 @@ def a_fetch_that_fails_or_hangs_is_told():
         env = fake(place, "skopeo", "echo 'time=\"x\" level=fatal msg=\"registry says no\"' >&2\nexit 1\n")
         done = place.run("pull", "image:a", env=env)
         assert done.returncode == 1 and done.stderr.endswith("base image:a: skopeo: registry says no\n"), done
+        assert done.stderr.count("registry says no") == 1, done
         env = fake(place, "skopeo", "exec sleep 1000\n")
         done = place.run("pull", "image:a", "--timeout", "0.2", env=env)
         assert done.returncode == 124 and "did not end within 0.2 seconds" in done.stderr, done

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -311,6 +312,55 @@ def a_long_undo_says_how_far_it_is():
         assert " of 2000 files" in said, said
         assert "2000 files restored" in said and said.count("of 2000 files\n") == 0, said
         assert all(os.path.exists(name) for name in many)
+
+
+@tap.case
+def the_last_line_of_a_command_is_seen_while_it_runs():
+    command = "while [ ! -e go ]; do echo it waits; sleep 0.1; done; echo it went"
+    with terminal.Terminal(GLOVEBOX, "tool", "call", "bash", json.dumps({"command": command}), rows=24,
+                           columns=80, looked_at=False) as tty:
+        tty.wait_for(b"glovebox: it waits")
+        with open(os.path.join(tty.work, "go"), "w", encoding="utf-8"):
+            pass
+        assert tty.end() == 0
+        said = tty.printed.decode()
+        # The line goes before the result is printed, which is the same as without a terminal.
+        assert "\r\x1b[Kit waits\r\n" in said and "it went\r\n[exit code 0" in said, said
+    with terminal.Terminal("sh", "-c", f"exec {shlex.quote(GLOVEBOX)} tool call bash \"$0\" 2>errors | cat",
+                           json.dumps({"command": "for i in 1 2 3; do echo $i; sleep 0.4; done"}),
+                           looked_at=False) as tty:
+        assert tty.end() == 0 and tty.printed.startswith(b"1\r\n2\r\n3\r\n[exit code 0"), tty.printed
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+@tap.case
+def a_long_review_says_how_far_it_is():
+    with terminal.Terminal(GLOVEBOX, "review", "--stat", rows=24, columns=80, looked_at=False) as tty:
+        tty.end()
+        subprocess.run([GLOVEBOX, "exec", "--review", "--", "sh", "-c", "seq 300 | xargs touch"], cwd=tty.work,
+                       env=tty.variables, check=True, capture_output=True)
+        # The front is stopped while it makes the cell, and has waited long when it goes on.
+        for _ in range(TRIES):
+            tty.printed = b""
+            tty.run_again()
+            while not children(tty.process.pid) and tty.process.poll() is None:
+                pass
+            tty.process.send_signal(signal.SIGSTOP)
+            time.sleep(0.7)
+            tty.process.send_signal(signal.SIGCONT)
+            assert tty.end() == 0, tty.printed
+            said = tty.printed.decode()
+            if "glovebox: " in said:
+                break
+        assert re.search(r"\rglovebox: (reading: \d+|comparing: \d+ of 300) paths", said), said
+        assert "\r\x1b[K" in said and said.rstrip().endswith("300 files added"), said
 
 
 tap.play()

@@ -4,6 +4,7 @@
  */
 
 #include "session/review.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -91,6 +92,7 @@ struct reviewing {
 	bool mended; /* a session has put back what a killed one had begun */
 	bool colour; /* asked for while all variables are there: a session wipes them */
 	struct session *session;
+	struct verb_progress progress;
 	const char **only, **mine, **theirs; /* owned, with their texts */
 };
 
@@ -315,12 +317,33 @@ static void work_init(struct reviewing *work, const struct options *options, FIL
 	buf_init(&work->folder, PATH_MAX);
 }
 
+/* Show how far the worker is. */
+static bool take_event(void *context, const struct event *event, struct err *err)
+{
+	struct reviewing *work = context;
+	const struct value *done = value_member(event->data, "progress");
+	const struct value *all = value_member(event->data, "total");
+
+	(void)err;
+	if (event->kind == EVENT_PROGRESS && value_number(all) > 0)
+		verb_progress_show(&work->progress, "%.*s: %.0f of %.0f paths",
+				   (int)event->text.size, event->text.data,
+				   value_number(done), value_number(all));
+	else if (event->kind == EVENT_PROGRESS)
+		verb_progress_show(&work->progress, "%.*s: %.0f paths",
+				   (int)event->text.size, event->text.data,
+				   value_number(done));
+	return true;
+}
+
 /*
  * The session that asks the worker. A process that has had a session before makes no copy of
  * itself for the cell of another. KEPT: it goes on after the first call.
  */
 static int begin_session(struct reviewing *work, bool kept)
 {
+	work->setup.sink = (struct event_sink){.event = take_event, .context = work};
+	work->progress.began_ms = clock_now_ms();
 	return kept || work->mended ? setup_session_kept(&work->setup, &work->session)
 				    : setup_session_once(&work->setup, &work->session);
 }
@@ -334,7 +357,11 @@ static int ask_worker(struct reviewing *work, const struct review_wish *wish,
 
 	tool_result_init(&result);
 	*report = (struct review_report){.diff = -1};
-	if (!session_review(work->session, work->review, wish, report, &result)) {
+	const bool fine =
+		session_review(work->session, work->review, wish, report, &result);
+
+	verb_progress_end(&work->progress);
+	if (!fine) {
 		if (session_broken(work->session) != NULL)
 			code = verb_complain(CODE_NO_CELL, "%s",
 					     session_broken(work->session));

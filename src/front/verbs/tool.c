@@ -6,6 +6,7 @@
 #include "front/verbs/tool.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -294,7 +295,8 @@ static int print_result(const char *tool, const struct tool_result *result, FILE
 }
 
 static int call_and_print(struct session *session, const struct verb_tool_wish *wish,
-			  const struct interrupt *interrupt, FILE *out)
+			  const struct interrupt *interrupt,
+			  struct verb_progress *progress, FILE *out)
 {
 	struct request request = {
 		.tool = wish->tool,
@@ -305,6 +307,7 @@ static int call_and_print(struct session *session, const struct verb_tool_wish *
 
 	tool_result_init(&result);
 	session_call(session, &request, &result);
+	verb_progress_end(progress);
 	if (session_broken(session) != NULL && result.status == RESULT_FAILED) {
 		tool_result_fini(&result);
 		return verb_complain(CODE_NO_CELL, "%s", session_broken(session));
@@ -339,6 +342,7 @@ static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
 {
 	const struct orchestrate_options options = {.setup = setup, .alone = true};
 	struct orchestrate *orchestrate = NULL;
+	struct verb_progress progress = {0};
 	struct session *session = NULL;
 	struct err err = {0};
 	int code;
@@ -348,7 +352,7 @@ static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
 	else
 		code = setup_session_kept(setup, &session);
 	if (code == CODE_DONE)
-		code = call_and_print(session, wish, setup->interrupt, out);
+		code = call_and_print(session, wish, setup->interrupt, &progress, out);
 	session_close(session);
 	orchestrate_close(orchestrate);
 	return code;
@@ -356,14 +360,24 @@ static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
 
 /*
  * Print the notes on a long walk over a large tree for the person. Messages of plugins
- * are for clients.
+ * are for clients. What a command prints is in the result, which is what a model reads; until then
+ * a person at a terminal sees its last line.
  */
 static bool take_event(void *context, const struct event *event, struct err *err)
 {
 	const char *logger = value_text(value_member(event->data, "logger"));
+	struct verb_progress *progress = context;
+	struct str rest = event->text, line = {0}, last = {0};
 
-	(void)context;
 	(void)err;
+	while (event->kind == EVENT_TOOL_OUTPUT && str_next_line(&rest, &line)) {
+		if (str_trim(line).size > 0)
+			last = str_trim(line);
+	}
+	if (last.size > 0)
+		verb_progress_show(progress, "%.*s", (int)last.size, last.data);
+	if (event->kind == EVENT_LOG)
+		verb_progress_end(progress);
 	if (event->kind == EVENT_LOG && logger != NULL &&
 	    strcmp(logger, EVENT_LOG_UNDO) == 0)
 		(void)verb_complain(CODE_DONE, "%.*s", (int)event->text.size,
@@ -374,16 +388,18 @@ static bool take_event(void *context, const struct event *event, struct err *err
 int tool_call_with(struct setup *setup, const struct verb_tool_wish *wish, FILE *out)
 {
 	const struct tool *tool = tool_find(setup->tools, wish->tool);
+	struct verb_progress progress = {0};
 	struct session *session = NULL;
 	int code;
 
 	if (tool != NULL && tool->where == IN_FRONT)
 		return call_in_front(setup, wish, out);
-	setup->sink = (struct event_sink){.event = take_event};
+	setup->sink = (struct event_sink){.event = take_event, .context = &progress};
 	code = setup_session_once(setup, &session);
 	if (code != CODE_DONE)
 		return code;
-	code = call_and_print(session, wish, setup->interrupt, out);
+	progress.began_ms = clock_now_ms();
+	code = call_and_print(session, wish, setup->interrupt, &progress, out);
 	session_close(session);
 	return code;
 }

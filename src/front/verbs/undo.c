@@ -24,7 +24,6 @@
 
 enum {
 	TITLE_SHOWN = 60,
-	PROGRESS_FROM_MS = 1000, /* a shorter undo shows no progress */
 };
 
 static const struct option_row undo_options[] = {
@@ -198,33 +197,18 @@ static int list_steps(const struct setup *setup, bool json, FILE *out)
 }
 
 /* The progress of a long undo, shown on the last line of a terminal. */
-struct undo_progress {
-	int64_t began_ms;
-	bool shown;
-};
-
 static bool show_progress(void *context, const struct event *event, struct err *err)
 {
-	struct undo_progress *progress = context;
+	struct verb_progress *progress = context;
 	const struct value *done = value_member(event->data, "progress");
 	const struct value *all = value_member(event->data, "total");
 
 	(void)err;
-	if (event->kind != EVENT_PROGRESS ||
-	    clock_now_ms() - progress->began_ms < PROGRESS_FROM_MS)
-		return true;
-	progress->shown = true;
-	(void)fprintf(stderr, "\r\033[Kglovebox: %.*s: %.0f of %.0f files", TITLE_SHOWN,
-		      event->text.data != NULL ? event->text.data : "undo",
-		      value_number(done), value_number(all));
-	(void)fflush(stderr);
+	if (event->kind == EVENT_PROGRESS)
+		verb_progress_show(progress, "%.*s: %.0f of %.0f files", TITLE_SHOWN,
+				   event->text.data != NULL ? event->text.data : "undo",
+				   value_number(done), value_number(all));
 	return true;
-}
-
-static void progress_end(const struct undo_progress *progress)
-{
-	if (progress->shown)
-		(void)fputs("\r\033[K", stderr);
 }
 
 /* Read the steps of the workspace. False: there is no store, or it cannot be read. */
@@ -276,8 +260,7 @@ static void reopen_reviews(const struct setup *setup, const char *folder, bool j
 
 static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, FILE *out)
 {
-	struct undo_progress progress = {.began_ms = clock_now_ms()};
-
+	struct verb_progress progress = {.began_ms = clock_now_ms()};
 	struct session *session = NULL;
 	struct tool_result result;
 	struct buf reviews;
@@ -296,7 +279,7 @@ static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, 
 			session_undo_run(session, aim, &result);
 		else
 			session_undo_aim(session, aim, &result);
-		progress_end(&progress);
+		verb_progress_end(&progress);
 		if (session_broken(session) != NULL && result.status != RESULT_DONE)
 			code = verb_complain(CODE_NO_CELL, "%s", session_broken(session));
 		else if (result.status != RESULT_DONE)

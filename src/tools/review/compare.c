@@ -170,19 +170,48 @@ static bool is_of_sound_shape(struct change *change)
 
 /* The base of a change. */
 
-/* Is the file of CHANGE below the object that STATE names? Then git's name is enough. */
-static bool is_object(const struct undo_state *state, int fd, uint64_t size)
+/* Is CONTENT the object that STATE names? Then git's name is enough. */
+static bool is_object_text(const struct undo_state *state, struct str content)
 {
 	uint8_t digest[HASH_BYTES];
+
+	hash_git_blob(content, state->object_size == HASH_BYTES, digest);
+	return memcmp(digest, state->object, state->object_size) == 0;
+}
+
+static bool is_object(const struct undo_state *state, int fd, uint64_t size)
+{
 	struct buf text;
 
 	if (fd < 0 || size > OVERLAY_TEXT_MAX)
 		return false;
 	buf_init(&text, OVERLAY_TEXT_MAX + 1);
-	const bool fine = fd_read_all(fd, &text, "a file", NULL);
-	hash_git_blob(buf_str(&text), state->object_size == HASH_BYTES, digest);
+	const bool same = fd_read_all(fd, &text, "a file", NULL) &&
+			  is_object_text(state, buf_str(&text));
 	buf_fini(&text);
-	return fine && memcmp(digest, state->object, state->object_size) == 0;
+	return same;
+}
+
+/* Is the file of CHANGE below that object? A small one was read when it was looked at. */
+static bool is_below(const struct undo_state *state, const struct change *change)
+{
+	if (change->below.kind != UNDO_FILE)
+		return false;
+	if (change->kept.data != NULL)
+		return is_object_text(state, change->kept);
+	auto_close int fd =
+		fd_open_beneath(change->row->tree->below, change->row->relative, O_RDONLY);
+
+	return is_object(state, fd, change->below.size);
+}
+
+static bool is_in_layer(const struct undo_state *state, const struct change *change)
+{
+	if (change->row->state.kind != UNDO_FILE)
+		return false;
+	auto_close int fd = upper_open(change->row);
+
+	return is_object(state, fd, change->row->state.size);
 }
 
 /*
@@ -192,16 +221,12 @@ static bool is_object(const struct undo_state *state, int fd, uint64_t size)
 static bool hash_base(const struct comparing *comparing, struct change *change)
 {
 	struct undo_state *base = &change->base_room;
-	auto_close int below =
-		fd_open_beneath(change->row->tree->below, change->row->relative, O_RDONLY);
-	auto_close int layer = upper_open(change->row);
 	const struct undo_state *side = NULL;
 	struct buf text;
 
-	if (change->below.kind == UNDO_FILE && is_object(base, below, change->below.size))
+	if (is_below(base, change))
 		side = &change->below;
-	else if (change->row->state.kind == UNDO_FILE &&
-		 is_object(base, layer, change->row->state.size))
+	else if (is_in_layer(base, change))
 		side = &change->row->state;
 	if (side != NULL) {
 		base->size = side->size;
@@ -533,6 +558,7 @@ bool compare_all(struct comparing *comparing, struct err *err)
 	for (size_t i = 0; i < count; i++)
 		comparing->changes[i] = (struct change){.row = &comparing->upper->rows[i]};
 	for (size_t i = 0; i < count; i++) {
+		compare_tell(comparing, i, "comparing");
 		if (!compare(comparing, &comparing->changes[i], err))
 			return false;
 	}

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/text/diff.h"
 #include "files/overlay.h"
@@ -71,7 +72,21 @@ struct comparing {
 	int64_t created_ns; /* a file that was changed before this is its own base */
 	const struct choices *choices;
 	struct change *changes; /* one for each row, in order of path */
+	int64_t told_ms;        /* when the last progress was told */
 };
+
+enum { COMPARE_TELL_MS = 200 };
+
+/* Tell a person who waits, now and then, that DONE of all paths are WHAT ("comparing"). */
+static inline void compare_tell(struct comparing *comparing, size_t done, const char *what)
+{
+	const int64_t now_ms = clock_now_ms();
+
+	if (now_ms < comparing->told_ms + COMPARE_TELL_MS)
+		return;
+	comparing->told_ms = now_ms;
+	call_progress(comparing->call, (double)done, (double)comparing->upper->count, what);
+}
 
 bool compare_all(struct comparing *comparing, struct err *err);
 void compare_fini(struct comparing *comparing);

@@ -328,6 +328,8 @@ static void find_names(const struct landing *landing, struct change **firsts)
 	}
 }
 
+#define TELL_LANDING "landing"
+
 /* Make what is new: files, links and folders, but not where a folder is in the way. */
 static bool make_all(struct landing *landing, struct change *const *firsts, bool emptied,
 		     struct err *err)
@@ -338,6 +340,7 @@ static bool make_all(struct landing *landing, struct change *const *firsts, bool
 		if (!is_written(&changes[i]) || is_removal(&changes[i]) ||
 		    takes_folder(&changes[i]) != emptied || firsts[i] != NULL)
 			continue;
+		compare_tell(&landing->comparing, i, TELL_LANDING);
 		if (!put(landing, &changes[i], err))
 			return false;
 		if (call_stopped(landing->call))
@@ -362,6 +365,7 @@ static bool remove_all(struct landing *landing, struct err *err)
 	for (size_t i = landing->upper.count; i-- > 0;) {
 		if (!is_removal(&changes[i]))
 			continue;
+		compare_tell(&landing->comparing, landing->upper.count - i, TELL_LANDING);
 		if (!put(landing, &changes[i], err))
 			return false;
 		if (call_stopped(landing->call))

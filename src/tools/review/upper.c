@@ -6,6 +6,7 @@
 
 #include "tools/review/upper.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "files/overlay.h"
@@ -23,6 +24,7 @@
 
 enum {
 	STOP_EVERY = 256, /* names between two questions whether the call must stop */
+	TELL_MS = 200,
 	/* Each level keeps two descriptors and a path; no project is half as deep. */
 	DEPTH_MAX = 256,
 };
@@ -33,6 +35,7 @@ struct reading {
 	const struct upper_tree *tree;
 	struct call *call;
 	size_t names, depth;
+	int64_t told_ms; /* when the last progress was told */
 	struct err *err;
 };
 
@@ -93,7 +96,13 @@ static bool is_dots(const char *name)
 /* May the walk go on? */
 static bool goes_on(struct reading *reading)
 {
-	return ++reading->names % STOP_EVERY != 0 || !call_stopped(reading->call) ||
+	const int64_t now_ms = ++reading->names % STOP_EVERY == 0 ? clock_now_ms() : 0;
+
+	if (now_ms > reading->told_ms + TELL_MS) {
+		reading->told_ms = now_ms;
+		call_progress(reading->call, (double)reading->names, -1, "reading");
+	}
+	return now_ms == 0 || !call_stopped(reading->call) ||
 	       err_set(reading->err, ECANCELED, "stopped");
 }
 
@@ -138,7 +147,8 @@ static bool add_git(struct reading *reading, const char *relative)
 	return row != NULL;
 }
 
-static bool add_removed(struct reading *reading, const char *relative, bool itself);
+static bool add_removed(struct reading *reading, const char *relative, bool itself,
+			unsigned char type);
 
 /*
  * Add the names of the folder RELATIVE of the tree below as removed, except those that the
@@ -162,7 +172,7 @@ static bool add_names_below(struct reading *reading, const char *relative, int l
 		    (layer >= 0 && fstatat(layer, at->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0))
 			continue;
 		fine = goes_on(reading) && join(relative, at->d_name, whole, reading->err) &&
-		       add_removed(reading, whole, true);
+		       add_removed(reading, whole, true, at->d_type);
 	}
 	if (names != NULL)
 		(void)closedir(names);
@@ -172,9 +182,11 @@ static bool add_names_below(struct reading *reading, const char *relative, int l
 
 /*
  * The layer has removed RELATIVE, or put something in its place. When that was a folder,
- * everything in it is removed: one row each. ITSELF: and the folder too.
+ * everything in it is removed: one row each. ITSELF: and the folder too. TYPE is that of a
+ * directory entry; where it is known, nobody asks the file system once more.
  */
-static bool add_removed(struct reading *reading, const char *relative, bool itself)
+static bool add_removed(struct reading *reading, const char *relative, bool itself,
+			unsigned char type)
 {
 	struct stat st;
 
@@ -182,8 +194,9 @@ static bool add_removed(struct reading *reading, const char *relative, bool itse
 		return !itself || add_git(reading, relative);
 	if (itself && add_row(reading, relative) == NULL)
 		return false;
-	return !look_below(reading, relative, &st) || !S_ISDIR(st.st_mode) ||
-	       add_names_below(reading, relative, -1);
+	if (type == DT_UNKNOWN && look_below(reading, relative, &st) && S_ISDIR(st.st_mode))
+		type = DT_DIR;
+	return type != DT_DIR || add_names_below(reading, relative, -1);
 }
 
 /* Did the session change RELATIVE of the tree, or something below it? */
@@ -300,7 +313,7 @@ static bool read_name(struct reading *reading, int fd, const char *name,
 		return !S_ISDIR(st.st_mode) || is_shut(fd, name) ||
 		       read_folder(reading, relative, false);
 	if (copied == NULL && overlay_is_removed(&st))
-		return add_removed(reading, relative, true);
+		return add_removed(reading, relative, true, DT_UNKNOWN);
 	struct upper_row *row = add_row(reading, relative);
 	if (row == NULL)
 		return false;
@@ -316,7 +329,8 @@ static bool read_name(struct reading *reading, int fd, const char *name,
 		return true;
 	/* A folder in its place is gone with everything in it. */
 	return below < 0 || fstatat(below, name, &st_below, AT_SYMLINK_NOFOLLOW) < 0 ||
-	       !S_ISDIR(st_below.st_mode) || add_removed(reading, row->relative, false);
+	       !S_ISDIR(st_below.st_mode) ||
+	       add_removed(reading, row->relative, false, DT_UNKNOWN);
 }
 
 /* Read the folder RELATIVE of the layer, "": the tree itself. */

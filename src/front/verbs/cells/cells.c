@@ -330,6 +330,7 @@ const struct verb verb_ps = {
 	.example = "  glovebox ps\n"
 		   "  glovebox ps --json | jq -r 'select(.idle_s > 3600).name'",
 	.options = ps_options,
+	.folds = true,
 	.run = ps_run,
 };
 
