@@ -662,13 +662,6 @@ void verb_progress_show(struct verb_progress *progress, const char *format, ...)
 	buf_fini(&clean);
 }
 
-void verb_progress_end(struct verb_progress *progress)
-{
-	if (progress->shown_ms != 0)
-		(void)fputs("\r\033[K", stderr);
-	*progress = (struct verb_progress){0};
-}
-
 int verb_complain(int code, const char *format, ...)
 {
 	struct buf said, clean, shown;

@@ -273,7 +273,12 @@ struct verb_progress {
 void verb_progress_show(struct verb_progress *progress, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Take the line away, before anything else is printed. The next work may begin. */
-void verb_progress_end(struct verb_progress *progress);
+static inline void verb_progress_end(struct verb_progress *progress)
+{
+	if (progress->shown_ms != 0)
+		(void)fputs("\r\033[K", stderr);
+	*progress = (struct verb_progress){0};
+}
 
 /*
  * Write all that was printed on OUT. Returns CODE. When writing failed and CODE is
