@@ -2,12 +2,19 @@
 
 #include "extend/extension.h"
 
+#include "base/buf.h"
+#include "base/fd.h"
 #include "base/memory.h"
-#include "extend/own.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "tools/tools.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	TOOLS = 2,
@@ -35,6 +42,205 @@ struct extension {
 	char *workspace;  /* the agent may add to its notes; NULL: it may not */
 	char *prompt;
 };
+
+/*
+ * The skills, commands and styles of the person: files in the folder of the configuration, and the
+ * skills in ~/.agents/skills and ~/.claude/skills, which other agents read as well. They need no
+ * trust, but a file that another user may write is left out.
+ */
+
+enum {
+	OWN_ITEMS_MAX = 512,      /* of both kinds */
+	OWN_NAMES_MAX = 16 << 10, /* names of one folder that are looked at */
+	OWN_TEXT_MAX = 256 << 10,
+	OWN_COMMANDS_DEPTH = 4,
+	OWN_FILES_DEPTH = 4,
+};
+
+static int own_open(int folder, const char *name)
+{
+	return openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Add an item; NULL: there are too many. */
+static struct brought *own_add(struct brought_list *list, enum brought_kind kind,
+			       const char *name, const char *file)
+{
+	struct brought *item;
+
+	if (list->count >= OWN_ITEMS_MAX) {
+		list->left_out++;
+		return NULL;
+	}
+	list->items = memory_grow(list->items, list->count + 1, sizeof(list->items[0]));
+	item = &list->items[list->count++];
+	*item = (struct brought){.kind = kind,
+				 .name = memory_copy(name),
+				 .file = memory_copy(file)};
+	return item;
+}
+
+/* Read NAME of FOLDER. NULL, or the reason why it is left out. */
+static const char *own_text(int folder, const char *name, struct buf *text)
+{
+	auto_close int fd =
+		openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return "it has no file that can be read";
+	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & S_IWOTH))
+		return "another user may write it; chmod go-w";
+	if (!fd_read_all(fd, text, name, NULL))
+		return "it is larger than 256 KiB, or cannot be read";
+	if (!text_is_utf8(buf_str(text)) || strlen(text->data) != text->size)
+		return "it is not UTF-8, or holds a NUL byte";
+	return NULL;
+}
+
+static void own_take_text(struct brought *item, int folder, const char *name)
+{
+	struct buf text;
+	const char *problem;
+
+	buf_init(&text, OWN_TEXT_MAX);
+	problem = own_text(folder, name, &text);
+	if (problem != NULL)
+		item->problem = memory_copy(problem);
+	else
+		item->text = memory_copy(text.data);
+	buf_fini(&text);
+}
+
+/* Note the names of the files of a skill. */
+static void own_note_files(struct value *files, int folder, const char *prefix,
+			   unsigned depth)
+{
+	struct fd_names names;
+
+	fd_names_read(&names, folder, OWN_NAMES_MAX, false);
+	for (size_t i = 0; i < names.count && value_count(files) < READ_BROUGHT_FILES_MAX;
+	     i++) {
+		auto_close int below = own_open(folder, names.items[i]);
+		struct buf name;
+
+		buf_init(&name, PATH_MAX);
+		(void)buf_addf(&name, "%s%s", prefix, names.items[i]);
+		if (below < 0)
+			value_append(files, value_new_text(name.data));
+		else if (depth > 0 && buf_addc(&name, '/'))
+			own_note_files(files, below, name.data, depth - 1);
+		buf_fini(&name);
+	}
+	fd_names_fini(&names);
+}
+
+static void own_skills(struct brought_list *list, const char *before, const char *path)
+{
+	struct fd_names names;
+	struct buf place;
+
+	if (before == NULL)
+		return;
+	buf_init(&place, PATH_MAX);
+	(void)buf_addf(&place, "%s/%s", before, path);
+	auto_close int folder = own_open(AT_FDCWD, place.data);
+	fd_names_read(&names, folder, OWN_NAMES_MAX, false);
+	for (size_t i = 0; folder >= 0 && i < names.count; i++) {
+		auto_close int below = own_open(folder, names.items[i]);
+		struct brought *item = NULL;
+
+		/* A link may lead to it; its own path is where it is shown. */
+		if (below >= 0 && fd_real_path(below, &place))
+			item = own_add(list, BROUGHT_SKILL, names.items[i], place.data);
+		if (item == NULL)
+			continue;
+		own_take_text(item, below, "SKILL.md");
+		item->body = memory_copy(item->text);
+		item->files = value_new_array();
+		own_note_files(item->files, below, "", OWN_FILES_DEPTH);
+	}
+	fd_names_fini(&names);
+	buf_fini(&place);
+}
+
+static void own_commands(struct brought_list *list, int folder, const char *path,
+			 const char *prefix, unsigned depth)
+{
+	struct fd_names names;
+
+	fd_names_read(&names, folder, OWN_NAMES_MAX, false);
+	for (size_t i = 0; i < names.count; i++) {
+		const struct str file = str_of(names.items[i]);
+		const bool is_markdown = str_ends(file, STR(".md"));
+		const size_t size = file.size - (is_markdown ? strlen(".md") : 0);
+		auto_close int below =
+			is_markdown || depth == 0 ? -1 : own_open(folder, file.data);
+		struct buf name, place;
+
+		buf_init(&name, PATH_MAX);
+		buf_init(&place, PATH_MAX);
+		(void)buf_addf(&name, "%s%.*s", prefix, (int)size, file.data);
+		(void)buf_addf(&place, "%s/%s", path, file.data);
+		if (is_markdown && size > 0) {
+			struct brought *item =
+				own_add(list, BROUGHT_COMMAND, name.data, place.data);
+
+			if (item != NULL)
+				own_take_text(item, folder, file.data);
+		} else if (below >= 0 && buf_addc(&name, ':')) {
+			own_commands(list, below, place.data, name.data, depth - 1);
+		}
+		buf_fini(&place);
+		buf_fini(&name);
+	}
+	fd_names_fini(&names);
+}
+
+/* Take the files of the folder NAME in CONFIG (or NULL). */
+static void own_folder(struct brought_list *list, const char *config, const char *name,
+		       unsigned depth)
+{
+	struct buf path;
+
+	if (config == NULL)
+		return;
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s/%s", config, name);
+	auto_close int folder = own_open(AT_FDCWD, path.data);
+	if (folder >= 0)
+		own_commands(list, folder, path.data, "", depth);
+	buf_fini(&path);
+}
+
+/*
+ * Read the skills and commands of the person into LIST, whose items have absolute names of files and no
+ * hashes. CONFIG: the folder of the configuration; HOME: that of the person. Either may be NULL.
+ * Call brought_fini.
+ */
+static void own_read(const char *config, const char *home, struct brought_list *list)
+{
+	*list = (struct brought_list){0};
+	own_skills(list, config, "skills");
+	own_skills(list, home, ".agents/skills");
+	own_skills(list, home, ".claude/skills");
+	own_folder(list, config, "commands", OWN_COMMANDS_DEPTH);
+}
+
+/* Read the styles, in the folder `styles` of CONFIG, in the same way; their kind says nothing. */
+static void own_styles_read(const char *config, struct brought_list *list)
+{
+	*list = (struct brought_list){0};
+	own_folder(list, config, "styles", 0);
+}
+
+/* Append the AGENTS.md in the folder CONFIG, which holds for each agent. False: there is none. */
+static bool own_instructions(const char *config, struct buf *out)
+{
+	auto_close int folder = config != NULL ? own_open(AT_FDCWD, config) : -1;
+
+	return folder >= 0 && own_text(folder, "AGENTS.md", out) == NULL;
+}
 
 static void add(struct extension *extension, const struct brought *item,
 		const char *workspace)

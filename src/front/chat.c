@@ -1,5 +1,5 @@
 /*
- * chat: the commands of a conversation, and the change to another agent or model in it.
+ * chat: the commands of a conversation, and the change to another agent, model or style in it.
  */
 
 #include "front/chat.h"
@@ -8,14 +8,15 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
+#include "extend/extension.h"
 #include "extend/notes.h"
 #include "front/conversation/about.h"
 #include "front/conversation/mentions.h"
 #include "front/conversation/past.h"
 #include "front/conversation/stopping.h"
-#include "front/conversation/style.h"
 #include "front/extend/invoke.h"
 #include "front/extend/trusting.h"
 #include "front/output/transcript.h"
@@ -196,6 +197,96 @@ static int chat_change_layer(struct chat *chat, const char *id, bool *kept)
 	return code;
 }
 
+/*
+ * Styles: how the agent answers, in words of the person. The text of styles/NAME.md, beside the
+ * configuration, joins the prompt (extend/extension.h, agent_set_style).
+ */
+
+enum { STYLE_COLUMN = 16, STYLE_CLEAN_MAX = 1024 };
+
+static const char no_style[] = "none";
+
+/* The styles of the person; NULL: nothing of theirs is read. */
+static const struct commands *styles_of(const struct chat *chat)
+{
+	return chat->setup->extension != NULL ? extension_styles(chat->setup->extension)
+					      : NULL;
+}
+
+static void style_row(struct buf *out, bool chosen, const char *name, const char *said)
+{
+	struct buf clean;
+
+	buf_init(&clean, STYLE_CLEAN_MAX);
+	text_add_name(&clean, str_of(name));
+	(void)buf_addf(out, "%c %-*s ", chosen ? '*' : ' ', STYLE_COLUMN, clean.data);
+	text_add_name(out, str_of(said));
+	(void)buf_addc(out, '\n');
+	buf_fini(&clean);
+}
+
+static void style_list(const struct chat *chat, struct buf *out)
+{
+	const struct commands *styles = styles_of(chat);
+	const char *chosen = agent_style(talk_agent(chat->talk));
+
+	for (size_t i = 0; styles != NULL && i < styles->count; i++) {
+		const struct command *style = &styles->items[i];
+		const bool is_chosen = chosen != NULL && strcmp(chosen, style->name) == 0;
+
+		if (style->problem != NULL)
+			style_row(out, false, style->name, style->problem);
+		else
+			style_row(out, is_chosen, style->name, style->description);
+	}
+	style_row(out, chosen == NULL, no_style, "no style of yours");
+	(void)buf_adds(out, "/style NAME takes another one; a style is a file styles/NAME.md "
+			    "beside the configuration.\n");
+}
+
+/* Take STYLE, or none (NULL). */
+static void style_take(struct chat *chat, const struct command *style)
+{
+	struct err err = {0};
+
+	if (agent_set_style(talk_agent(chat->talk), style != NULL ? style->name : "",
+			    style != NULL ? style->body : "", &err)) {
+		(void)buf_addf(&chat->paint.out, "The style is now %s.\n",
+			       style != NULL ? style->name : no_style);
+		return;
+	}
+	chat->code = verb_complain(CODE_FAILED, "%s", err.text);
+	chat->over = true;
+}
+
+/* List the styles; NAME not "": take this one, or with "none" no style. */
+static void style_choose(struct chat *chat, const char *name)
+{
+	const struct commands *styles = styles_of(chat);
+	const struct command *style = styles != NULL ? commands_find(styles, name) : NULL;
+
+	if (style != NULL || strcmp(name, no_style) == 0) {
+		style_take(chat, style);
+		return;
+	}
+	if (name[0] != '\0')
+		(void)buf_addf(&chat->paint.out, "There is no style \"%.40s\".\n", name);
+	style_list(chat, &chat->paint.out);
+}
+
+/* Call NAME with each style that can be chosen, and with "none". */
+static void style_each(const struct chat *chat,
+		       void (*name)(void *context, const char *name), void *context)
+{
+	const struct commands *styles = styles_of(chat);
+
+	for (size_t i = 0; styles != NULL && i < styles->count; i++) {
+		if (styles->items[i].problem == NULL)
+			name(context, styles->items[i].name);
+	}
+	name(context, no_style);
+}
+
 /* Other modes in the same conversation. */
 
 struct setup *chat_remake(void *context, const char *agent, enum policy_mode mode)
@@ -329,7 +420,7 @@ enum {
 	REVIEW_TEXT_MAX = 64 << 20,
 };
 
-struct command {
+struct chat_command {
 	const char *name, *argument, *summary;
 	void (*run)(struct chat *chat, const char *argument); /* "" when there is none */
 	const char *key; /* the action of keys that does the same; or NULL */
@@ -1108,7 +1199,7 @@ static void run_quit(struct chat *chat, const char *argument)
 	chat->over = true;
 }
 
-static const struct command commands[] = {
+static const struct chat_command commands[] = {
 	{"help", "", "this list", run_help},
 	{"model", "[NAME]", "the model; or go on with another", run_model},
 	{"agent", "[NAME]", "the agent; or go on as another, with its rights", run_agent},
@@ -1162,7 +1253,8 @@ static const struct command commands[] = {
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 /* Say which key does the same as COMMAND. */
-static void add_key(const struct keys *keys, const struct command *command, struct buf *out)
+static void add_key(const struct keys *keys, const struct chat_command *command,
+		    struct buf *out)
 {
 	char sentence[64];
 
@@ -1249,7 +1341,7 @@ static void refuse(struct chat *chat, const char *name)
 		(void)buf_adds(&chat->paint.out, "; /help lists what there is.\n");
 }
 
-static const struct command *command_of(struct str name)
+static const struct chat_command *command_of(struct str name)
 {
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (str_is(name, commands[i].name))
@@ -1265,7 +1357,7 @@ void chat_command(struct chat *chat, struct str text)
 	auto_free char *name = memory_copy_str(command_name(text, &end));
 	auto_free char *argument =
 		memory_copy_str(str_trim(str_part(text, end, text.size)));
-	const struct command *command = command_of(str_of(name));
+	const struct chat_command *command = command_of(str_of(name));
 
 	chat->paint.theme = live_theme(console_live(chat->console));
 	if (!console_echoed(chat->console)) {
@@ -1523,7 +1615,7 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 
 void chat_hint(void *context, struct str before, struct buf *out)
 {
-	const struct command *command;
+	const struct chat_command *command;
 	size_t end;
 
 	(void)context;

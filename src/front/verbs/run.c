@@ -2,6 +2,7 @@
 
 #include "front/verbs/run.h"
 
+#include "agent/agent.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -9,9 +10,10 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/text/text.h"
+#include "base/value.h"
 #include "front/chat.h"
 #include "front/config_file.h"
-#include "front/conversation/aside.h"
 #include "front/conversation/mentions.h"
 #include "front/conversation/pictures.h"
 #include "front/conversation/stopping.h"
@@ -25,8 +27,10 @@
 #include "front/setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
+#include "session/session.h"
 #include "store/database.h"
 #include "tool/picture.h"
+#include "tool/tool.h"
 #include "tui/console.h"
 #include "tui/keys.h"
 #include "tui/live.h"
@@ -493,6 +497,64 @@ static void take_prompt(struct chat *chat, const char *prompt,
 	console_rest(chat->console);
 	if (mentions_settle(chat->mentions))
 		line_offer(&chat->line);
+}
+
+enum {
+	ASIDE_TOLD_MAX = 16 << 10, /* bytes of the output that the model is told */
+	ASIDE_NAME_MAX = 4 << 10,
+};
+
+/* Is TEXT a command that the person runs between prompts: `! make test`? */
+static bool aside_is_one(struct str text)
+{
+	return str_starts(text, STR("!"));
+}
+
+/* Tell the model with the next prompt that COMMAND was run, and what came of it. */
+static void aside_tell(struct talk *talk, struct str command,
+		       const struct tool_result *result)
+{
+	static const struct text_limits limits = {.bytes = ASIDE_TOLD_MAX};
+	struct value *items = value_new_array(), *item = value_new_object();
+	struct text_cut cut;
+	struct buf name, text;
+
+	buf_init(&name, ASIDE_NAME_MAX + ASIDE_TOLD_MAX);
+	buf_init(&text, 2 * ASIDE_TOLD_MAX);
+	(void)buf_adds(&name, "The person has run this command: ");
+	(void)buf_addstr(&name, str_part(command, 0,
+					 text_character_border(command, ASIDE_NAME_MAX)));
+	(void)text_shorten(buf_str(&result->text), &limits, &text, &cut);
+	value_set_str(item, "name", buf_str(&name));
+	value_set_str(item, "text", buf_str(&text));
+	value_append(items, item);
+	agent_attach(talk_agent(talk), items);
+	buf_fini(&text);
+	buf_fini(&name);
+}
+
+/*
+ * Run the command TEXT in the cell as one of the agent's bash would, by the same policy; its steps
+ * can be undone. The model is told of it with the next prompt; of `!! make test` it is not. The
+ * caller shows what goes on (console_work), and forgets an interrupt.
+ */
+static void aside_run(struct talk *talk, struct str text)
+{
+	const bool is_told = !str_starts(text, STR("!!"));
+	const struct str command = str_trim(str_part(text, is_told ? 1 : 2, text.size));
+	auto_value struct value *arguments = value_new_object();
+	const struct request request = {.tool = "bash", .arguments = arguments};
+	struct tool_result result;
+
+	if (command.size == 0)
+		return;
+	value_set_str(arguments, "command", command);
+	tool_result_init(&result);
+	agent_call(talk_agent(talk), &request, true, &result);
+	talk_rest(talk);
+	if (is_told)
+		aside_tell(talk, command, &result);
+	tool_result_fini(&result);
 }
 
 /* Run the command of the person, while the person can stop it and types on. */
