@@ -217,7 +217,7 @@ static void read_cut(const struct value *value, struct chain_cut *cut)
 	cut->found = true;
 	cut->lost = lost > 0 ? (uint64_t)lost : 0;
 	(void)snprintf(cut->head, sizeof(cut->head), "%s", head);
-	/* It is shown to a person, and anybody may have written it. */
+	/* The text is shown to a person, and anybody may have written it. */
 	for (char *at = cut->head; *at != '\0'; at++)
 		if ((*at < 'a' || *at > 'z') && (*at < '0' || *at > ':'))
 			*at = '?';

@@ -182,7 +182,7 @@ bool span_next_pair(struct str *rest, struct buf *name, struct buf *value)
 	return false;
 }
 
-/* Attributes are named by printable ASCII alone. */
+/* Names of attributes have printable ASCII only. */
 static bool is_plain(const struct buf *name)
 {
 	for (size_t i = 0; i < name->size; i++)

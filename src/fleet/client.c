@@ -398,7 +398,10 @@ static bool start_engine(struct fleet_client *client, const char *program,
 				       CLIENT_WORDS);
 		argv[count++] = options[i];
 	}
-	/* A group of its own: Ctrl+C at a terminal is for our process, which may go on. */
+	/*
+	 * The engine gets a process group of its own: Ctrl+C at a terminal is for our
+	 * process, which may go on.
+	 */
 	const struct program_start start = {
 		.argv = argv,
 		.environment = environment,
@@ -590,7 +593,10 @@ static void cancel_call(struct fleet_client *client, uint64_t id)
 	buf_fini(&line);
 }
 
-/* Wait until PENDING has changed, DUE_MS comes, or *CANCEL is set; false: one of both. */
+/*
+ * Wait until PENDING has changed, DUE_MS comes, or *CANCEL is set. False: DUE_MS or
+ * *CANCEL has ended the wait.
+ */
 static bool wait_for(struct fleet_client *client, struct pending *pending, int64_t due_ms,
 		     const bool *cancel)
 {
@@ -725,7 +731,10 @@ static bool call_once(struct fleet_client *client, const char *method,
 				       clock_now_ms() + CLIENT_CANCEL_MS, NULL);
 		}
 	}
-	/* An answer may still come at this moment: it is looked at when none can any more. */
+	/*
+	 * An answer may still come at this moment. It is read as soon as no further one
+	 * can come.
+	 */
 	leave(client, &pending);
 	if (sent && pending.message != NULL)
 		ok = take_answer(pending.message, answer, refusal);

@@ -480,7 +480,7 @@ bool prune_run(struct prune *prune, struct err *err)
 	}
 	prune->torn = tearing.count;
 	done = prune->dry || drop_names(&survey, err);
-	/* A layer without a user here may be one of an image that was not looked at. */
+	/* A layer without a user here may belong to an image that was not looked at. */
 	if (done && survey.too_many)
 		done = err_set(err, E2BIG,
 			       "the cache has more than %d images, so all layers stay; "

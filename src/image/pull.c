@@ -284,7 +284,7 @@ static bool fetch_into_stage(struct work *work, const char *lock_name, struct er
 	return fetched;
 }
 
-/* Find the image of `image:REF`, fetched by us or by the pull that we have waited for. */
+/* Find the image of `image:REF`, which this pull or the one before it has fetched. */
 static bool find_remote(struct work *work, int *lock, struct err *err)
 {
 	char hex[HASH_HEX + 1], name[sizeof(IMAGE_STORE_PULL_LOCK) + HASH_HEX];

@@ -209,7 +209,7 @@ static bool find_disk(const char *path, struct buf *disk)
 		if ((errno != ENOENT && errno != ENOTDIR) || !cut_name(at))
 			return false;
 	}
-	/* In an encrypted folder without its key no plain name is there. */
+	/* An encrypted folder shows no plain names without its key. */
 	if ((about.stx_attributes & STATX_ATTR_ENCRYPTED) != 0 || statfs(at, &fs) < 0)
 		return false;
 	memcpy(id, &fs.f_fsid, sizeof(id));

@@ -204,7 +204,7 @@ static bool open_readers(struct state *state, struct err *err)
 	state->inner = with->read_new();
 	if (state->outer == NULL || state->inner == NULL)
 		memory_exhausted(0);
-	/* Only these: everything else that libarchive can read is not our matter. */
+	/* Only these formats are read, of all that libarchive knows. */
 	if (with->filter_gzip(state->outer) != ARCHIVE_OK ||
 	    with->filter_zstd(state->outer) != ARCHIVE_OK)
 		return err_set(err, ENOSYS,
@@ -359,7 +359,7 @@ static bool run(struct state *state, struct maker *maker, struct err *err)
 	if (!open_readers(state, err) || !take_entries(state, maker, err) ||
 	    !read_rest(state, err))
 		return false;
-	/* Layers of some builders lack the end; nobody else leaves it out. */
+	/* Layers of some builders lack the end of the tar; other tars have it. */
 	if (state->unpack->rules != MAKER_LAYER && state->unpack->zeros < END_BYTES)
 		return err_set(err, EBADMSG, "the tar has no end: it was cut");
 	maker_finish(maker);

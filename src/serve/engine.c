@@ -1049,7 +1049,10 @@ static void refuse_callers(struct caller *caller, const struct value *id)
 		      "%d callers use this cell, which is the most", ENGINE_CALLERS);
 }
 
-/* Methods of callers for which there is a place in any case: who is there, and the end. */
+/*
+ * Methods for which a caller always finds a place: those that tell what runs, and those
+ * that end it.
+ */
 static const char of_lookers[] = "hello cell/list cell/info cell/accounts cell/close "
 				 "exec/list exec/signal $/cancel";
 
@@ -1296,7 +1299,7 @@ static void spares_close(struct engine *engine)
 		fd_close(&engine->spare[i]);
 }
 
-/* How many callers have the place of one that only looks, or with LOOKS false another one? */
+/* The number of callers that only look (LOOKS), or of all others. */
 static size_t count_callers(const struct engine *engine, bool looks)
 {
 	size_t count = 0;

@@ -530,8 +530,8 @@ static void write_pieces(const struct engine_request *request, struct engine_pie
 }
 
 /*
- * Add BYTES of REQUEST at OFFSET to *AT. False: it was refused. Pieces of which nobody knows
- * any more how much was written are dropped, and so are those that have not begun.
+ * Add BYTES of REQUEST at OFFSET to *AT. False: it was refused. Pieces are dropped when nobody
+ * knows any more how much of them was written, and when their first one is missing.
  */
 static bool add_piece(const struct engine_request *request, struct engine_pieces **at,
 		      int64_t offset, struct str bytes)

@@ -11,8 +11,8 @@
  * follows the last piece of the output.
  *
  * A program that `stays` is a job: it outlives its caller, nobody holds it up, and its output is
- * one stream, of which a spool keeps the newest. Any caller may watch it. Of those who want to
- * type one types, and the others wait for that in the order in which they came.
+ * one stream, of which a spool keeps the newest. Any caller may watch it. Only one caller types
+ * at a time, and the others wait in the order in which they came.
  */
 
 #include "base/buf.h"

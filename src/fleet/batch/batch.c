@@ -209,7 +209,10 @@ static bool list_results(struct fleet_batch *batch, struct err *err)
 {
 	bool ok;
 
-	/* Nobody changes an open line meanwhile: only `next` does, which is who is here. */
+	/*
+	 * No other thread changes an open line meanwhile: only `next` does, and this code
+	 * runs in it.
+	 */
 	ok = fleet_job_results(batch->options.job, take_result, batch, err);
 	batch->listed_ms = clock_now_ms();
 	return ok;
@@ -228,7 +231,7 @@ static bool read_status(struct fleet_batch *batch, size_t nth, struct err *err)
 	if (known)
 		return true;
 	if (!fleet_job_result(batch->options.job, nth, &result, err)) {
-		/* Somebody has taken it away, to have the task done again. */
+		/* Somebody has taken the result away, to have the task done again. */
 		if (err->code != ENOENT)
 			return false;
 		lock(batch);

@@ -220,7 +220,10 @@ static bool get_claim(const struct fleet_claim *claim, struct value **record,
 	ok = fleet_store_get(claim->store, claim->name, &text, err);
 	if (ok) {
 		hash_text(buf_str(&text), hash);
-		/* A record that nobody can read is one that nobody changes any more. */
+		/*
+		 * A record that nobody can read counts as one that nobody changes any
+		 * more.
+		 */
 		if (!value_parse(buf_str(&text), 0, record, NULL))
 			*record = value_new_object();
 	}
@@ -282,7 +285,10 @@ static enum fleet_claimed take_over(struct fleet_claim *claim, const char *hash,
 		return FLEET_CLAIM_FAILED;
 	}
 	claimed = create(claim, now_ms, err);
-	/* Another one that looked at the same time may have removed ours, and made its own. */
+	/*
+	 * Another process that looked at the same time may have removed our claim, and
+	 * made its own.
+	 */
 	if (claimed == FLEET_CLAIM_MINE && !is_ours(claim, err)) {
 		claim->mine = false;
 		return err->code == EEXIST ? FLEET_CLAIM_LIVES : FLEET_CLAIM_FAILED;

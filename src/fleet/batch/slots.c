@@ -167,7 +167,10 @@ static bool look_for_room(struct err *err)
 		       bytes >> 20, folder, ROOM_DISK >> 20);
 }
 
-/* Is there room for one more task? Not: that was told, and half a second has passed. */
+/*
+ * Is there room for one more task? False: the reason was told, and half a second has
+ * passed.
+ */
 static bool has_room(struct fleet_slots *slots)
 {
 	const int64_t now = clock_now_ms();
@@ -359,7 +362,10 @@ static void give_up(struct slot *slot, struct value *result)
 	keep_and_tell(slot, result);
 }
 
-/* The engine has gone in the middle, and whether the task did anything is unknown. */
+/*
+ * The engine has gone in the middle of the task, and nobody knows whether the task did
+ * anything.
+ */
 static void settle_lost(struct slot *slot, struct err *err)
 {
 	const struct fleet_slots_options *options = &slot->slots->options;
@@ -483,7 +489,10 @@ static bool take_task(struct slot *slot, bool *over)
 	if (!*over && has_room(slots))
 		next = slots->options.next(slots->options.context, &slot->task, over, &err);
 	if (next == FLEET_NEXT_TASK) {
-		/* Nobody may see nothing over and nothing busy between the two. */
+		/*
+		 * No other thread may see nothing over and nothing busy between these two
+		 * steps.
+		 */
 		(void)pthread_mutex_lock(&slots->lock);
 		slot->state = SLOT_BUSY;
 		slot->end = slots->ending ? END_UNRECORDED : END_NOT;

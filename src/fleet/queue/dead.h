@@ -21,7 +21,10 @@ enum fleet_dead {
 	FLEET_DEAD_FULL, /* there are as many notes as there may be, and nothing is noted */
 	FLEET_DEAD_NOTED,
 };
-/* Note that the message ID of JOB, OURS: one of the fleet, is dead, by which WORKER, and WHY. */
+/*
+ * Note that the message ID of JOB is dead, which WORKER found it so, and WHY. OURS: JOB
+ * is one of the fleet.
+ */
 enum fleet_dead fleet_dead_note(struct fleet_queue *queue, const char *job, bool ours,
 				const char *id, const char *worker, const char *why);
 /*

@@ -36,7 +36,10 @@ bool fleet_jobs_enlist(struct fleet_store *store, const char *fleet, const char 
 /* *MINE: JOB is one of FLEET's. */
 bool fleet_jobs_enlisted(struct fleet_store *store, const char *fleet, const char *job,
 			 bool *mine, bool *paused, struct err *err);
-/* Limits of lanes are kept in the store as well: {LANE: {permits, per_minute}}, owned by the caller. */
+/*
+ * The limits of lanes, which the store keeps as well: {LANE: {permits, per_minute}}. The
+ * caller owns *LIMITS.
+ */
 bool fleet_jobs_limits(struct fleet_store *store, const char *fleet,
 		       struct value **limits, struct err *err);
 bool fleet_jobs_keep_limit(struct fleet_store *store, const char *fleet, const char *lane,
