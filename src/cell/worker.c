@@ -2,12 +2,13 @@
 
 #include "cell/worker.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/text.h"
 #include "cell/layers/base_log.h"
-#include "cell/layers/blocked.h"
 #include "cell/layers/fresh.h"
 #include "cell/layers/layer.h"
 #include "cell/wire.h"
@@ -30,17 +31,109 @@
 #include "view/spec.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/*
+ * Files that the policy blocks, and that were opened while a call ran. Each of them is an empty file in
+ * the view, so a program reads nothing, and gets no error by which it could say so. A watch of
+ * inotify on each is all that this costs; a cell without blocked files has none.
+ */
+
+enum {
+	BLOCKED_MAX = 16, /* files that are watched; more of them are not told of */
+	EVENTS_BYTES = 4096,
+};
+
+struct blocked {
+	int fd; /* -1: nothing is watched */
+	const char *paths[BLOCKED_MAX];
+	int watches[BLOCKED_MAX];
+	size_t count;
+};
+
+/* Call this before a program of a call in the cell of SPEC (borrowed) begins. */
+static void blocked_begin(struct blocked *blocked, const struct cell_spec *spec)
+{
+	struct stat st;
+
+	*blocked = (struct blocked){.fd = -1};
+	for (size_t i = 0; i < spec->view.count && blocked->count < BLOCKED_MAX; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (entry->kind != VIEW_MASK || !entry->apart ||
+		    lstat(entry->path, &st) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		if (blocked->fd < 0)
+			blocked->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+		const int watch =
+			blocked->fd < 0
+				? -1
+				: inotify_add_watch(blocked->fd, entry->path, IN_OPEN);
+		if (watch < 0)
+			return;
+		blocked->paths[blocked->count] =
+			path_within(entry->path, spec->workspace)
+				? path_relative(entry->path, spec->workspace)
+				: entry->path;
+		blocked->watches[blocked->count++] = watch;
+	}
+}
+
+static void blocked_tell(const char *path, struct tool_result *result)
+{
+	struct buf shown;
+
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(path));
+	denial_add(result, &(struct denial){
+				   .kind = DENIAL_FS,
+				   .target = shown.data,
+				   .rule = "blocked",
+				   .remedy = "it was opened, and reads as empty here; only the "
+					     "user can take it out of `blocked` in the "
+					     "configuration",
+			   });
+	buf_fini(&shown);
+}
+
+/* Call this after the call: adds a denial to RESULT for each file that was opened. */
+static void blocked_end(struct blocked *blocked, struct tool_result *result)
+{
+	alignas(struct inotify_event) char events[EVENTS_BYTES];
+	bool opened[BLOCKED_MAX] = {false};
+	ssize_t size;
+
+	if (blocked->fd < 0)
+		return;
+	while ((size = read(blocked->fd, events, sizeof(events))) > 0) {
+		for (ssize_t at = 0; at < size;) {
+			const struct inotify_event *event = (const void *)(events + at);
+
+			for (size_t i = 0; i < blocked->count; i++)
+				opened[i] = opened[i] || blocked->watches[i] == event->wd;
+			at += (ssize_t)(sizeof(*event) + event->len);
+		}
+	}
+	for (size_t i = 0; i < blocked->count; i++) {
+		if (opened[i])
+			blocked_tell(blocked->paths[i], result);
+	}
+	fd_close(&blocked->fd);
+}
 
 struct worker {
 	const struct cell_spec *spec;
