@@ -375,7 +375,7 @@ static void a_copy_has_the_same_rights_and_asks_nobody(void **state)
 {
 	auto_policy struct policy *one =
 		policy_of("a", "{\"write\": [\"src\"], \"blocked\": [\"src/key\"], \"network\": [\"a.org\"], "
-			       "\"ask\": [\"write\"], \"limits\": {\"pids\": 7}}");
+			       "\"ask\": [\"write\"], \"limits\": {\"pids\": 99}}");
 	auto_policy struct policy *copy = policy_copy(one);
 
 	(void)state;
@@ -384,7 +384,7 @@ static void a_copy_has_the_same_rights_and_asks_nobody(void **state)
 	assert_false(allows(copy, WORKSPACE "/docs/a", true));
 	assert_true(allows(copy, WORKSPACE "/docs/a", false));
 	assert_int_equal(copy->network.count, 1);
-	assert_int_equal(copy->limits.pids, 7);
+	assert_int_equal(copy->limits.pids, 99);
 	assert_true(policy_asks(one, "write"));
 	assert_false(policy_asks(copy, "write"));
 }
