@@ -232,6 +232,8 @@ static struct value *run_params(const struct doing *doing)
 		value_set_text(params, "model", task->run.model);
 	if (task->run.agent != NULL)
 		value_set_text(params, "agent", task->run.agent);
+	if (doing->steps.work->pace != NULL)
+		value_set_text(params, "pace", doing->steps.work->pace);
 	set_bound(budget, "tokens", task->limits, "tokens");
 	set_bound(budget, "money", task->limits, "money");
 	set_bound(budget, "answers", task->limits, "iterations");

@@ -30,6 +30,7 @@ struct fleet_work {
 	const char *worker; /* a name of this process among others */
 	const struct fleet_task *task;
 	int attempt;        /* from 1 */
+	const char *pace;   /* of a run of our own agent, as run/start has it; or NULL */
 	const bool *cancel; /* set, then fleet_client_wake: the run ends in order */
 	/* Lines for somebody who looks on; may be NULL. Called by this thread and the reader. */
 	void (*tell)(void *context, const char *line);

@@ -19,6 +19,7 @@
 #include "model/stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct model {
 	char *shown;
@@ -33,6 +36,7 @@ struct model {
 	const struct provider *provider; /* … or a provider with all members below */
 	struct http *http;               /* NULL until the first question */
 	char *name, *url, *host, *key;
+	int pace; /* a pipe with a byte for each request that may be made; -1: none */
 	bool key_is_kept; /* it came from kept_key of model_options */
 	struct provider_settings settings;
 	double idle_timeout_s;
@@ -333,6 +337,21 @@ static void take_kept_key(struct model *model, const struct model_options *optio
 
 static bool model_name_is_ollama(const char *base_url);
 
+/*
+ * The pipe that the variable names, which the caller of a run (run/start of docs/serve.md) fills: it
+ * is inherited by all agents that work for this one.
+ */
+static int open_pace(void)
+{
+	const char *path = getenv("GLOVEBOX_PACE");
+	int fd = path != NULL ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)))
+		fd_close(&fd);
+	return fd;
+}
+
 bool model_open(const struct model_options *options, struct model **model, struct err *err)
 {
 	struct model_name name;
@@ -346,6 +365,7 @@ bool model_open(const struct model_options *options, struct model **model, struc
 	if (name.is_plain && model_name_is_ollama(options->base_url))
 		name.provider = &ollama_provider;
 	opened->provider = name.provider;
+	opened->pace = open_pace();
 	opened->known = model_known_by(options, &name);
 	if (!name.provider) {
 		ok = open_replay(options, name.rest, opened, err);
@@ -387,6 +407,7 @@ void model_close(struct model *model)
 	http_close(model->http);
 	if (model->key)
 		explicit_bzero(model->key, strlen(model->key));
+	fd_close(&model->pace);
 	free(model->key);
 	free(model->name);
 	free(model->url);
@@ -617,6 +638,32 @@ static bool try_once(struct attempt *attempt, struct str body, int stop_fd, stru
 	return judge(attempt, transferred, err);
 }
 
+enum { PACE_MAX_S = 3600 }; /* until there is leave for a request */
+
+/* Wait until the caller of this run gives leave for one more request. */
+static bool wait_for_leave(const struct model *model, int stop_fd, struct err *err)
+{
+	struct pollfd waits[] = {{.fd = model->pace, .events = POLLIN},
+				 {.fd = stop_fd, .events = POLLIN}};
+	const int64_t deadline = clock_now_ms() + PACE_MAX_S * INT64_C(1000);
+	char byte;
+
+	while (model->pace >= 0) {
+		/* At the end of the pipe nobody counts any more. */
+		if (read(model->pace, &byte, 1) >= 0 || (errno != EAGAIN && errno != EINTR))
+			break;
+		(void)poll(waits, 2, clock_poll_timeout(deadline));
+		if (waits[1].revents != 0)
+			return err_set(err, ECANCELED, "stopped");
+		if (clock_now_ms() >= deadline)
+			return err_set(err, ECANCELED,
+				       "the caller of this run gave no leave for a request to the "
+				       "model within %d s; raise the rate of its lane",
+				       PACE_MAX_S);
+	}
+	return true;
+}
+
 static double chance(void)
 {
 	unsigned number = 0;
@@ -675,12 +722,13 @@ static bool ask_service(struct model *model, const struct model_request *request
 			struct answer **answer, struct err *err)
 {
 	for (int tries = 0;; tries++) {
-		struct attempt attempt = {.model = model,
-					  .sink = sink,
-					  .grew_ms = clock_now_ms()};
+		struct attempt attempt = {.model = model, .sink = sink};
 		double wait_s = 0;
 		bool ok, again;
 
+		if (!wait_for_leave(model, request->stop_fd, err))
+			return false;
+		attempt.grew_ms = clock_now_ms();
 		attempt.answer = answer_new(sink);
 		attempt.reader = reader_new(model->provider, attempt.answer);
 		buf_init(&attempt.error_body, ERROR_BODY_MAX);

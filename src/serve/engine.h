@@ -96,7 +96,8 @@ struct engine_run;
 /* The wishes of the caller for a run. All values are borrowed. */
 struct engine_run_wish {
 	const char *prompt;
-	const char *model, *agent;  /* or NULL */
+	const char *model, *agent; /* or NULL */
+	const char *pace; /* of a pipe: a byte is taken from it before each request to the model; or NULL */
 	const struct value *budget; /* tokens, money, seconds, answers; or NULL */
 	/* Called with each event of the run, {session, agent, event_of} as EVENT_CHILD has it. */
 	void (*event)(void *context, const struct value *event);

@@ -23,6 +23,7 @@
 enum {
 	PROMPT_MAX = 512 << 10, /* characters; as that of a delegate */
 	MODEL_MAX = 256,
+	PACE_MAX = 1024,
 	SECONDS_MAX = 365 * 24 * 3600,
 };
 
@@ -104,6 +105,9 @@ static const struct row start_params[] = {
 	{"model", ROW_BYTES, false, "the model that is asked", .min = 1, .max = MODEL_MAX},
 	{"agent", ROW_BYTES, false, "the agent; that of the cell unless told", .min = 1,
 	 .max = ENGINE_NAME},
+	{"pace", ROW_BYTES, false,
+	 "a pipe: each request to the model takes a byte of it first", .min = 1,
+	 .max = PACE_MAX},
 	{"budget", ROW_OBJECT, false, "the most that it may use", .rows = budget_rows},
 	{0},
 };
@@ -125,6 +129,7 @@ static void start_run(const struct engine_request *request)
 		.model = value_text(value_member(params, "model")),
 		.agent = value_text(value_member(params, "agent")),
 		.budget = value_member(params, "budget"),
+		.pace = value_text(value_member(params, "pace")),
 		.event = take_event,
 		.ended = take_end,
 		.context = run,

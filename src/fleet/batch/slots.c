@@ -440,6 +440,7 @@ static void do_task(struct slot *slot)
 		.worker = slots->options.worker,
 		.task = &slot->task.task,
 		.attempt = slot->task.attempt,
+		.pace = slot->task.pace[0] != '\0' ? slot->task.pace : NULL,
 		.cancel = &slot->cancel,
 		.tell = tell_line,
 		.asked = tell_asked,

@@ -19,7 +19,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FLEET_SLOTS_MAX = 4096 };
+enum {
+	FLEET_SLOTS_MAX = 4096,
+	FLEET_PACE_MAX = 64, /* bytes of a pipe's name */
+};
 
 struct fleet_slots;
 
@@ -28,7 +31,8 @@ struct fleet_slot_task {
 	struct fleet_task task;
 	char job[FLEET_NAME_MAX + 1];
 	int attempt; /* from 1; 0 is an attempt that is known to be one too many: "gave_up" */
-	void *own; /* of who gave it */
+	void *own;                 /* of who gave it */
+	char pace[FLEET_PACE_MAX]; /* as fleet_work has it; "": none */
 };
 
 enum fleet_next { FLEET_NEXT_TASK, FLEET_NEXT_NONE, FLEET_NEXT_FAILED };

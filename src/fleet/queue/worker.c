@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -17,11 +18,13 @@
 #include "fleet/queue/jobs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,7 +83,10 @@ struct held {
 	int64_t renewed_ms; /* when a renewal was last tried, or at first the time of taking */
 	struct fleet_task task; /* of HELD_CHOSEN; moved to the slot */
 	int attempt;
-	size_t asked;         /* requests to its model */
+	size_t asked; /* requests to its model */
+	/* Of a run of our own agent whose lane has a rate: its model takes a byte before each request. */
+	int pace[2];          /* both ends of the pipe; -1: none */
+	size_t leaves;        /* bytes that were written */
 	int64_t told_ms;      /* the time that its lines have used up, TELL_MS each */
 	char *untold;         /* the last line that came too early, owned; or NULL */
 	struct value *result; /* of HELD_ANSWERING */
@@ -164,11 +170,31 @@ static bool rest(struct fleet_worker *worker, int64_t ms)
 
 /* The list of held tasks; the lock is held. */
 
+/* The pace of LANE; NULL: none yet. */
+static struct pace *find_pace(struct fleet_worker *worker, const char *lane)
+{
+	for (size_t i = 0; i < worker->pace_count; i++) {
+		if (strcmp(worker->paces[i].lane, lane) == 0)
+			return &worker->paces[i];
+	}
+	return NULL;
+}
+
+/* The bytes in the pipe of HELD, which has one. */
+static size_t unused_leaves(const struct held *held)
+{
+	int count = 0;
+
+	return ioctl(held->pace[0], FIONREAD, &count) == 0 && count > 0 ? (size_t)count : 0;
+}
+
 static void held_free(struct held *held)
 {
 	fleet_task_fini(&held->task);
 	fleet_lease_free(held->lease);
 	value_free(held->result);
+	fd_close(&held->pace[0]);
+	fd_close(&held->pace[1]);
 	free(held->lane);
 	free(held->untold);
 	free(held);
@@ -177,6 +203,11 @@ static void held_free(struct held *held)
 static void remove_held(struct fleet_worker *worker, struct held *held)
 {
 	struct held **at = &worker->held;
+	struct pace *pace = held->pace[1] >= 0 ? find_pace(worker, held->lane) : NULL;
+
+	/* What it did not use is another one's. */
+	if (pace != NULL)
+		pace->room += (double)unused_leaves(held);
 
 	while (*at != NULL && *at != held)
 		at = &(*at)->next;
@@ -323,16 +354,6 @@ static void tell_event(struct fleet_worker *worker, const char *job, const char 
 
 /* Taking. */
 
-/* The pace of LANE; NULL: none yet. The lock is held. */
-static struct pace *find_pace(struct fleet_worker *worker, const char *lane)
-{
-	for (size_t i = 0; i < worker->pace_count; i++) {
-		if (strcmp(worker->paces[i].lane, lane) == 0)
-			return &worker->paces[i];
-	}
-	return NULL;
-}
-
 /* Bring PACE up to now. Returns the requests that this worker may make in a second. The lock is held. */
 static double update_pace(struct fleet_worker *worker, struct pace *pace)
 {
@@ -350,6 +371,60 @@ static double update_pace(struct fleet_worker *worker, struct pace *pace)
 	pace->room = pace->room > BURST ? BURST : pace->room;
 	pace->at_ms = now_ms;
 	return rate;
+}
+
+/*
+ * Give each run that has used its leave another one, as far as the rate goes. So a run asks its model
+ * only when that was paid for, and has paid for one request at most. The lock is held.
+ */
+static void give_leaves(struct fleet_worker *worker)
+{
+	for (struct held *held = worker->held; held != NULL; held = held->next) {
+		struct pace *pace;
+
+		if (held->state != HELD_RUNNING || held->pace[1] < 0 ||
+		    unused_leaves(held) > 0)
+			continue;
+		pace = find_pace(worker, held->lane);
+		if (pace != NULL && pace->per_minute > 0) {
+			(void)update_pace(worker, pace);
+			if (pace->room < 1)
+				continue;
+			pace->room -= 1;
+		}
+		(void)!write(held->pace[1], "", 1);
+		held->leaves++;
+	}
+}
+
+/* Does a run of LANE have no leave? It comes before a task that has not begun. The lock is held. */
+static bool some_wait(const struct fleet_worker *worker, const char *lane)
+{
+	for (const struct held *held = worker->held; held != NULL; held = held->next) {
+		if (held->state == HELD_RUNNING && held->pace[1] >= 0 &&
+		    strcmp(held->lane, lane) == 0 && unused_leaves(held) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* HELD begins TASK, a run of our own agent in a lane with a rate: its first request is paid for. */
+static void begin_pace(struct fleet_worker *worker, struct held *held,
+		       struct fleet_slot_task *task)
+{
+	const struct pace *pace;
+
+	(void)pthread_mutex_lock(&worker->lock);
+	pace = find_pace(worker, held->lane);
+	/* Without a pipe it is not held up, and what it asks is counted all the same. */
+	if (pace != NULL && pace->per_minute > 0 &&
+	    pipe2(held->pace, O_CLOEXEC | O_NONBLOCK) == 0) {
+		(void)!write(held->pace[1], "", 1);
+		held->leaves = 1;
+		(void)snprintf(task->pace, sizeof(task->pace), "/proc/%d/fd/%d",
+			       (int)getpid(), held->pace[0]);
+	}
+	(void)pthread_mutex_unlock(&worker->lock);
 }
 
 /* May one more task of LANE begin? *WAIT_S: how long until one may. */
@@ -379,11 +454,11 @@ static bool keeps_pace(struct fleet_worker *worker, const char *lane, double *wa
 	}
 	if (per_minute > 0) {
 		rate = update_pace(worker, pace);
-		may = pace->room >= 1;
+		may = pace->room >= 1 && !some_wait(worker, lane);
 		if (may)
 			pace->room -= 1;
 		else
-			*wait_s = (1 - pace->room) / rate;
+			*wait_s = (pace->room < 1 ? 1 - pace->room : 1) / rate;
 		*wait_s = *wait_s < PACE_WAIT_S ? *wait_s : PACE_WAIT_S;
 	}
 	(void)pthread_mutex_unlock(&worker->lock);
@@ -402,9 +477,11 @@ static void asked(void *context, const struct fleet_slot_task *task, bool limite
 	pace = find_pace(worker, held->lane);
 	if (pace != NULL && pace->per_minute > 0) {
 		const double rate = update_pace(worker, pace);
+		/* The first one was paid for when the task began, others where they took leave. */
+		const size_t paid =
+			held->pace[1] >= 0 ? held->leaves - unused_leaves(held) : 1;
 
-		/* The first one was paid for when the task began. */
-		if (held->asked > 1 && pace->room > -DEBT_S * rate)
+		if (held->asked > paid && pace->room > -DEBT_S * rate)
 			pace->room -= 1;
 		if (limited &&
 		    (pace->halved_ms == 0 || pace->at_ms - pace->halved_ms >= HALVE_MS)) {
@@ -413,6 +490,7 @@ static void asked(void *context, const struct fleet_slot_task *task, bool limite
 			pace->halved_ms = pace->at_ms;
 		}
 	}
+	give_leaves(worker);
 	(void)pthread_mutex_unlock(&worker->lock);
 }
 
@@ -777,6 +855,7 @@ static void hold(struct fleet_worker *worker, struct fleet_lease *lease)
 
 	held->lease = lease;
 	held->renewed_ms = clock_now_ms();
+	held->pace[0] = held->pace[1] = -1;
 	(void)pthread_mutex_lock(&worker->lock);
 	while (*at != NULL)
 		at = &(*at)->next;
@@ -844,6 +923,8 @@ static enum fleet_next next(void *context, struct fleet_slot_task *task, bool *o
 			       fleet_lease_job(held->lease));
 		task->attempt = held->attempt <= task->task.attempts ? held->attempt : 0;
 		task->own = held;
+		if (task->task.run.kind == FLEET_PROMPT)
+			begin_pace(worker, held, task);
 		tell_event(worker, task->job, task->task.id, "began", NULL);
 		(void)pthread_mutex_lock(&worker->lock);
 		held->state = HELD_RUNNING;
@@ -1227,6 +1308,9 @@ static void *keeper_main(void *context)
 
 		renew_all(worker);
 		tell_late(worker, NULL);
+		(void)pthread_mutex_lock(&worker->lock);
+		give_leaves(worker);
+		(void)pthread_mutex_unlock(&worker->lock);
 		if (!fleet_queue_connected(worker->options.queue))
 			continue;
 		if (now_ms - marks_ms >= KEYS_MS) {

@@ -518,6 +518,10 @@ static struct value *run_request(const struct engine_run *run)
 		value_set_text(request, "asked_model", wish->model);
 	/* A program would take the recording for the work of a model. */
 	value_set_boolean(request, "named_model", true);
+	/* Those that work for it have the same pipe. */
+	if (wish->pace != NULL)
+		value_set_text(value_member(request, "environment"), "GLOVEBOX_PACE",
+			       wish->pace);
 	if (wish->budget != NULL)
 		value_set(request, "budget", value_copy(wish->budget));
 	value_set(request, "bounds", value_copy(setup->entries));
@@ -559,7 +563,7 @@ static struct engine_run *run_begin(void *context, struct engine_place *place,
 	if (run->layer[0] != '\0')
 		delegate_tell_to_land(run->delegate);
 	/* The texts of the caller's request are gone from now on. */
-	run->wish.prompt = run->wish.model = run->wish.agent = NULL;
+	run->wish.prompt = run->wish.model = run->wish.agent = run->wish.pace = NULL;
 	run->wish.budget = NULL;
 	return run;
 }

@@ -571,6 +571,36 @@ static void a_stop_ends_it_wherever_it_is(void **state)
 	stops(state, "429-wait", 0);
 }
 
+/* The caller of a run fills the pipe that the variable names. */
+static void a_request_waits_for_leave(void **state)
+{
+	const struct itimerspec once = {.it_value = {.tv_nsec = 30 * 1000000}};
+	char path[64];
+	struct ask ask;
+	size_t before;
+	int ends[2];
+
+	assert_true(fd_pipe(ends, NULL));
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+	assert_int_equal(setenv("GLOVEBOX_PACE", path, 1), 0);
+	ask_begin(&ask, state);
+	ask_open(&ask, "normal");
+	before = server_count(ask.server, "normal");
+	assert_int_equal(unsetenv("GLOVEBOX_PACE"), 0);
+	ask.stop_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	assert_int_equal(timerfd_settime(ask.stop_fd, 0, &once, NULL), 0);
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, ECANCELED);
+	assert_int_equal(server_count(ask.server, "normal"), before);
+	fd_close(&ask.stop_fd);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_true(ask_once(&ask));
+	assert_int_equal(server_count(ask.server, "normal"), before + 1);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	ask_end(&ask);
+}
+
 static void a_stop_beforehand_asks_nobody(void **state)
 {
 	struct ask ask;
@@ -882,6 +912,7 @@ int main(void)
 		cmocka_unit_test(to_prepare_asks_nobody),
 		cmocka_unit_test(twenty_thousand_pieces_are_no_trouble),
 		cmocka_unit_test(a_stop_ends_it_wherever_it_is),
+		cmocka_unit_test(a_request_waits_for_leave),
 		cmocka_unit_test(a_stop_beforehand_asks_nobody),
 		cmocka_unit_test(silence_ends_at_the_deadline),
 		cmocka_unit_test(signs_of_life_are_no_answer),
