@@ -73,6 +73,12 @@ static void refuse_quarantined(const struct file_task *file, const struct tool_r
 		      file->name, (int)text.size, text.data);
 }
 
+static void answer_changed(struct file_task *file, const struct tool_result *result)
+{
+	(void)result;
+	caller_answer(file->task.caller, file->task.id, value_new_object());
+}
+
 static void file_turn(struct engine_task *task)
 {
 	struct file_task *file = (struct file_task *)task;
@@ -81,7 +87,9 @@ static void file_turn(struct engine_task *task)
 	if (!running_is_done(task->running) || !caller_reads(task->caller))
 		return;
 	task->over = true;
-	if (result->status != RESULT_DONE || task->cancelled)
+	/* A change that was made is told, also to a caller that has cancelled it meanwhile. */
+	if (result->status != RESULT_DONE ||
+	    (task->cancelled && file->answer != answer_changed))
 		engine_refuse_result(task->caller, task->cell, task->id, task->cancelled,
 				     result, file->name);
 	else if (audit_quarantined(result))
@@ -302,12 +310,6 @@ static void list_folder(const struct engine_request *request)
 }
 
 /* Changes of names. */
-
-static void answer_changed(struct file_task *file, const struct tool_result *result)
-{
-	(void)result;
-	caller_answer(file->task.caller, file->task.id, value_new_object());
-}
 
 /* Is PATH something in the workspace, and not the workspace itself? Else REQUEST is refused. */
 static bool is_within(const struct engine_request *request, const char *name,

@@ -257,7 +257,9 @@ static bool has_result(struct tree_task *call)
 	task->over = true;
 	if (call->sweeps)
 		return false;
-	if (result->status == RESULT_DONE && !task->cancelled)
+	/* A tree that was made is told, also to a caller that has cancelled it meanwhile. */
+	if (result->status == RESULT_DONE &&
+	    (!task->cancelled || strcmp(call->name, "tree/put") == 0))
 		return true;
 	engine_refuse_result(task->caller, task->cell, task->id, task->cancelled, result,
 			     call->name);

@@ -292,6 +292,22 @@ def a_wait_until_input_is_taken_is_cancelled():
 
 
 @tap.case
+def a_change_that_was_cancelled_is_told_or_was_not_made():
+    with served() as engine:
+        cell = engine.open()
+        engine.run(cell, "true")
+        for number in range(8):
+            for method, params in (("file/write", {"path": f"file{number}", "bytes": wire.encode(b"x")}),
+                                   ("file/make_dir", {"path": f"folder{number}"})):
+                asked = engine.send(method, cell=cell, **params)
+                engine.cancel(asked)
+                answer = engine.answer(asked)
+                made = "result" in engine.call("file/stat", cell=cell, path=params["path"])
+                assert made == ("result" in answer), (method, answer, made)
+                assert made or answer["error"]["code"] == -32800, answer
+
+
+@tap.case
 def a_cell_has_so_many_calls_and_no_more():
     with served() as engine:
         cell = engine.open()
