@@ -230,6 +230,7 @@ static void undo(const struct engine_request *request)
 {
 	const int64_t step = value_integer(value_member(request->params, "step"));
 	struct tool_result result;
+	struct str text;
 
 	if (request->cell->tasks > 0) {
 		caller_refuse(request->caller, request->id,
@@ -240,14 +241,20 @@ static void undo(const struct engine_request *request)
 	}
 	tool_result_init(&result);
 	session_undo(request->cell->place.session, (uint32_t)step, &result);
+	text = str_trim(buf_str(&result.text));
 	if (result.status == RESULT_DONE) {
 		struct value *told = value_new_object();
 
-		value_set_str(told, "text", str_trim(buf_str(&result.text)));
+		value_set_str(told, "text", text);
 		value_set(told, "details",
 			  result.details != NULL ? value_copy(result.details)
 						 : value_new_object());
 		caller_answer(request->caller, request->id, told);
+	} else if (result.details == NULL && !str_starts(text, STR("Nothing was undone"))) {
+		/* There is no such step, or none that can be undone: nothing was planned. */
+		caller_refuse(request->caller, request->id,
+			      &(struct caller_fault){.kind = CALLER_NO_SUCH},
+			      "cell/undo: %.*s", (int)text.size, text.data);
 	} else {
 		engine_refuse_result(request->caller, request->cell, request->id, false,
 				     &result, "cell/undo");

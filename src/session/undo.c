@@ -43,7 +43,6 @@ static bool step_choose(struct undoing *undoing, uint32_t number)
 {
 	undoing->step = undo_aim_step(&undoing->steps, number);
 	if (undoing->step == NULL) {
-		value_set_integer(tool_details(undoing->result), "code", ENOENT);
 		if (number == 0)
 			(void)tool_fail(undoing->result, "There is nothing to undo here.");
 		else
