@@ -538,7 +538,7 @@ static void group_join(struct cell *cell)
 	if (!cell->group_waits)
 		return;
 	cell->group_waits = false;
-	if (!groups_cell_open(cell->options.limits, &cell->spec,
+	if (!groups_cell_open(cell->options.limits, cell->options.one, &cell->spec,
 			      &cell->options.starter->groups, &cell->group, &err))
 		return;
 	for (size_t i = 0; i < CGROUP_FOLDERS; i++) {
@@ -1330,7 +1330,7 @@ static bool group_make(struct cell *cell, struct err *err)
 
 	cell->group_waits = !needed && cell->options.exact && group_is_late(cell);
 	return (!needed && !cell->options.exact) || cell->group_waits ||
-	       groups_cell_open(limits, &cell->spec,
+	       groups_cell_open(limits, cell->options.one, &cell->spec,
 				cell->options.starter != NULL ? &cell->options.starter->groups
 							      : NULL,
 				&cell->group, err) ||

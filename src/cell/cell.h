@@ -96,6 +96,7 @@ struct cell_options {
 	const struct policy_limits *limits; /* of each worker's group, and the cell's (groups.h) */
 	/* make a group of the whole cell for its accounts, where that is possible */
 	bool exact;
+	bool one;       /* … which is for one command */
 	unsigned ready; /* workers kept idle ahead */
 	/*
 	 * these are prepared for commands; one plain worker more is kept for file tools

@@ -327,7 +327,11 @@ void groups_tell(const struct group_end *end, const struct policy *policy,
 
 /* The group of a whole cell. */
 
-enum { CELL_REMOVE_MS = 300, MICROSECONDS = 1000000 };
+enum {
+	CELL_REMOVE_MS = 300,
+	MICROSECONDS = 1000000,
+	OWN_PIDS = 2, /* the anchor and the worker, beside the processes of a command */
+};
 
 /* The name of the first of LIMITS that PLACE cannot keep, and in *WANTS what it needs there. */
 static const char *limit_not_kept(const struct policy_limits *limits,
@@ -418,11 +422,13 @@ static bool front_find(struct groups_front *front, const struct policy_limits *l
 	return false;
 }
 
-bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec,
-		      struct groups_front *shared, struct groups_cell *cell, struct err *err)
+bool groups_cell_open(const struct policy_limits *limits, bool one,
+		      struct cell_spec *spec, struct groups_front *shared,
+		      struct groups_cell *cell, struct err *err)
 {
 	struct groups_front *front = shared != NULL ? shared : &cell->own;
 	struct cgroup_cell_limits wanted = {.cpus = limits->cpus,
+					    .pids = one ? limits->pids + OWN_PIDS : 0,
 					    .io_write = limits->io_write};
 	auto_free dev_t *disks = NULL;
 	bool was_known, made, lost;
@@ -480,6 +486,7 @@ void groups_cell_read(const struct groups_cell *cell, struct accounts *accounts)
 	}
 	if (usage.tasks_peak != UINT64_MAX)
 		accounts->processes_peak = usage.tasks_peak;
+	accounts->processes_refused = usage.tasks_refused;
 }
 
 void groups_cell_close(struct groups_cell *cell)

@@ -62,13 +62,14 @@ struct groups_cell {
  */
 bool groups_cell_check(const struct policy_limits *limits, struct err *err);
 /*
- * Make the group of a cell of SPEC, with LIMITS, and put its doors into SPEC. SHARED outlives
+ * Make the group of a cell of SPEC, with LIMITS, and put its doors into SPEC. The cell of ONE command
+ * has no more processes than that command may have (limits.pids). SHARED outlives
  * the cell; NULL: none. As groups_cell_check, or another error. A cell whose LIMITS need none
  * can do without.
  */
-bool groups_cell_open(const struct policy_limits *limits, struct cell_spec *spec,
-		      struct groups_front *shared, struct groups_cell *cell,
-		      struct err *err);
+bool groups_cell_open(const struct policy_limits *limits, bool one,
+		      struct cell_spec *spec, struct groups_front *shared,
+		      struct groups_cell *cell, struct err *err);
 /* Replace the estimates in ACCOUNTS by what the kernel has counted for CELL. */
 void groups_cell_read(const struct groups_cell *cell, struct accounts *accounts);
 /* The processes of the cell have been killed. */

@@ -63,10 +63,11 @@ enum accounts_source {
 struct accounts {
 	double cpu_s, cpu_user_s; /* of all processors; in all, and the part in user mode */
 	double wall_s;
-	uint64_t memory_peak;     /* bytes at the same time */
-	uint64_t written, read;   /* bytes, to and from disks */
-	uint64_t net_in, net_out; /* bytes that the cell received and sent */
-	uint64_t processes_peak;  /* processes and threads at the same time */
+	uint64_t memory_peak;       /* bytes at the same time */
+	uint64_t written, read;     /* bytes, to and from disks */
+	uint64_t net_in, net_out;   /* bytes that the cell received and sent */
+	uint64_t processes_peak;    /* processes and threads at the same time */
+	uint64_t processes_refused; /* … that a group did not let begin; not printed */
 	/* the number of processes comes with the memory */
 	enum accounts_source cpu, memory, io, net;
 	const char *limit; /* the key of `limits` that ended it, borrowed; NULL: none did */

@@ -779,6 +779,16 @@ static bool limit_cpus(int folder, int version, double cpus, struct err *err)
 		       strerror(errno));
 }
 
+static void limit_pids(const struct cgroup_cell *cell, uint64_t pids)
+{
+	const int folder = cell->folders[cell->version == 2 ? CGROUP_TIME : CGROUP_PIDS];
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64, pids);
+	if (folder >= 0)
+		(void)fd_write_at(folder, "pids.max", text);
+}
+
 /* Make the group in each folder of PLACE, in version 2 in the one that they are. */
 static bool cell_folders(const struct cgroup_place *place, bool limits_cpus,
 			 struct cgroup_cell *cell)
@@ -845,6 +855,8 @@ bool cgroup_cell_make(const struct cgroup_place *place, unsigned number,
 	     err_set(err, errno, "a control group of the cell: %s", strerror(errno));
 	ok = ok && (limits->cpus <= 0 || limit_cpus(cell->folders[CGROUP_CPU],
 						    cell->version, limits->cpus, err));
+	if (ok && limits->pids > 0)
+		limit_pids(cell, limits->pids);
 	ok = ok && (limits->io_write == 0 ||
 		    limit_writes(cell->folders[CGROUP_IO], limits, err));
 	ok = ok && (cell_doors(cell) ||
@@ -922,6 +934,18 @@ static uint64_t sum_of(struct str text, const char *key)
 	return sum;
 }
 
+static void read_tasks(int folder, struct cgroup_usage *usage)
+{
+	struct buf text;
+
+	buf_init(&text, STAT_MAX);
+	usage->tasks_peak = number_at(folder, "pids.peak");
+	usage->tasks_refused = 0;
+	if (folder >= 0 && fd_read_at(folder, "pids.events", &text))
+		usage->tasks_refused = number_of(buf_str(&text), "max");
+	buf_fini(&text);
+}
+
 static void read_unified(const int folders[CGROUP_FOLDERS], struct cgroup_usage *usage)
 {
 	const int folder = folders[CGROUP_TIME];
@@ -933,7 +957,7 @@ static void read_unified(const int folders[CGROUP_FOLDERS], struct cgroup_usage 
 		usage->user_us = number_of(buf_str(&text), "user_usec");
 	}
 	usage->memory_peak = number_at(folder, "memory.peak");
-	usage->tasks_peak = number_at(folder, "pids.peak");
+	read_tasks(folder, usage);
 	if (folders[CGROUP_IO] >= 0 && fd_read_at(folder, "io.stat", &text)) {
 		usage->read = sum_of(buf_str(&text), "rbytes=");
 		usage->written = sum_of(buf_str(&text), "wbytes=");
@@ -960,7 +984,7 @@ static void read_single(const int folders[CGROUP_FOLDERS], struct cgroup_usage *
 	if (usage->user_us > usage->cpu_us)
 		usage->user_us = usage->cpu_us;
 	usage->memory_peak = number_at(folders[CGROUP_MEMORY], "memory.max_usage_in_bytes");
-	usage->tasks_peak = number_at(folders[CGROUP_PIDS], "pids.peak");
+	read_tasks(folders[CGROUP_PIDS], usage);
 }
 
 void cgroup_cell_read(const struct cgroup_place *place, const struct cgroup_cell *cell,

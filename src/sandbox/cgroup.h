@@ -155,6 +155,7 @@ uint64_t cgroup_count(int count_fd, enum cgroup_controller controller);
 /* 0: no limit. */
 struct cgroup_cell_limits {
 	double cpus;       /* processors that it may use at the same time */
+	uint64_t pids;     /* processes and threads, where that controller is there */
 	uint64_t io_write; /* bytes a second to each of DISKS */
 	const dev_t *disks;
 	size_t disk_count;
@@ -177,7 +178,7 @@ struct cgroup_usage {
 	uint64_t cpu_us, user_us;
 	uint64_t memory_peak;
 	uint64_t written, read; /* bytes; cached writes that are not on the disk yet count */
-	uint64_t tasks_peak;
+	uint64_t tasks_peak, tasks_refused; /* … and how many were not started */
 };
 
 /* Make a group of a cell, with LIMITS, below PLACE, a front's: NUMBER of those below it. */

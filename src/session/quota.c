@@ -15,6 +15,7 @@
 #include "tool/denial.h"
 #include "tool/tool.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,6 +116,9 @@ static void limit_tell(struct running *running, const char *key, const char *adv
 		(void)text_size(policy->limits.written, now);
 		(void)snprintf(target, sizeof(target), "%s that the cell wrote to disks",
 			       now);
+	} else if (strcmp(key, "pids") == 0) {
+		(void)snprintf(now, sizeof(now), "%" PRIu64, policy->limits.pids);
+		(void)snprintf(target, sizeof(target), "%s processes", now);
 	} else {
 		(void)text_size(policy->limits.net, now);
 		(void)snprintf(target, sizeof(target),
@@ -146,6 +150,9 @@ void session_quota_tell(struct running *running)
 		return;
 	if (session->counting == COUNTING_ONE)
 		cell_accounts(session->cell, &result->accounts, NULL);
+	if (result->accounts.processes_refused > 0 &&
+	    (result->status != RESULT_DONE || result->exit_code != 0))
+		limit_tell(running, "pids", "start fewer at once");
 	if (running->limit == NULL)
 		return;
 	/* Like a command that is ended for another limit: it died by a signal. */

@@ -518,6 +518,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.person_environment = (const char *const *)(uintptr_t)environ,
 		.limits = &session->policy->limits,
 		.exact = options->counting != COUNTING_COMMANDS,
+		.one = options->counting == COUNTING_ONE,
 		.ready = options->direct ? 0 : options->ready_workers,
 		.prepared = prepares(session, options),
 		.changed = cell_changed,

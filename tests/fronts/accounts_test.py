@@ -264,6 +264,20 @@ def memory_and_processes_have_their_peaks():
 
 
 @tap.case
+def a_command_starts_no_more_processes_than_it_may():
+    with place() as here:
+        need_exact(here)
+        script = ("import os, time\nn = 0\ntry:\n  while n < 60:\n    if os.fork() == 0: time.sleep(60); os._exit(0)\n    n += 1\n"
+                  "except BlockingIOError: print(n); raise SystemExit(4)")
+        # The program itself is one of them.
+        done, report = here.report("--pids", "20", "--", "python3", "-c", script)
+        assert (done.returncode, done.stdout, report["limit"]) == (4, "19\n", "pids"), (done, report)
+        assert "20 processes (limits.pids); start fewer at once, or raise --pids" in done.stderr, done
+        done = here.run("exec", "--pids", "20", "--", "python3", "-c", script)
+        assert (done.returncode, done.stdout) == (4, "19\n"), done
+
+
+@tap.case
 def half_a_processor_is_half_a_processor():
     with place() as here:
         need_exact(here)

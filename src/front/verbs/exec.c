@@ -1086,7 +1086,9 @@ int exec_in_cell(struct setup *setup, const struct options *options,
 				     "--ssh asks you before each use of a key: it needs --tty, and "
 				     "a terminal here");
 	explain_repositories(setup);
-	setup->exact = use == NULL && options_text(options, "json") != NULL;
+	/* A control group counts the processes, too. */
+	setup->exact = use == NULL && (options_text(options, "json") != NULL ||
+				       options_given(options, "pids"));
 	if (!scope_settle(setup, options, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (use != NULL)
