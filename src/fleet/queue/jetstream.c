@@ -724,7 +724,7 @@ static void serve_all(struct jetstream *jetstream)
 		(void)pthread_cond_signal(&jetstream->endings->changed);
 }
 
-/* What the server says to a message: false with ERR when that is nothing, or an error. */
+/* Read the server's answer to a message. False with ERR: there is none, or it is an error. */
 static bool read_ending(struct jetstream *jetstream, natsMsg *msg, natsStatus status,
 			const char *doing, struct err *err)
 {
@@ -1030,7 +1030,7 @@ static bool connect_to(struct jetstream *jetstream, const struct jetstream_optio
 			       "to the authority of the server's certificate",
 			       jetstream->shown);
 	default:
-		/* What is in the file is looked at when the server asks for it. */
+		/* The content of the file is looked at when the server asks for it. */
 		if (wish->credentials != NULL)
 			return err_set(
 				err, EACCES,

@@ -205,7 +205,7 @@ static void remove_held(struct fleet_worker *worker, struct held *held)
 	struct held **at = &worker->held;
 	struct pace *pace = held->pace[1] >= 0 ? find_pace(worker, held->lane) : NULL;
 
-	/* What it did not use is another one's. */
+	/* The part that it did not use is another one's. */
 	if (pace != NULL)
 		pace->room += (double)unused_leaves(held);
 
