@@ -292,7 +292,7 @@ def a_wait_until_input_is_taken_is_cancelled():
 
 
 @tap.case
-def a_change_that_was_cancelled_is_told_or_was_not_made():
+def a_change_that_was_answered_was_made_although_it_was_cancelled():
     with served() as engine:
         cell = engine.open()
         engine.run(cell, "true")
@@ -303,8 +303,9 @@ def a_change_that_was_cancelled_is_told_or_was_not_made():
                 engine.cancel(asked)
                 answer = engine.answer(asked)
                 made = "result" in engine.call("file/stat", cell=cell, path=params["path"])
-                assert made == ("result" in answer), (method, answer, made)
-                assert made or answer["error"]["code"] == -32800, answer
+                # The worker may have been ended between its change and its word of it.
+                assert made or "result" not in answer, (method, answer)
+                assert "result" in answer or answer["error"]["code"] == -32800, answer
 
 
 @tap.case
