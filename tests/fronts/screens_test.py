@@ -11,7 +11,7 @@ A file has a line that says what it shows, and parts that begin at the border; t
 	script                 of the recorded model (docs/models.md)
 	keys                   one order a line: `prompt` waits for an empty prompt, `shows TEXT` for a text,
 	                       `type KEYS` (with \\r, \\t, \\e, \\x05), `size 40 x 14`, `by -5 x 2` columns and rows
-	                       more, `after 0.3` seconds go by; TEXT may have \\n.
+	                       more, `after 0.3` seconds go by, `made FILE` in the work folder; TEXT may have \\n.
 	                       `now` at the end: what is written is not waited for
 	screen                 scrollback and screen at the end, without blanks at the ends of lines, and without the
 	                       head, in which the folder stands
@@ -116,6 +116,8 @@ def obey(tty, order):
     elif word == "by":
         columns, rows = size_of(rest)
         tty.resize(tty.screen.rows + rows, tty.screen.columns + columns)
+    elif word == "made":
+        tty.wait_until(lambda: os.path.exists(os.path.join(tty.work, rest)), f"made: {rest}")
     elif word == "after":
         pause(tty, float(rest))
     elif word == "now":
@@ -126,6 +128,8 @@ def obey(tty, order):
 
 def settled(text, tty):
     text = re.sub(r"\b\d+(\.\d+)?(\s)s\b", r"N\2s", text.replace(tty.work, "WORK"))
+    # A look that was made meanwhile may have a number of its own.
+    text = re.sub(r"(\bstep|/undo) \d+\b", r"\1 N", text)
     text = re.sub(r"\bpatch (›?)[0-9a-f]{8}\b", r"patch \1ID", re.sub("[\u2800-\u28ff]", "⠿", text))
     text = re.sub(r"(?m)^((?:‹[a-z ]+\|)?)[-|/\\](?= N s  )", r"\1⠿", text)
     return re.sub(r"(?m)[ \t]+$", "", text).strip("\n").partition("\n\n")[2]
