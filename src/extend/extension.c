@@ -227,7 +227,7 @@ static void own_read(const char *config, const char *home, struct brought_list *
 	own_folder(list, config, "commands", OWN_COMMANDS_DEPTH);
 }
 
-/* Read the styles, in the folder `styles` of CONFIG, in the same way; their kind says nothing. */
+/* Read the styles, in the folder `styles` of CONFIG, in the same way. Their kind has no meaning. */
 static void own_styles_read(const char *config, struct brought_list *list)
 {
 	*list = (struct brought_list){0};
