@@ -341,11 +341,12 @@ def git_gives_a_tag_a_branch_a_commit_or_its_beginning():
         assert missing["status"] == "set_up", missing
         assert missing["message"].endswith("repo has no commit, tag or branch v9"), missing
         assert nowhere["status"] == "set_up" and "nothing" in nowhere["message"], nowhere
-        # Of all that git says, the sentence that names the mistake is kept.
-        at.write("no-repository/file", "text\n")
-        other, = at.do({"workspace": {"git": "no-repository"}, "run": {"command": "true"}})
-        assert other["status"] == "set_up", other
-        assert re.search("/no-repository' does not appear to be a git repository$", other["message"]), other
+        # Of all that git says, the sentence that names the mistake is kept, however long the path in it is.
+        for folder, said in (("no-repository", "/no-repository'"), ("long-" * 40 + "way", " … .*-way'")):
+            at.write(folder + "/file", "text\n")
+            other, = at.do({"workspace": {"git": folder}, "run": {"command": "true"}})
+            assert other["status"] == "set_up", other
+            assert re.search(said + " does not appear to be a git repository$", other["message"]), other
         assert at.git("status", "--short") == ""
 
 

@@ -35,7 +35,7 @@ enum {
 	JOURNAL_MAX = 256 << 20, /* bytes; what comes later is left out */
 	TOLD_MAX = 4 << 10,      /* bytes of a line that somebody who looks on gets */
 	OUTPUT_KEPT = 256 << 10, /* bytes of each output of a command that are kept */
-	WORDS_MAX = 400,         /* bytes of its last line in a sentence */
+	SAID_MAX = 232, /* bytes of its last line in a sentence; escaped, four times that */
 	ANSWER_S = 15, /* for the answer, when a command has used all its time */
 };
 
@@ -176,7 +176,10 @@ void fleet_ran_fini(struct fleet_ran *ran)
 	buf_fini(&ran->output);
 }
 
-/* Append the last line of TEXT that is not blank. */
+/*
+ * Append the last line of TEXT that is not blank. Of a long one the beginning and the end are
+ * said: a program names a path first, and what is wrong with it last.
+ */
 static void add_last_line(struct str text, struct buf *said)
 {
 	size_t from;
@@ -186,8 +189,13 @@ static void add_last_line(struct str text, struct buf *said)
 	while (from > 0 && text.data[from - 1] != '\n')
 		from--;
 	text = str_part(text, from, text.size);
-	text.size = text_character_border(text, text.size < WORDS_MAX / 4 ? text.size
-									  : WORDS_MAX / 4);
+	if (text.size > SAID_MAX) {
+		text_add_name(said, str_part(text, 0,
+					     text_character_border(text, SAID_MAX / 2)));
+		(void)buf_adds(said, " … ");
+		from = text_character_border(text, text.size - SAID_MAX / 2);
+		text = str_part(text, from, text.size);
+	}
 	text_add_name(said, text);
 }
 
@@ -251,7 +259,7 @@ bool fleet_steps_run(struct fleet_steps *steps, const char *cell, const char *st
 	double left = fleet_steps_left(steps);
 
 	*ran = (struct fleet_ran){0};
-	buf_init(&ran->said, WORDS_MAX);
+	buf_init(&ran->said, 4 * (SAID_MAX + 8));
 	buf_init(&ran->output, OUTPUT_KEPT);
 	/* Of the task's own `bash -c TEXT`; our texts tell nobody anything. */
 	if (argv[1] != NULL && argv[2] != NULL && argv[3] == NULL)

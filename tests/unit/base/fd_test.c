@@ -477,8 +477,9 @@ static void a_folder_is_held_by_its_name_and_not_by_what_it_was(void **state)
 			      : 1);
 	}
 	assert_int_equal(read(ends[0], &word, 1), 1);
-	assert_int_equal(renameat(folder, name, folder, "old"), 0);
-	assert_int_equal(mkdirat(folder, name, 0711), 0);
+	/* The name is never missing: a child that came later would be told so. */
+	assert_int_equal(mkdirat(folder, "next", 0711), 0);
+	assert_int_equal(renameat2(folder, "next", folder, name, RENAME_EXCHANGE), 0);
 	fd_close(&held);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
