@@ -139,6 +139,11 @@ struct session_options {
 	 * (store.h). NULL: the steps of this session cannot be undone.
 	 */
 	const char *undo_folder;
+	/*
+	 * The workspace and the state folder are made for this session, and the caller removes
+	 * them after it: nothing is kept for a session that comes later.
+	 */
+	bool fresh;
 	/* Nothing runs in the workspace, which is to hold the files of another one as they are. */
 	bool unguarded;
 	/*

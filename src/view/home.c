@@ -155,7 +155,8 @@ enum { HOME_DIGITS = 16 };
 
 /*
  * Append the folder of the workspace's project below the user's state ("homes",
- * "caches"). False when there is no state folder.
+ * "caches"). State that goes with the cell has one project only. False when there is no state
+ * folder.
  */
 static bool state_path(const struct shape_options *options, const char *kind,
 		       const char *workspace, struct buf *path)
@@ -163,7 +164,11 @@ static bool state_path(const struct shape_options *options, const char *kind,
 	char hex[HASH_HEX + 1], name[64];
 
 	hash_text(str_of(workspace), hex);
-	(void)snprintf(name, sizeof(name), "glovebox/%.16s/%.*s", kind, HOME_DIGITS, hex);
+	if (options->fresh)
+		(void)snprintf(name, sizeof(name), "glovebox/%.16s", kind);
+	else
+		(void)snprintf(name, sizeof(name), "glovebox/%.16s/%.*s", kind,
+			       HOME_DIGITS, hex);
 	return path_xdg(shape_environment(options, "XDG_STATE_HOME"),
 			shape_environment(options, "HOME"), ".local/state", name, path);
 }

@@ -179,10 +179,11 @@ struct shape_options {
 	 */
 	bool (*has_granted)(void *context);
 	void *context;
-	bool publishes;      /* the ports of the policy's `publish` are published */
-	bool asks;           /* programs of the cell may ask a person; for L3 only */
-	bool one_call;       /* the cell is made for one call (session_options.direct) */
-	bool unguarded;      /* nothing runs in it: it may hold any file */
+	bool fresh;     /* workspace and state go with the cell (session_options.fresh) */
+	bool publishes; /* the ports of the policy's `publish` are published */
+	bool asks;      /* programs of the cell may ask a person; for L3 only */
+	bool one_call;  /* the cell is made for one call (session_options.direct) */
+	bool unguarded; /* nothing runs in it: it may hold any file */
 	bool no_checkpoints; /* only the audit looks for repositories in the workspace */
 	struct sandbox_strength strength; /* what this machine can build */
 	int minimum_level; /* enum sandbox_level; a lower level is refused */

@@ -48,7 +48,7 @@
 enum {
 	BACKLOG = 1,       /* one caller; another one is refused by the kernel */
 	STALE_SECONDS = 2, /* the least age of a socket at which nobody listens */
-	WORK_MODE = 0700,  /* of a fresh workspace */
+	FRESH_MODE = 0700, /* of a fresh workspace and its state */
 	SWEEP_MAX = ENGINE_CELLS_MAX, /* folders that one start removes */
 };
 
@@ -90,6 +90,7 @@ static struct value *entry_of(const struct engine_wish *wish)
  */
 
 #define HELD "held"
+#define STATE "glovebox" /* below a folder of state, as everywhere */
 
 /* Append FOLDER/NAME to PATH, which is emptied before. */
 static bool below(const char *folder, const char *name, struct buf *path)
@@ -168,9 +169,20 @@ static void sweep(void)
 		(void)closedir(names);
 }
 
+/* Make the folder NAME of a fresh workspace, whose path gets appended to PATH. */
+static bool make_part(const struct engine_place *place, const char *name,
+		      struct buf *path, struct err *err)
+{
+	if (!buf_addf(path, "%s/%s", place->fresh, name))
+		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
+	return mkdir(path->data, FRESH_MODE) == 0 ||
+	       err_set(err, errno, "%s: %s", path->data, strerror(errno));
+}
+
 /*
- * Make the folder of a fresh workspace, with the work below it: what is kept to undo its
- * changes stands beside it, and goes with it.
+ * Make the folder of a fresh workspace, with the work below it. Its home and what is kept to
+ * undo its changes stand beside it, and go with it; they have a folder from the beginning, since
+ * no cell is shown one that is there.
  */
 static bool make_fresh(struct serving *serving, struct engine_place *place,
 		       struct buf *work, struct err *err)
@@ -184,10 +196,9 @@ static bool make_fresh(struct serving *serving, struct engine_place *place,
 		place->fresh = memory_copy(folder.data);
 		hold(serving, place->fresh);
 	}
-	made = made && (buf_addf(work, "%s/work", folder.data) ||
-			err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long"));
-	made = made && (mkdir(work->data, WORK_MODE) == 0 ||
-			err_set(err, errno, "%s: %s", work->data, strerror(errno)));
+	buf_clear(&folder);
+	made = made && make_part(place, "work", work, err) &&
+	       make_part(place, STATE, &folder, err);
 	buf_fini(&folder);
 	return made;
 }
@@ -224,7 +235,7 @@ static bool forget(struct engine_place *place, bool keeps)
 		fd_folder_remove(place->fresh);
 	} else if (place->fresh != NULL) {
 		buf_init(&beside, PATH_MAX);
-		if (below(place->fresh, "state", &beside))
+		if (below(place->fresh, STATE, &beside))
 			fd_folder_remove(beside.data);
 		if (below(place->fresh, HELD, &beside))
 			(void)unlink(beside.data);
@@ -314,21 +325,20 @@ static bool open_session(struct serving *serving, const struct engine_wish *wish
 		.quiet_plugins = true,
 		.recording = serving->recording,
 	};
-	struct buf work, state, root;
+	struct buf work, root;
 	bool opened;
 
 	buf_init(&root, PATH_MAX);
 	buf_init(&work, PATH_MAX);
-	buf_init(&state, PATH_MAX);
 	opened = wish->snapshot != NULL ? take_snapshot(kept, wish->snapshot, &work, err)
 		 : wish->workspace != NULL ? buf_adds(&work, wish->workspace)
 					   : make_fresh(serving, place, &work, err);
 	flags.workspace = work.data;
 	opened = opened && setup_init(&kept->setup, serving->options, &flags, err);
 	/* In place of the person's state. */
-	if (opened && place->fresh != NULL && buf_addf(&state, "%s/state", place->fresh))
-		setup_keep_state(&kept->setup, state.data);
-	buf_fini(&state);
+	if (opened && place->fresh != NULL)
+		setup_keep_state(&kept->setup, place->fresh);
+	wanted.fresh = place->fresh != NULL;
 	kept->setup.fresh_workspace = place->fresh != NULL && wish->at == NULL;
 	if (opened)
 		setup_set_at(&kept->setup, wish->at);
