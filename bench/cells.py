@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 ROUNDS = 300
 FEW, MANY = 500, 2000
 UNDER_WAY = 1024  # calls
-USED_DESCRIPTORS, RUNNING_DESCRIPTORS = 6, 8  # of the engine, for a used cell and for its call that runs
+USED_DESCRIPTORS, RUNNING_DESCRIPTORS = 4, 8  # of the engine, for a used cell and for its call that runs
 OWN_DESCRIPTORS = 1000  # enough for the rest
 DESCRIPTORS = 1 << 16  # as many as are asked for, where root may
 COLD_MS = 5.9  # where the targets were set

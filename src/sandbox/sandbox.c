@@ -129,8 +129,8 @@ static const char *refusal_hint(int code)
 
 /*
  * The ID mapping of a mount is taken from a user namespace. A helper process creates
- * one for this purpose. It shares our memory, so that no page table is copied, and
- * lives until its namespace is held.
+ * one for this purpose. It shares our memory and our descriptors, so that neither page tables
+ * nor the descriptors of thousands of cells are copied, and lives until its namespace is held.
  */
 __attribute__((no_sanitize("address", "undefined"), noinline)) static int mapping_main(
 	void *context)
@@ -168,7 +168,7 @@ bool sandbox_open_mapping(const struct sandbox_identity *identity,
 	mapping->stack = stack;
 	stack[0] = getpid();
 	pid_t helper = clone(mapping_main, (char *)stack + SANDBOX_HELPER_STACK,
-			     CLONE_VM | CLONE_NEWUSER, stack);
+			     CLONE_VM | CLONE_FILES | CLONE_NEWUSER, stack);
 	if (helper < 0) {
 		int code = errno;
 		sandbox_close_mapping(mapping);

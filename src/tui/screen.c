@@ -889,6 +889,7 @@ struct screen {
 	bool spinner_drawn;
 	int64_t waiting_since_ms; /* begin of the wait for the model; 0: no wait */
 	int64_t began_ms;         /* of the turn */
+	bool in_turn; /* no model is waited for after a person's own command */
 };
 
 static size_t screen_columns(const struct screen *screen)
@@ -1268,6 +1269,7 @@ static void screen_turn_ended(struct screen *screen, const struct event *event)
 	screen_begin_item(screen);
 	paint_turn_end(&screen->paint, event->data);
 	screen->waiting_since_ms = 0;
+	screen->in_turn = false;
 }
 
 /* Does the prompt of EVENT stand on the terminal already? Then it is an item like any other. */
@@ -1493,14 +1495,16 @@ static void screen_tick(void *context)
 	(void)pthread_mutex_unlock(&screen->lock);
 }
 
-/* After events of these kinds the front waits for the model. */
+/* After events of these kinds in a turn the front waits for the model. */
 static void screen_note_waiting(struct screen *screen, enum event_kind kind)
 {
-	if (kind == EVENT_TURN_BEGAN || kind == EVENT_TOOL_ENDED ||
-	    kind == EVENT_NOTICE || kind == EVENT_STEERED)
-		screen->waiting_since_ms = clock_now_ms();
-	if (kind == EVENT_TURN_BEGAN)
+	if (kind == EVENT_TURN_BEGAN) {
 		screen->began_ms = clock_now_ms();
+		screen->in_turn = true;
+	}
+	if (screen->in_turn && (kind == EVENT_TURN_BEGAN || kind == EVENT_TOOL_ENDED ||
+				kind == EVENT_NOTICE || kind == EVENT_STEERED))
+		screen->waiting_since_ms = clock_now_ms();
 	/* A question has stopped it; where it has a row of its own, it goes on. */
 	if ((kind == EVENT_TURN_BEGAN || (kind == EVENT_TOOL_ENDED && screen->live != NULL &&
 					  live_is_on(screen->live))) &&

@@ -90,7 +90,9 @@ static struct value *entry_of(const struct engine_wish *wish)
  */
 
 #define HELD "held"
-#define STATE "glovebox" /* below a folder of state, as everywhere */
+
+/* The name of the state in the folder of a fresh workspace, as in any folder of state. */
+#define STATE "glovebox"
 
 /* Append FOLDER/NAME to PATH, which is emptied before. */
 static bool below(const char *folder, const char *name, struct buf *path)
