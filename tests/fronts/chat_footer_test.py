@@ -70,7 +70,7 @@ def what_is_undone_or_taken_back_counts_no_more():
                             r"To take that back: /undo (\d+)\n")
         tty.wait_until(lambda: undone.search(tty.screen.text()), "undone")
         step, back = map(int, undone.search(tty.screen.text()).groups())
-        assert back == step + 1, (step, back)
+        assert back > step, (step, back)
         footer(tty, "  default · 1 changed")
         # An undo is taken back as well.
         tty.type(f"/undo {back}\r".encode())
