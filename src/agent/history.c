@@ -123,10 +123,7 @@ static struct message *history_add(struct history *history, enum speaker speaker
 {
 	size_t count = history->conversation.message_count;
 
-	/* Grow in the same steps as the messages: room for the next power of two. */
-	if ((count & (count - 1)) == 0)
-		history->numbers = memory_grow(history->numbers, count > 0 ? 2 * count : 1,
-					       sizeof(*history->numbers));
+	history->numbers = memory_more(history->numbers, count, sizeof(*history->numbers));
 	history->numbers[count] = number;
 	return conversation_add(&history->conversation, speaker);
 }

@@ -64,6 +64,13 @@ void *memory_grow(void *old, size_t count, size_t size)
 	return memory;
 }
 
+void *memory_more(void *old, size_t count, size_t size)
+{
+	if ((count & (count - 1)) != 0)
+		return old;
+	return memory_grow(old, count > 0 ? 2 * count : 1, size);
+}
+
 char *memory_copy(const char *text)
 {
 	return text ? memory_copy_str(str_of(text)) : NULL;

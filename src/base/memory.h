@@ -13,6 +13,11 @@ void *memory_alloc(size_t size);               /* zeroed */
 void *memory_array(size_t count, size_t size); /* zeroed; overflow ends the process */
 /* realloc; new part not zeroed */
 void *memory_grow(void *old, size_t count, size_t size);
+/*
+ * Room for one more item behind the COUNT items of OLD, an array that has grown by this
+ * function alone. Its room is the power of two that COUNT needs, so that nobody stores it.
+ */
+void *memory_more(void *old, size_t count, size_t size);
 char *memory_copy(const char *text); /* NULL stays NULL */
 char *memory_copy_str(struct str text);
 _Noreturn void memory_exhausted(size_t size);

@@ -110,7 +110,7 @@ static size_t names_read(int folder, const char *prefix, struct pending_name **n
 	const size_t size = strlen(prefix);
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
-	size_t count = 0, room = 0;
+	size_t count = 0;
 
 	*names = NULL;
 	*whole = list != NULL;
@@ -125,10 +125,7 @@ static size_t names_read(int folder, const char *prefix, struct pending_name **n
 		if (strncmp(at->d_name, prefix, size) != 0 ||
 		    strlen(at->d_name) >= PENDING_NAME)
 			continue;
-		if (count == room) {
-			room = room > 0 ? 2 * room : 16;
-			*names = memory_grow(*names, room, sizeof(**names));
-		}
+		*names = memory_more(*names, count, sizeof(**names));
 		memcpy((*names)[count++].text, at->d_name, strlen(at->d_name) + 1);
 	}
 	(void)closedir(list);

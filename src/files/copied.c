@@ -26,7 +26,7 @@ struct row {
 
 struct copied {
 	struct row *rows; /* one for each path, a folder right before all that is in it */
-	size_t count, room;
+	size_t count;
 	struct arena paths;
 };
 
@@ -36,11 +36,7 @@ static bool take_row(void *context, const struct undo_change *change)
 {
 	struct copied *copied = context;
 
-	if (copied->count == copied->room) {
-		copied->room = copied->room > 0 ? 2 * copied->room : 256;
-		copied->rows =
-			memory_grow(copied->rows, copied->room, sizeof(*copied->rows));
-	}
+	copied->rows = memory_more(copied->rows, copied->count, sizeof(*copied->rows));
 	copied->rows[copied->count] =
 		(struct row){.path = arena_copy(&copied->paths, change->path),
 			     .order = copied->count,

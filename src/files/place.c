@@ -650,14 +650,14 @@ struct left_folder {
 };
 struct left_folders {
 	struct left_folder *items;
-	size_t count, room;
+	size_t count;
 };
 
 struct left_write {
 	const struct files *files;
 	struct rights *rights;
 	struct left_row *rows;
-	size_t count, room;
+	size_t count;
 	size_t known; /* rows whose states are known */
 	struct left_folders made, opened;
 	enum { WRITE_ALONE, WRITE_SET, WRITE_STANDS } state;
@@ -691,11 +691,8 @@ static void folders_add(struct left_folders *folders, char *take_path, mode_t mo
 		free(take_path);
 		return;
 	}
-	if (folders->count == folders->room) {
-		folders->room = folders->room > 0 ? 2 * folders->room : 16;
-		folders->items = memory_grow(folders->items, folders->room,
-					     sizeof(*folders->items));
-	}
+	folders->items =
+		memory_more(folders->items, folders->count, sizeof(*folders->items));
 	folders->items[folders->count++] = (struct left_folder){take_path, mode};
 }
 
@@ -730,10 +727,7 @@ static void row_add(struct left_write *left, const struct undo_note *note)
 	if (left->count == UNDO_NOTES_MAX || !temp_is_name(note->temp) ||
 	    (note->keep[0] != '\0' && !temp_is_name(note->keep)))
 		return;
-	if (left->count == left->room) {
-		left->room = left->room > 0 ? 2 * left->room : 16;
-		left->rows = memory_grow(left->rows, left->room, sizeof(*left->rows));
-	}
+	left->rows = memory_more(left->rows, left->count, sizeof(*left->rows));
 	memcpy(row.temp, note->temp, sizeof(row.temp));
 	memcpy(row.keep, note->keep, sizeof(row.keep));
 	row.path = memory_copy_str(note->path);

@@ -114,11 +114,8 @@ struct mark *marks_add(struct marks *marks, enum mark_kind kind, const char *pat
 		*mark = (struct mark){.kind = kind,
 				      .index = marks->count,
 				      .path = memory_copy(path)};
-		if (marks->count == marks->room) {
-			marks->room = marks->room > 0 ? 2 * marks->room : 16;
-			marks->items = memory_grow(marks->items, marks->room,
-						   sizeof(struct mark *));
-		}
+		marks->items =
+			memory_more(marks->items, marks->count, sizeof(struct mark *));
 		marks->items[marks->count++] = mark;
 		marks->counts[kind]++;
 		if (tsearch(mark, &marks->tree, mark_compare) == NULL)

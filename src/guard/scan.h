@@ -68,7 +68,7 @@ struct mark {
 /* A set of marks, in which each kind has a path once. An empty set is all zero. */
 struct marks {
 	struct mark **items; /* in the order in which they came */
-	size_t count, room;
+	size_t count;
 	size_t counts[MARK_KINDS];
 	void *tree; /* the same by kind and path */
 };

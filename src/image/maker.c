@@ -73,7 +73,7 @@ struct maker {
 	bool hides;      /* some folder hides the one below it */
 	struct arena arena;
 	struct folder_time *times;
-	size_t time_count, time_room;
+	size_t time_count;
 };
 
 struct maker *maker_open(int folder, enum maker_rules rules,
@@ -762,11 +762,7 @@ static void remember_time(struct maker *maker)
 {
 	if (maker->arena.used + maker->real.size > TIMES_BYTES_MAX)
 		return;
-	if (maker->time_count == maker->time_room) {
-		maker->time_room = 2 * maker->time_room + 64;
-		maker->times =
-			memory_grow(maker->times, maker->time_room, sizeof(*maker->times));
-	}
+	maker->times = memory_more(maker->times, maker->time_count, sizeof(*maker->times));
 	maker->times[maker->time_count++] =
 		(struct folder_time){arena_copy(&maker->arena, buf_str(&maker->real)),
 				     maker->changed};

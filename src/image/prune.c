@@ -63,7 +63,7 @@ struct survey {
 	size_t image_count;
 	bool too_many; /* there are more, whose layers are not known */
 	struct piece *pieces;
-	size_t piece_count, piece_room;
+	size_t piece_count;
 };
 
 static uint64_t blob_bytes(const struct image_store *store, const char *digest)
@@ -198,11 +198,8 @@ static void use_piece(struct survey *survey, const char *digest, bool is_layer)
 	struct piece *piece = find_piece(survey, digest + DIGEST_KIND, is_layer);
 
 	if (piece == NULL) {
-		if (survey->piece_count == survey->piece_room) {
-			survey->piece_room = 2 * survey->piece_room + 64;
-			survey->pieces = memory_grow(survey->pieces, survey->piece_room,
-						     sizeof(*survey->pieces));
-		}
+		survey->pieces = memory_more(survey->pieces, survey->piece_count,
+					     sizeof(*survey->pieces));
 		piece = &survey->pieces[survey->piece_count++];
 		*piece = (struct piece){
 			.is_layer = is_layer,

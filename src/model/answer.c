@@ -42,7 +42,7 @@ struct answer_part {
 struct answer {
 	const struct model_sink *sink;
 	struct answer_part *parts;
-	size_t count, capacity, calls;
+	size_t count, calls;
 	size_t bytes; /* of all parts, at most MODEL_ANSWER_MAX */
 	bool overflowed, finished;
 	enum model_finish finish;
@@ -86,11 +86,7 @@ static struct answer_part *answer_new_part(struct answer *answer, enum part_kind
 		answer->overflowed = true;
 		return NULL;
 	}
-	if (answer->count == answer->capacity) {
-		answer->capacity = answer->capacity ? answer->capacity * 2 : 4;
-		answer->parts = memory_grow(answer->parts, answer->capacity,
-					    sizeof(*answer->parts));
-	}
+	answer->parts = memory_more(answer->parts, answer->count, sizeof(*answer->parts));
 	part = &answer->parts[answer->count++];
 	*part = (struct answer_part){.kind = kind, .index = -1};
 	buf_init(&part->text, MODEL_ANSWER_MAX);

@@ -15,19 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Make room for one more item in ARRAY of COUNT items. The capacity is the next power of
- * two, so it is not stored.
- */
-static void *array_make_room(void *array, size_t count, size_t size)
-{
-	if (count == 0)
-		return memory_grow(array, 1, size);
-	if ((count & (count - 1)) == 0)
-		return memory_grow(array, count * 2, size);
-	return array;
-}
-
 void conversation_init(struct conversation *conversation)
 {
 	memset(conversation, 0, sizeof(*conversation));
@@ -72,8 +59,8 @@ struct message *conversation_add(struct conversation *conversation, enum speaker
 	struct message *message;
 
 	conversation->messages =
-		array_make_room(conversation->messages, conversation->message_count,
-				sizeof(*conversation->messages));
+		memory_more(conversation->messages, conversation->message_count,
+			    sizeof(*conversation->messages));
 	message = &conversation->messages[conversation->message_count++];
 	*message = (struct message){.speaker = speaker};
 	return message;
@@ -95,8 +82,8 @@ static struct part *message_add_part(struct message *message, enum part_kind kin
 {
 	struct part *part;
 
-	message->parts = array_make_room(message->parts, message->part_count,
-					 sizeof(*message->parts));
+	message->parts =
+		memory_more(message->parts, message->part_count, sizeof(*message->parts));
 	part = &message->parts[message->part_count++];
 	*part = (struct part){.kind = kind};
 	return part;

@@ -18,8 +18,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum { WORDS_FIRST = 32, PARTS_FIRST = 4 };
-
 const char *const command_joins[] = {";", "&&", "||", "|"};
 
 /* Reasons why a text is not literal, besides those of its words. */
@@ -98,7 +96,7 @@ struct reader {
 	struct command *command;
 	struct shell_lexer lexer;
 	struct shell_token token;
-	size_t word_count, word_room, part_room;
+	size_t word_count;
 	enum command_join join; /* of the next command */
 	bool required;          /* a command must follow */
 };
@@ -107,11 +105,8 @@ static void add_word(struct reader *reader, const char *word)
 {
 	struct command *command = reader->command;
 
-	if (reader->word_count == reader->word_room) {
-		reader->word_room = 2 * reader->word_room + WORDS_FIRST;
-		command->words = memory_grow(command->words, reader->word_room,
-					     sizeof(*command->words));
-	}
+	command->words =
+		memory_more(command->words, reader->word_count, sizeof(*command->words));
 	command->words[reader->word_count++] = word;
 }
 
@@ -153,11 +148,8 @@ static bool read_part(struct reader *reader)
 		end = token_at(reader) + reader->token.text.size;
 		shell_lexer_next(&reader->lexer, &reader->token);
 	}
-	if (command->count == reader->part_room) {
-		reader->part_room = 2 * reader->part_room + PARTS_FIRST;
-		command->parts = memory_grow(command->parts, reader->part_room,
-					     sizeof(*command->parts));
-	}
+	command->parts =
+		memory_more(command->parts, command->count, sizeof(*command->parts));
 	command->parts[command->count++] = (struct command_part){
 		.join = reader->join,
 		.argc = reader->word_count - first,

@@ -160,11 +160,8 @@ static bool path_collect(struct running *running, const char *text, bool writes,
 				PATHS_MAX);
 		return false;
 	}
-	if (list->count == list->room) {
-		list->room = list->room > 0 ? 2 * list->room : 8;
-		list->items = memory_grow(list->items, list->room, sizeof(*list->items));
-		list->texts = memory_grow(list->texts, list->room, sizeof(*list->texts));
-	}
+	list->items = memory_more(list->items, list->count, sizeof(*list->items));
+	list->texts = memory_more(list->texts, list->count, sizeof(*list->texts));
 	struct policy_request_path *item = &list->items[list->count];
 	struct buf *path = &list->texts[list->count++];
 	buf_init(path, PATH_MAX);

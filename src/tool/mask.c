@@ -46,7 +46,7 @@ struct secret {
 struct mask {
 	uint8_t key[MASK_KEY];
 	struct secret *secrets; /* in order of value */
-	size_t count, shaped, room, forgotten;
+	size_t count, shaped, forgotten;
 	uint64_t learnt;            /* values, so far */
 	uint8_t begins[THREES / 8]; /* by hash of three bytes */
 	uint8_t values[THREES / 8]; /* the same, only of values and keys */
@@ -332,11 +332,7 @@ static const struct secret *learn(struct mask *mask, struct str name, bool shape
 		mask->forgotten++;
 		at = place_of(mask, value);
 	}
-	if (mask->count == mask->room) {
-		mask->room = mask->room > 0 ? 2 * mask->room : 16;
-		mask->secrets =
-			memory_grow(mask->secrets, mask->room, sizeof(*mask->secrets));
-	}
+	mask->secrets = memory_more(mask->secrets, mask->count, sizeof(*mask->secrets));
 	name_make(mask, name, value, made);
 	memmove(mask->secrets + at + 1, mask->secrets + at,
 		(mask->count - at) * sizeof(*mask->secrets));

@@ -620,12 +620,10 @@ static void match_add(struct match *match, size_t start, size_t end)
 {
 	size_t count = match->count;
 
-	/* The array doubles: when it is full, its size is a power of two. */
-	if (count < MATCH_SPANS_MAX && (count & (count - 1)) == 0)
-		match->spans = memory_grow(match->spans, count ? 2 * count : 1,
-					   sizeof(*match->spans));
-	if (count < MATCH_SPANS_MAX)
+	if (count < MATCH_SPANS_MAX) {
+		match->spans = memory_more(match->spans, count, sizeof(*match->spans));
 		match->spans[count] = (struct match_span){start, end};
+	}
 	match->count++;
 }
 
@@ -976,12 +974,9 @@ static struct lines split_lines(struct str text)
 	struct lines lines = {0};
 
 	for (size_t at = 0; at < text.size;) {
-		size_t count = lines.count;
 		struct line line = line_at(text, at);
 
-		if ((count & (count - 1)) == 0)
-			lines.items = memory_grow(lines.items, count ? 2 * count : 1,
-						  sizeof(*lines.items));
+		lines.items = memory_more(lines.items, lines.count, sizeof(*lines.items));
 		lines.items[lines.count++] = line;
 		at = line.next;
 	}

@@ -452,8 +452,7 @@ static enum result_status read_folder(struct call *call, const char *path,
 			continue;
 		buf_init(&name, NAME_MAX + 2);
 		buf_addf(&name, "%s%s", entry->d_name, entry->d_type == DT_DIR ? "/" : "");
-		if ((count & (count - 1)) == 0) /* full: twice the room */
-			names = memory_grow(names, count ? 2 * count : 1, sizeof(*names));
+		names = memory_more(names, count, sizeof(*names));
 		names[count++] = buf_take(&name);
 	}
 	(void)closedir(dir);

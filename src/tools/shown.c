@@ -747,7 +747,7 @@ struct outline {
 	const struct language *language;
 	bool first[UCHAR_MAX + 1]; /* bytes with which a word or a modifier begins */
 	struct outline_place *places;
-	size_t count, room;
+	size_t count;
 	size_t total;
 	/* the line before, in a language with rules under headings; or NULL */
 	char *before;
@@ -1069,11 +1069,8 @@ static void add_place(struct outline *outline, size_t number, unsigned indent,
 	outline->total++;
 	if (outline->count == PLACES_MAX)
 		thin(outline, PLACES_MAX / 2);
-	if (outline->count == outline->room) {
-		outline->room = outline->room > 0 ? 2 * outline->room : 64;
-		outline->places = memory_grow(outline->places, outline->room,
-					      sizeof(*outline->places));
-	}
+	outline->places =
+		memory_more(outline->places, outline->count, sizeof(*outline->places));
 	place = &outline->places[outline->count++];
 	*place = (struct outline_place){.number = number,
 					.indent = indent < INDENT_MAX ? indent : INDENT_MAX,

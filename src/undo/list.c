@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LIST_HEADER = 8, PATH_LENGTH = 2, ROWS_AT_FIRST = 256 };
+enum { LIST_HEADER = 8, PATH_LENGTH = 2 };
 
 /* The last byte is the version of the rows. */
 static const char list_magic[LIST_HEADER] = "GBLIST\n\1";
@@ -19,10 +19,7 @@ bool undo_list_add(struct undo_list *list, struct str path, const struct undo_st
 {
 	if (list->count >= UNDO_ROWS_MAX)
 		return false;
-	if (list->count == list->room) {
-		list->room = list->room > 0 ? 2 * list->room : ROWS_AT_FIRST;
-		list->rows = memory_grow(list->rows, list->room, sizeof(*list->rows));
-	}
+	list->rows = memory_more(list->rows, list->count, sizeof(*list->rows));
 	list->rows[list->count++] = (struct undo_row){
 		.path = {arena_copy(&list->paths, path), path.size},
 		.state = *state,

@@ -28,7 +28,7 @@ struct undo_row {
 
 struct undo_list {
 	struct undo_row *rows;
-	size_t count, room;
+	size_t count;
 	struct arena paths;
 };
 

@@ -103,7 +103,7 @@ struct undo_places {
 	atomic_bool is_synced; /* and does not have to be waited for */
 	struct err sync_error; /* of the files `synced`; empty: none */
 	struct opened *opened;
-	size_t opened_count, opened_room;
+	size_t opened_count;
 };
 
 struct undo_places *undo_places_new(struct files *files, int from, struct undo_log *log)
@@ -193,12 +193,8 @@ static void folder_set_mode(struct undo_places *places, int fd, const char *path
 	char name[FD_NAME_ROOM];
 
 	if (opened == NULL && (mode & S_IRWXU) != S_IRWXU) {
-		if (places->opened_count == places->opened_room) {
-			places->opened_room =
-				places->opened_room > 0 ? 2 * places->opened_room : 16;
-			places->opened = memory_grow(places->opened, places->opened_room,
-						     sizeof(*places->opened));
-		}
+		places->opened = memory_more(places->opened, places->opened_count,
+					     sizeof(*places->opened));
 		opened = &places->opened[places->opened_count++];
 		opened->path = memory_copy(path);
 	}

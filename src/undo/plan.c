@@ -46,10 +46,7 @@ static bool take_change(void *context, const struct undo_change *change)
 
 	if (plan->count >= UNDO_CHANGES_MAX)
 		return false;
-	if (plan->count == plan->room) {
-		plan->room = plan->room > 0 ? 2 * plan->room : 64;
-		plan->items = memory_grow(plan->items, plan->room, sizeof(*plan->items));
-	}
+	plan->items = memory_more(plan->items, plan->count, sizeof(*plan->items));
 	plan->items[plan->count] = (struct undo_item){
 		.path = {arena_copy(&plan->paths, change->path), change->path.size},
 		.order = plan->count,

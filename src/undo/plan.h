@@ -29,7 +29,7 @@ struct undo_item {
 
 struct undo_plan {
 	struct undo_item *items; /* in order of path after undo_plan_settle */
-	size_t count, room;
+	size_t count;
 	struct arena paths;
 	bool whole; /* every step was completed */
 	/*

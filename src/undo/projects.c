@@ -110,7 +110,6 @@ static void look_at(int folder, struct undo_project *project)
 bool undo_projects_list(const char *folder, struct undo_projects *projects, struct err *err)
 {
 	DIR *names = opendir(folder);
-	size_t room = 0;
 
 	*projects = (struct undo_projects){0};
 	if (names == NULL)
@@ -124,11 +123,8 @@ bool undo_projects_list(const char *folder, struct undo_projects *projects, stru
 
 		if (own < 0)
 			continue;
-		if (projects->count == room) {
-			room = room > 0 ? 2 * room : 16;
-			projects->items = memory_grow(projects->items, room,
-						      sizeof(*projects->items));
-		}
+		projects->items = memory_more(projects->items, projects->count,
+					      sizeof(*projects->items));
 		project = &projects->items[projects->count++];
 		*project = (struct undo_project){0};
 		memcpy(project->name, at->d_name, UNDO_PROJECT_NAME);
@@ -169,7 +165,7 @@ struct dated {
 
 struct dating {
 	struct dated *items;
-	size_t count, room;
+	size_t count;
 };
 
 static void date_logs(const char *folder, const struct undo_project *project,
@@ -187,11 +183,8 @@ static void date_logs(const char *folder, const struct undo_project *project,
 		if (!undo_store_is_log(at->d_name) ||
 		    fstatat(dirfd(names), at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (dating->count == dating->room) {
-			dating->room = dating->room > 0 ? 2 * dating->room : 64;
-			dating->items = memory_grow(dating->items, dating->room,
-						    sizeof(*dating->items));
-		}
+		dating->items =
+			memory_more(dating->items, dating->count, sizeof(*dating->items));
 		dating->items[dating->count++] =
 			(struct dated){clock_ns(&st.st_mtim) / 1000000,
 				       (uint64_t)st.st_blocks * BLOCK};

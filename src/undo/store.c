@@ -62,7 +62,7 @@ struct undo_store {
 /* The numbers of the existing logs, ascending. `items` is freed by the caller. */
 struct undo_numbers {
 	uint32_t *items;
-	size_t count, room;
+	size_t count;
 };
 
 /*
@@ -1023,11 +1023,8 @@ static bool numbers_read(const struct undo_store *store, struct undo_numbers *nu
 	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
 		if (!log_number(at->d_name, &number))
 			continue;
-		if (numbers->count == numbers->room) {
-			numbers->room = numbers->room > 0 ? 2 * numbers->room : 64;
-			numbers->items =
-				memory_grow(numbers->items, numbers->room, sizeof(number));
-		}
+		numbers->items =
+			memory_more(numbers->items, numbers->count, sizeof(number));
 		numbers->items[numbers->count++] = number;
 	}
 	(void)closedir(names);

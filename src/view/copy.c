@@ -72,7 +72,7 @@ struct copying {
 	bool (*act)(struct copying *copying);
 	struct arena texts;
 	struct taken *entries;
-	size_t count, room;
+	size_t count;
 	void *links;       /* a tree of struct linked (tsearch) */
 	const char *tried; /* a file with data, to try whether blocks can be shared; or NULL */
 	size_t names;
@@ -99,18 +99,14 @@ struct names {
 static bool names_read(struct copying *copying, int folder, struct names *names)
 {
 	DIR *open = fd_open_names(folder);
-	size_t room = 0;
 
 	*names = (struct names){0};
 	for (const struct dirent *at = open != NULL ? readdir(open) : NULL; at != NULL;
 	     at = readdir(open)) {
 		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
 			continue;
-		if (names->count == room) {
-			room = 2 * room + 16;
-			names->items =
-				memory_grow(names->items, room, sizeof(*names->items));
-		}
+		names->items =
+			memory_more(names->items, names->count, sizeof(*names->items));
 		names->items[names->count++] =
 			arena_copy(&copying->texts, str_of(at->d_name));
 	}
@@ -261,11 +257,8 @@ static void note(struct copying *copying, const char *path, const struct stat *s
 {
 	struct taken *entry;
 
-	if (copying->count == copying->room) {
-		copying->room = copying->room > 0 ? 2 * copying->room : 256;
-		copying->entries = memory_grow(copying->entries, copying->room,
-					       sizeof(*copying->entries));
-	}
+	copying->entries =
+		memory_more(copying->entries, copying->count, sizeof(*copying->entries));
 	entry = &copying->entries[copying->count++];
 	entry->path = arena_copy(&copying->texts, str_of(path));
 	undo_state_of(st, &entry->before);

@@ -875,16 +875,12 @@ static int item_compare(const void *left, const void *right)
 static void list_read(int project, struct review_list *list)
 {
 	DIR *names = fd_open_names(project);
-	size_t room = 0;
 
 	for (const struct dirent *at = names != NULL ? readdir(names) : NULL;
 	     at != NULL && list->count < REVIEW_LIST_MAX; at = readdir(names)) {
 		if (!is_id(at->d_name, REVIEW_ID - 1))
 			continue;
-		if (list->count == room) {
-			room = 2 * room + 8;
-			list->items = memory_grow(list->items, room, sizeof(*list->items));
-		}
+		list->items = memory_more(list->items, list->count, sizeof(*list->items));
 		struct review_item *item = &list->items[list->count++];
 		*item = (struct review_item){0};
 		item_read(project, at->d_name, item);

@@ -669,7 +669,7 @@ static bool diff_add_head(const char *old_name, const char *new_name, struct buf
 static bool diff_add_hunks(const struct diff_sides *sides, size_t context, struct buf *out)
 {
 	struct diff_change *changes = NULL, next;
-	size_t count = 0, capacity = 0, old_at = 0, new_at = 0;
+	size_t count = 0, old_at = 0, new_at = 0;
 	bool fits = true;
 
 	while (fits && diff_next_change(sides, &old_at, &new_at, &next)) {
@@ -683,10 +683,7 @@ static bool diff_add_hunks(const struct diff_sides *sides, size_t context, struc
 			fits = diff_add_hunk(sides, changes, count, context, out);
 			count = 0;
 		}
-		if (count == capacity) {
-			capacity = capacity ? 2 * capacity : 16;
-			changes = memory_grow(changes, capacity, sizeof(*changes));
-		}
+		changes = memory_more(changes, count, sizeof(*changes));
 		changes[count++] = next;
 	}
 	if (fits && count)

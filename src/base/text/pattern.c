@@ -644,7 +644,7 @@ struct pattern_one {
 struct pattern_set {
 	unsigned flags;
 	struct pattern_one *ones;
-	size_t count, room;
+	size_t count;
 };
 
 /* Always returns false, so that pattern_each goes on. */
@@ -663,10 +663,7 @@ static bool pattern_set_add(void *owner, struct str text)
 		text = (struct str){text.data - 3, text.size + 3};
 		any_depth = false;
 	}
-	if (set->count == set->room) {
-		set->room = set->room ? 2 * set->room : 4;
-		set->ones = memory_grow(set->ones, set->room, sizeof(*set->ones));
-	}
+	set->ones = memory_more(set->ones, set->count, sizeof(*set->ones));
 	one = &set->ones[set->count++];
 	one->data = memory_copy_str(text);
 	one->size = text.size;
@@ -804,7 +801,6 @@ struct ignore *ignore_new(struct str text, struct str folder, const struct ignor
 			  unsigned flags)
 {
 	struct ignore *ignore = memory_alloc(sizeof(*ignore));
-	size_t capacity = 0;
 	struct str rest, line;
 
 	ignore->text = memory_copy_str(text);
@@ -816,11 +812,8 @@ struct ignore *ignore_new(struct str text, struct str folder, const struct ignor
 	if (str_starts(rest, STR("\xef\xbb\xbf")))
 		rest = str_part(rest, 3, rest.size);
 	while (str_next_line(&rest, &line)) {
-		if (ignore->count == capacity) {
-			capacity = capacity ? 2 * capacity : 16;
-			ignore->rules = memory_grow(ignore->rules, capacity,
-						    sizeof(*ignore->rules));
-		}
+		ignore->rules =
+			memory_more(ignore->rules, ignore->count, sizeof(*ignore->rules));
 		if (str_ends(line, STR("\r")))
 			line.size--;
 		if (ignore_parse_line(line, &ignore->rules[ignore->count]))

@@ -21,7 +21,6 @@
 
 enum {
 	WORDS_FIRST = 32,
-	INNERS_FIRST = 4,
 	NESTED_MAX = 16, /* substitutions inside others whose end is found by their words */
 	/* the ends of here-documents are looked for in so many times the bytes of the text */
 	SEARCHES_MAX = 16,
@@ -221,11 +220,7 @@ static void add_inner(struct shell_lexer *lexer, struct str text, bool in_backqu
 
 	if (inners == NULL || text.size == 0)
 		return;
-	if (inners->count == inners->room) {
-		inners->room = 2 * inners->room + INNERS_FIRST;
-		inners->items =
-			memory_grow(inners->items, inners->room, sizeof(*inners->items));
-	}
+	inners->items = memory_more(inners->items, inners->count, sizeof(*inners->items));
 	inners->items[inners->count++] = (struct shell_inner){text, in_backquotes};
 }
 

@@ -69,7 +69,7 @@ struct shell_inner {
 /* The texts of that kind, in their order. */
 struct shell_inners {
 	struct shell_inner *items;
-	size_t count, room;
+	size_t count;
 };
 
 struct shell_lexer {

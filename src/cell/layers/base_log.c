@@ -73,7 +73,7 @@ struct walk {
 	const struct base_log *base;
 	struct undo_log log;
 	struct noted *noted; /* in order of path */
-	size_t noted_count, noted_room;
+	size_t noted_count;
 	struct arena arena;
 	struct review_counts counts;
 	struct buf path;           /* absolute, of the entry */
@@ -111,11 +111,7 @@ static bool noted_take(void *context, const struct undo_change *change)
 {
 	struct walk *walk = context;
 
-	if (walk->noted_count == walk->noted_room) {
-		walk->noted_room = 2 * walk->noted_room + 64;
-		walk->noted =
-			memory_grow(walk->noted, walk->noted_room, sizeof(*walk->noted));
-	}
+	walk->noted = memory_more(walk->noted, walk->noted_count, sizeof(*walk->noted));
 	walk->noted[walk->noted_count] =
 		(struct noted){arena_copy(&walk->arena, change->path), walk->noted_count,
 			       change->before};

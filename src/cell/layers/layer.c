@@ -515,11 +515,7 @@ static void name_keep(struct look *look, unsigned type)
 {
 	struct names *names = look->collects;
 
-	/* Grow by doubling: growing by one would copy all names each time. */
-	if ((names->count & (names->count - 1)) == 0)
-		names->items =
-			memory_grow(names->items, names->count > 0 ? 2 * names->count : 1,
-				    sizeof(*names->items));
+	names->items = memory_more(names->items, names->count, sizeof(*names->items));
 	names->items[names->count++] = name_hash(look, type);
 }
 

@@ -69,7 +69,7 @@ struct delayed {
 		uint32_t line;
 		int64_t due_ms;
 	} * items;
-	size_t first, count, room;
+	size_t first, count;
 };
 
 struct fleet_batch {
@@ -148,11 +148,8 @@ static void delay(struct fleet_batch *batch, size_t line, int which)
 			delayed->count * sizeof(*delayed->items));
 		delayed->first = 0;
 	}
-	if (delayed->count == delayed->room) {
-		delayed->room = delayed->room * 2 + 16;
-		delayed->items = memory_grow(delayed->items, delayed->room,
-					     sizeof(*delayed->items));
-	}
+	delayed->items =
+		memory_more(delayed->items, delayed->count, sizeof(*delayed->items));
 	delayed->items[delayed->count].line = (uint32_t)line;
 	delayed->items[delayed->count].due_ms = clock_now_ms() + delay_s[which] * 1000;
 	delayed->count++;

@@ -77,7 +77,7 @@ struct survey {
 	char *config, *state; /* folders */
 	struct amount config_amount, kept[KEPT_COUNT], all;
 	struct project *projects;
-	size_t count, room;
+	size_t count;
 };
 
 static void amount_add_time(struct amount *amount, int64_t ms)
@@ -135,11 +135,8 @@ static struct project *project_of(struct survey *survey, const char *name)
 		if (strcmp(survey->projects[i].name, name) == 0)
 			return &survey->projects[i];
 	}
-	if (survey->count == survey->room) {
-		survey->room = survey->room > 0 ? 2 * survey->room : 16;
-		survey->projects = memory_grow(survey->projects, survey->room,
-					       sizeof(*survey->projects));
-	}
+	survey->projects =
+		memory_more(survey->projects, survey->count, sizeof(*survey->projects));
 	survey->projects[survey->count] = (struct project){0};
 	(void)snprintf(survey->projects[survey->count].name, UNDO_PROJECT_NAME, "%s", name);
 	return &survey->projects[survey->count++];

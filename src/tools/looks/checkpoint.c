@@ -632,7 +632,7 @@ struct telling {
 	bool has_folder, has_start;
 	/* files of several names, of which not all need have been told */
 	uint64_t *linked;
-	size_t linked_count, linked_room;
+	size_t linked_count;
 	bool any_linked;
 	/* a name was made, written and moved away, and one may have gone unseen */
 	bool carried, dropped;
@@ -732,12 +732,8 @@ static void add_linked(struct telling *telling, uint64_t inode)
 {
 	if (inode == 0)
 		telling->any_linked = true;
-	if (telling->linked_count == telling->linked_room) {
-		telling->linked_room =
-			telling->linked_room > 0 ? 2 * telling->linked_room : 16;
-		telling->linked = memory_grow(telling->linked, telling->linked_room,
-					      sizeof(*telling->linked));
-	}
+	telling->linked = memory_more(telling->linked, telling->linked_count,
+				      sizeof(*telling->linked));
 	telling->linked[telling->linked_count++] = inode;
 }
 

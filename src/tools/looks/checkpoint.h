@@ -40,7 +40,7 @@ struct tracked {
 
 struct tracked_files {
 	struct tracked *items; /* in order of path */
-	size_t count, room;
+	size_t count;
 	struct arena paths;
 	uint8_t object_size;
 	/* of the index: files that are younger are not trusted, as in git */

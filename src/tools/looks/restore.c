@@ -64,7 +64,6 @@ struct restoring {
 	struct tool_result *result;
 	struct undo_list paths; /* sorted; the states are not used */
 	struct path_plan *plans;
-	size_t room;
 	struct undo_log log;
 	struct undo_places *places;
 	int64_t told_ms; /* when the last progress was sent */
@@ -88,11 +87,7 @@ static bool take_change(void *context, const struct undo_change *change)
 
 	if (!undo_list_add(&restoring->paths, change->path, &undo_absent))
 		return false;
-	if (at == restoring->room) {
-		restoring->room = restoring->room > 0 ? 2 * restoring->room : 64;
-		restoring->plans = memory_grow(restoring->plans, restoring->room,
-					       sizeof(*restoring->plans));
-	}
+	restoring->plans = memory_more(restoring->plans, at, sizeof(*restoring->plans));
 	restoring->plans[at] =
 		(struct path_plan){.expected = change->before, .target = change->after};
 	if (change->after.kind == UNDO_FILE) {

@@ -57,11 +57,7 @@ static bool take_entry(void *context, const struct git_index_entry *entry)
 
 	if (files->count >= UNDO_ROWS_MAX)
 		return false;
-	if (files->count == files->room) {
-		files->room = files->room > 0 ? 2 * files->room : 256;
-		files->items =
-			memory_grow(files->items, files->room, sizeof(*files->items));
-	}
+	files->items = memory_more(files->items, files->count, sizeof(*files->items));
 	struct tracked *file = &files->items[files->count];
 	*file = (struct tracked){
 		.path = {arena_copy(&files->paths, entry->path), entry->path.size},

@@ -69,10 +69,7 @@ static void told_names_init(struct told_names *told)
 /* Add NAME; its path is copied. */
 static void told_add(struct told_names *told, const struct told *name)
 {
-	if (told->count == told->room) {
-		told->room = told->room > 0 ? 2 * told->room : 64;
-		told->names = memory_grow(told->names, told->room, sizeof(*told->names));
-	}
+	told->names = memory_more(told->names, told->count, sizeof(*told->names));
 	told->names[told->count] = *name;
 	told->names[told->count++].path.data = arena_copy(&told->paths, name->path);
 }

@@ -60,7 +60,7 @@ struct told {
 /* In order of path, each path once. */
 struct told_names {
 	struct told *names;
-	size_t count, room;
+	size_t count;
 	struct arena paths;
 };
 

@@ -211,7 +211,7 @@ struct handing {
 	struct call *call;
 	struct tool_result *result;
 	struct item *items;
-	size_t count, room;
+	size_t count;
 	struct value *limits; /* the front's notes about the plan, or NULL */
 	struct buf diff;      /* the patch of all files */
 	struct buf list;      /* a line for each file, for the result's text */
@@ -270,11 +270,8 @@ static bool take_change(void *context, const struct undo_change *change)
 
 	if (undo_is_of_folders(change->before.kind, change->after.kind))
 		return !call_stopped(handing->call);
-	if (handing->count == handing->room) {
-		handing->room = handing->room > 0 ? 2 * handing->room : 64;
-		handing->items = memory_grow(handing->items, handing->room,
-					     sizeof(*handing->items));
-	}
+	handing->items =
+		memory_more(handing->items, handing->count, sizeof(*handing->items));
 	struct item *item = &handing->items[handing->count];
 	*item = (struct item){.path = memory_copy_str(change->path), .base = change->after};
 	item->is_cache = is_cache(item->path);

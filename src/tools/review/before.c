@@ -24,7 +24,7 @@ struct before {
 	uint64_t sound; /* the log holds whole chunks up to here; 0: it is not written to */
 	bool undone;    /* a landing of the layer was undone */
 	struct before_row *rows; /* in order of path, and of the log */
-	size_t count, room;
+	size_t count;
 	struct arena paths;
 };
 
@@ -32,11 +32,7 @@ static bool take_change(void *context, const struct undo_change *change)
 {
 	struct before *before = context;
 
-	if (before->count == before->room) {
-		before->room = before->room > 0 ? 2 * before->room : 64;
-		before->rows =
-			memory_grow(before->rows, before->room, sizeof(*before->rows));
-	}
+	before->rows = memory_more(before->rows, before->count, sizeof(*before->rows));
 	before->rows[before->count] =
 		(struct before_row){.path = arena_copy(&before->paths, change->path),
 				    .order = before->count,

@@ -76,10 +76,7 @@ static struct upper_row *add_row(struct reading *reading, const char *relative)
 		(void)err_set(reading->err, ENAMETOOLONG, "a path in the layer is too long");
 		return NULL;
 	}
-	if (upper->count == upper->room) {
-		upper->room = upper->room > 0 ? 2 * upper->room : 64;
-		upper->rows = memory_grow(upper->rows, upper->room, sizeof(*upper->rows));
-	}
+	upper->rows = memory_more(upper->rows, upper->count, sizeof(*upper->rows));
 	struct upper_row *row = &upper->rows[upper->count++];
 	*row = (struct upper_row){.tree = reading->tree, .state = undo_absent};
 	row->path.data = arena_copy(&upper->paths, str_of(path));

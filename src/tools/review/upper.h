@@ -68,7 +68,7 @@ struct upper_row {
 
 struct upper {
 	struct upper_row *rows; /* in order of path */
-	size_t count, room;
+	size_t count;
 	struct arena paths;
 	struct arena contents; /* upper_keep */
 	struct buf text;       /* the file that is read */

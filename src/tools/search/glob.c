@@ -467,7 +467,6 @@ void ranking_fini(struct ranking *ranking)
 	free(ranking->items);
 	ranking->items = NULL;
 	ranking->count = 0;
-	ranking->room = 0;
 }
 
 bool ranking_wants(const struct ranking *ranking, const struct found *found)
@@ -517,11 +516,8 @@ void ranking_add(struct ranking *ranking, struct found take_found)
 		ranking_sink(ranking, 0, ranking->count);
 		return;
 	}
-	if (ranking->count == ranking->room) {
-		ranking->room = ranking->room ? ranking->room * 2 : 16;
-		ranking->items = memory_grow(ranking->items, ranking->room,
-					     sizeof(*ranking->items));
-	}
+	ranking->items =
+		memory_more(ranking->items, ranking->count, sizeof(*ranking->items));
 	ranking->items[ranking->count++] = take_found;
 	while (at > 0 &&
 	       ranking->before(&ranking->items[(at - 1) / 2], &ranking->items[at])) {

@@ -40,7 +40,7 @@ struct ranking {
 	ranking_before *before;
 	size_t max;
 	struct found *items; /* a heap, the last one on top, until ranking_sort */
-	size_t count, room;
+	size_t count;
 };
 
 void ranking_init(struct ranking *ranking, size_t max, ranking_before *before);

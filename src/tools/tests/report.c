@@ -188,11 +188,8 @@ static void add_failure(struct test_report *report, const struct test_seen *seen
 
 	if (report->count == TEST_FAILURES_MAX)
 		return;
-	if (report->count == report->room) {
-		report->room = report->room == 0 ? TEST_ROOM_FIRST : 2 * report->room;
-		report->failures = memory_grow(report->failures, report->room,
-					       sizeof(*report->failures));
-	}
+	report->failures =
+		memory_more(report->failures, report->count, sizeof(*report->failures));
 	failure = &report->failures[report->count++];
 	*failure = (struct test_failure){.name = name, .text = ""};
 	if (seen->select.size > 0 && seen->select.size < PLACE_MAX)

@@ -22,7 +22,6 @@ enum {
 	TEST_TEXT_MAX = 16 << 10,
 	TEST_NAME_MAX = 300,
 	/* Items of an array that doubles, when it is made. */
-	TEST_ROOM_FIRST = 16,
 };
 
 enum test_state { TEST_PASSED = 1, TEST_FAILED, TEST_SKIPPED };
@@ -56,7 +55,7 @@ struct test_report {
 	uint64_t passed, failed, skipped;
 	char last[TEST_NAME_MAX + 1]; /* name of the test that was added last */
 	struct test_failure *failures;
-	size_t count, room;
+	size_t count;
 	/*
 	 * The first run, when this is the second run of its failures; NULL: there was
 	 * none.

@@ -28,6 +28,7 @@ enum {
 	KNOWN_MAX = 4096, /* tests with parts, and packages, that are remembered */
 	NAME_MAX_BYTES = 2048,
 	REGEX_MAX = 1 << 20,
+	ARGUMENTS_FIRST = 16, /* places for arguments; they double */
 };
 
 #define BUILD_FOLDERS \
@@ -97,7 +98,7 @@ static void add_argument(const struct test_request *request, struct test_step *s
 			 const char *text)
 {
 	if (step->count + 1 >= step->room) {
-		size_t room = step->room == 0 ? TEST_ROOM_FIRST : 2 * step->room;
+		size_t room = step->room == 0 ? ARGUMENTS_FIRST : 2 * step->room;
 		const char **grown =
 			arena_alloc(request->project->arena, room * sizeof(*grown));
 

@@ -698,9 +698,9 @@ enum { LISTS = 1 << 10 };
 
 struct styles {
 	struct selector *selectors;
-	size_t count, room;
+	size_t count;
 	struct declaration *declarations;
-	size_t declaration_count, declaration_room;
+	size_t declaration_count;
 	uint32_t lists[LISTS]; /* by a name of the last part */
 	size_t bytes, work;
 	uint32_t order;
@@ -811,11 +811,8 @@ static void keep_selector(struct styles *styles, const struct selector *selector
 		styles->full = true;
 		return;
 	}
-	if (styles->count == styles->room) {
-		styles->room = styles->room > 0 ? 2 * styles->room : 64;
-		styles->selectors = memory_grow(styles->selectors, styles->room,
-						sizeof(styles->selectors[0]));
-	}
+	styles->selectors = memory_more(styles->selectors, styles->count,
+					sizeof(styles->selectors[0]));
 	styles->selectors[styles->count] = *selector;
 	styles->selectors[styles->count++].next = *list;
 	*list = (uint32_t)styles->count;
@@ -829,14 +826,9 @@ static void add_rule(struct styles *styles, struct str selectors, struct str blo
 	char room[PLAIN_MAX];
 
 	while (take_declaration(&block, &declaration)) {
-		if (styles->declaration_count == styles->declaration_room) {
-			styles->declaration_room = styles->declaration_room > 0
-							   ? 2 * styles->declaration_room
-							   : 64;
-			styles->declarations =
-				memory_grow(styles->declarations, styles->declaration_room,
-					    sizeof(styles->declarations[0]));
-		}
+		styles->declarations =
+			memory_more(styles->declarations, styles->declaration_count,
+				    sizeof(styles->declarations[0]));
 		styles->declarations[styles->declaration_count++] = declaration;
 	}
 	while (selectors.size > 0 && styles->declaration_count > first) {

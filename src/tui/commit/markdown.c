@@ -61,7 +61,7 @@ struct page {
 	struct buf text;   /* of the paragraph, without marks */
 	struct buf kept;   /* all texts of the block: nothing may be missing */
 	struct run *runs;  /* of `text` */
-	size_t run_count, run_room;
+	size_t run_count;
 	unsigned depths[PAINT_STYLES]; /* how often each style is on */
 	struct buf first, rest; /* what stands before the next row, and before others */
 	bool first_due;
@@ -155,10 +155,7 @@ static void end_run(struct page *page, struct str address)
 
 	if (page->text.size == before)
 		return;
-	if (page->run_count == page->run_room) {
-		page->run_room = page->run_room > 0 ? 2 * page->run_room : 16;
-		page->runs = memory_grow(page->runs, page->run_room, sizeof(*page->runs));
-	}
+	page->runs = memory_more(page->runs, page->run_count, sizeof(*page->runs));
 	page->runs[page->run_count++] = (struct run){.end = page->text.size,
 						     .styles = styles_of(page),
 						     .link = address};
