@@ -468,11 +468,6 @@ DIR *fd_open_names(int folder)
 	return names;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 void fd_names_read(struct fd_names *names, int folder, size_t max, bool hidden)
 {
 	DIR *dir = fd_open_names(folder);
@@ -486,7 +481,7 @@ void fd_names_read(struct fd_names *names, int folder, size_t max, bool hidden)
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
-	qsort(names->items, names->count, sizeof(names->items[0]), compare_names);
+	str_sort(names->items, names->count);
 }
 
 void fd_names_fini(struct fd_names *names)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct str str_of(const char *text)
@@ -120,4 +121,16 @@ bool str_among(const char *words, struct str word)
 			return true;
 	}
 	return false;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void str_sort(void *texts, size_t count)
+{
+	/* qsort takes no NULL, which an empty array may be. */
+	if (count > 0)
+		qsort(texts, count, sizeof(char *), compare_texts);
 }

@@ -49,6 +49,9 @@ bool str_next_word(struct str *rest, struct str *word);
 /* Is WORD one of WORDS, which are separated by blanks (NULL: none)? */
 bool str_among(const char *words, struct str word);
 
+/* Sort the array TEXTS of COUNT pointers to C strings by their bytes. */
+void str_sort(void *texts, size_t count);
+
 /*
  * Compares sixteen bytes at the same time. Vectors are an extension of GCC and clang,
  * which use a loop on processors without such instructions.

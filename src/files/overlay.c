@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <linux/limits.h>
@@ -107,11 +108,6 @@ struct overlay_marks overlay_marks_of(int fd)
 	return marks;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 void overlay_each_extra(int fd,
 			void (*each)(void *context, const char *name, struct str value),
 			void *context)
@@ -127,7 +123,7 @@ void overlay_each_extra(int fd,
 
 	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(list + at) + 1)
 		names[count++] = list + at;
-	qsort(names, count, sizeof(*names), compare_names);
+	str_sort(names, count);
 	for (size_t i = 0; i < count; i++) {
 		char room[XATTR_NAME_MAX + 1];
 		const char *name = extra_name(names[i], room);

@@ -10,6 +10,7 @@
 #include "base/front_matter.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "base/value.h"
 #include "extend/brought.h"
 #include "extend/trust.h"
@@ -208,11 +209,6 @@ bool agents_files_place(const char *name, struct buf *path)
 	return folder_add(path) && buf_addf(path, "/%s" SUFFIX, name);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 char **agents_files_shipped(void)
 {
 	char **names = memory_array(NAMES_MAX + 1, sizeof(names[0]));
@@ -225,7 +221,7 @@ char **agents_files_shipped(void)
 		if (name.size > 0)
 			names[count++] = memory_copy_str(name);
 	}
-	qsort(names, count, sizeof(names[0]), compare_names);
+	str_sort(names, count);
 	return names;
 }
 
@@ -250,7 +246,7 @@ char **agents_files_users(void)
 	}
 	if (folder != NULL)
 		(void)closedir(folder);
-	qsort(names, count, sizeof(names[0]), compare_names);
+	str_sort(names, count);
 	return names;
 }
 
@@ -391,11 +387,6 @@ bool agents_files_check(struct config *config, const char *workspace, struct err
 
 /* The most agents in one registry; further agents are left out. */
 enum { REGISTRY_MAX = 100 };
-
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 struct names {
 	char *items[REGISTRY_MAX];
@@ -567,7 +558,7 @@ static bool agent_registry_make(struct setup *setup, const struct value *chain,
 		add_names(&names, agents_files_users());
 		for (void *at = value_first(agents); at != NULL; at = value_next(agents, at))
 			add_name(&names, config_role_name(config, value_key(at)));
-		qsort(names.items, names.count, sizeof(names.items[0]), compare);
+		str_sort(names.items, names.count);
 	}
 	for (size_t i = 0; ok && i < names.count; i++) {
 		auto_value struct value *shipped = NULL;

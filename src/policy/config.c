@@ -1738,11 +1738,6 @@ static void add_name(const char **names, size_t *count, const char *name)
 	names[(*count)++] = name;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 const char **config_agents(const struct config *config)
 {
 	const struct value *agents = config ? config->agents : NULL;
@@ -1760,7 +1755,7 @@ const char **config_agents(const struct config *config)
 		add_name(names, &count, config_role_name(config, value_key(at)));
 	for (void *at = value_first(roles); at; at = value_next(roles, at))
 		add_name(names, &count, value_key(at));
-	qsort(names, count, sizeof(*names), compare_names);
+	str_sort(names, count);
 	return names;
 }
 

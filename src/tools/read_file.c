@@ -419,11 +419,6 @@ static bool read_range(struct reading *reading, struct err *err)
 
 enum { READ_LISTING = 200 /* names shown; list_files is made for more */ };
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static enum result_status read_folder(struct call *call, const char *path,
 				      struct tool_result *result)
 {
@@ -457,7 +452,7 @@ static enum result_status read_folder(struct call *call, const char *path,
 	}
 	(void)closedir(dir);
 	if (count)
-		qsort(names, count, sizeof(*names), compare_names);
+		str_sort(names, count);
 	buf_addc(&result->text, '[');
 	shown_add(str_of(files_shown(call->files, folder.path.data)), &result->text);
 	buf_addf(&result->text,

@@ -175,13 +175,6 @@ static int group_compare(const void *left, const void *right)
 	return strcmp((*a)->key, (*b)->key);
 }
 
-static int name_compare(const void *left, const void *right)
-{
-	const char *const *a = left, *const *b = right;
-
-	return strcmp(*a, *b);
-}
-
 /* The part of a result about a layer, and an item of its `folders`, which has one count. */
 struct told {
 	uint64_t files, removed, empty;
@@ -242,7 +235,7 @@ static void add_group(struct value *folders, const struct group *group)
 	}
 	for (size_t i = 0; i < group->count; i++)
 		names[i] = group->names[i];
-	qsort(names, group->count, sizeof(names[0]), name_compare);
+	str_sort(names, group->count);
 	for (size_t i = 0; i < group->count; i++)
 		add_item(folders, str_of(names[i]), group->change, 1);
 }

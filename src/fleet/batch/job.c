@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "build_config.h"
 
 #include <errno.h>
@@ -394,19 +395,13 @@ static bool take_job(void *context, const char *name)
 	return true;
 }
 
-static int compare_names(const void *one, const void *other)
-{
-	return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
 bool fleet_job_names(struct fleet_store *store, struct value **found, struct err *err)
 {
 	struct names names = {0};
 	const bool ok = fleet_store_list(store, JOBS, take_job, &names, err);
 	struct value *sorted = value_new_array();
 
-	if (names.count > 0)
-		qsort(names.items, names.count, sizeof(*names.items), compare_names);
+	str_sort(names.items, names.count);
 	for (size_t i = 0; i < names.count; i++) {
 		if (i == 0 || strcmp(names.items[i], names.items[i - 1]) != 0)
 			value_append(sorted, value_new_text(names.items[i]));

@@ -276,11 +276,6 @@ static const struct {
 	{".md", "text/markdown"}, {".json", "application/json"},
 };
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The names of all *.md in FOLDER, sorted. The caller frees each name and the list. */
 static char **list_files(const char *folder, size_t *count)
 {
@@ -295,7 +290,7 @@ static char **list_files(const char *folder, size_t *count)
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
-	qsort(names, *count, sizeof(names[0]), compare_names);
+	str_sort(names, *count);
 	return names;
 }
 

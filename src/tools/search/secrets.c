@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "files/files.h"
 #include "tool/call.h"
 #include "tools/tools.h"
@@ -239,11 +240,6 @@ static void look_in(struct gathering *gathering, const char *folder)
 	file_fini(&file);
 }
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static const char *last_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -285,7 +281,7 @@ static bool gather(struct gathering *gathering)
 			look_in(gathering, gathering->folders[i]);
 	}
 	/* In one order, so that a value has the same name in each session. */
-	qsort(gathering->files, gathering->file_count, sizeof(char *), by_path);
+	str_sort(gathering->files, gathering->file_count);
 	for (size_t i = 0; i < gathering->file_count; i++) {
 		if (call_stopped(gathering->call))
 			return false;
