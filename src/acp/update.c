@@ -515,15 +515,11 @@ static void add_pictures(const struct value *event, struct value *content)
 
 static struct value *raw_output(const struct value *event)
 {
-	static const char *const names[] = {"status", "exit_code", "signal", "seconds"};
+	static const char *const names[] = {"status", "exit_code", "signal", "seconds",
+					    NULL};
 	struct value *made = value_new_object();
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const struct value *member = value_member(event, names[i]);
-
-		if (member != NULL)
-			value_set(made, names[i], value_copy(member));
-	}
+	value_set_members(made, event, names);
 	return made;
 }
 

@@ -369,8 +369,8 @@ static struct value *changed_files(const struct delegation *delegation)
 
 static void add_details(const struct delegation *delegation, struct tool_result *result)
 {
-	static const char *const of_end[] = {"reason", "iterations", "usage", "seconds",
-					     "money",  "delegated",  "checks"};
+	static const char *const of_end[] = {"reason", "iterations", "usage",  "seconds",
+					     "money",  "delegated",  "checks", NULL};
 	const struct delegate_report *report = delegate_report_of(delegation->delegate);
 	const struct orchestra *orchestra = delegation->orchestra;
 	struct journal *journal = recorder_journal(orchestra->recorder);
@@ -389,12 +389,7 @@ static void add_details(const struct delegation *delegation, struct tool_result 
 		value_set(details, "web", web);
 	}
 	value_set_str(details, "said", buf_str(&report->said));
-	for (size_t i = 0; i < sizeof(of_end) / sizeof(of_end[0]); i++) {
-		const struct value *member = value_member(report->ended, of_end[i]);
-
-		if (member)
-			value_set(details, of_end[i], value_copy(member));
-	}
+	value_set_members(details, report->ended, of_end);
 	if (changed)
 		value_set(details, "changed", changed);
 	if (value_count(changed) > 0 && journal &&
@@ -1037,15 +1032,10 @@ static void show(struct delegate_report *report, enum event_kind kind, struct va
 		return;
 	if (kind == EVENT_CHILD) {
 		/* An event of the delegate's own delegate is passed on unchanged. */
-		static const char *const members[] = {"session", "agent", "parent",
-						      "event_of"};
+		static const char *const members[] = {"session", "agent", "parent", NULL};
 
-		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-			struct value *member = value_member(event, members[i]);
-
-			if (member)
-				value_set(child, members[i], value_ref(member));
-		}
+		value_set_members(child, event, members);
+		value_set(child, "event_of", value_ref(value_member(event, "event_of")));
 	} else {
 		value_set_text(child, "session", report->session);
 		value_set_text(child, "agent", report->agent ? report->agent : "");

@@ -1198,6 +1198,17 @@ void value_set(struct value *object, const char *key, struct value *take_value)
 	buf_fini(&clean);
 }
 
+void value_set_members(struct value *object, const struct value *from,
+		       const char *const *names)
+{
+	for (; *names != NULL; names++) {
+		const struct value *member = value_member(from, *names);
+
+		if (member != NULL)
+			value_set(object, *names, value_copy(member));
+	}
+}
+
 void value_set_text(struct value *object, const char *key, const char *text)
 {
 	value_set(object, key, value_new_text(text));

@@ -134,6 +134,9 @@ struct value *value_new_null(void);
 struct value *value_copy(const struct value *value); /* deep */
 
 void value_set(struct value *object, const char *key, struct value *take_value);
+/* Set copies of those members of FROM that NAMES (NULL-ended) lists and FROM has. */
+void value_set_members(struct value *object, const struct value *from,
+		       const char *const *names);
 void value_set_text(struct value *object, const char *key, const char *text);
 void value_set_str(struct value *object, const char *key, struct str text);
 void value_set_integer(struct value *object, const char *key, int64_t number);

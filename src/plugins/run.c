@@ -341,14 +341,6 @@ bool run_arguments_build(const struct run_order *order, const struct value *argu
 
 /* Questions of a script. */
 
-static void copy_member(const struct value *from, const char *name, struct value *to)
-{
-	const struct value *member = value_member(from, name);
-
-	if (member != NULL)
-		value_set(to, name, value_copy(member));
-}
-
 /* Is TYPE, of a line, that of a question? */
 static bool is_question(struct str type)
 {
@@ -378,8 +370,9 @@ static struct value *request_of(const struct value *line, const char **kind, str
 		if (!need(is_text(value_member(line, "message")), "\"message\"", err))
 			return NULL;
 		request = value_new_object();
-		copy_member(line, "message", request);
-		copy_member(line, by_url ? "url" : "schema", request);
+		value_set_members(request, line,
+				  (const char *const[]){"message",
+							by_url ? "url" : "schema", NULL});
 	} else if (str_is(type, "sampling")) {
 		*kind = CALL_ASK_SAMPLING;
 		if (!need(value_kind(asked) == VALUE_OBJECT, "the object \"request\"", err))
@@ -394,7 +387,7 @@ static struct value *request_of(const struct value *line, const char **kind, str
 		}
 		request = value_new_object();
 	}
-	copy_member(line, "required", request);
+	value_set_members(request, line, (const char *const[]){"required", NULL});
 	return request;
 }
 

@@ -1235,7 +1235,7 @@ static void unwatch_program(const struct engine_request *request)
 
 static struct value *program_value(const struct program *program)
 {
-	static const char *const copied[] = {"exit", "signal", "timed_out", "message"};
+	static const char *const copied[] = {"exit", "signal", "timed_out", "message", NULL};
 	const int64_t now = clock_now_ms();
 	const bool runs = program->outcome == NULL;
 	struct value *told = value_new_object();
@@ -1253,12 +1253,7 @@ static struct value *program_value(const struct program *program)
 		return told;
 	value_set_real(told, "ended_s",
 		       program->ended_ms > 0 ? (double)(now - program->ended_ms) / 1000 : 0);
-	for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
-		const struct value *member = value_member(program->outcome, copied[i]);
-
-		if (member != NULL)
-			value_set(told, copied[i], value_copy(member));
-	}
+	value_set_members(told, program->outcome, copied);
 	return told;
 }
 

@@ -68,16 +68,11 @@ static struct value *new_notice(const struct run_task *run)
 
 static void take_event(void *context, const struct value *event)
 {
-	static const char *const members[] = {"session", "agent", "parent"};
+	static const char *const members[] = {"session", "agent", "parent", NULL};
 	struct run_task *run = context;
 	struct value *told = new_notice(run);
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		struct value *member = value_member(event, members[i]);
-
-		if (member != NULL)
-			value_set(told, members[i], value_ref(member));
-	}
+	value_set_members(told, event, members);
 	value_set(told, "event", value_ref(value_member(event, "event_of")));
 	(void)caller_tell(run->task.caller, "run/event", told, false);
 }

@@ -151,8 +151,8 @@ static void add_details(struct search *search, const struct report_row *row,
 			const struct known *known)
 {
 	struct value *report = value_new_object();
-	static const char *const of_end[] = {"iterations", "usage", "seconds", "changed",
-					     "checks"};
+	static const char *const of_end[] = {"iterations", "usage",  "seconds",
+					     "changed",    "checks", NULL};
 
 	value_set_text(report, "session", row->id);
 	value_set_str(report, "agent", row->agent);
@@ -164,12 +164,7 @@ static void add_details(struct search *search, const struct report_row *row,
 	if (value_member(known->began, "parent"))
 		value_set(report, "parent",
 			  value_copy(value_member(known->began, "parent")));
-	for (size_t i = 0; i < sizeof(of_end) / sizeof(of_end[0]); i++) {
-		const struct value *member = value_member(known->ended, of_end[i]);
-
-		if (member)
-			value_set(report, of_end[i], value_copy(member));
-	}
+	value_set_members(report, known->ended, of_end);
 	value_append(search->reports, report);
 }
 

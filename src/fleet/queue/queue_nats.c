@@ -1401,15 +1401,10 @@ static bool print_notice(const struct value *result, struct buf *text)
 	static const char *const members[] = {"job",   "id",     "attempt",  "status",
 					      "exit",  "check",  "accounts", "tokens",
 					      "money", "worker", "host",     "began",
-					      "ended", "error",  "reason"};
+					      "ended", "error",  "reason",   NULL};
 	auto_value struct value *notice = value_new_object();
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		const struct value *member = value_member(result, members[i]);
-
-		if (member != NULL)
-			value_set(notice, members[i], value_copy(member));
-	}
+	value_set_members(notice, result, members);
 	return value_print(notice, 0, text);
 }
 

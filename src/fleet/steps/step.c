@@ -214,7 +214,8 @@ static void take_end(struct fleet_steps *steps, const char *step, const char *co
 {
 	static const char *const members[] = {"exit",    "signal",  "timed_out",
 					      "seconds", "limit",   "denials",
-					      "message", "dropped", "accounts"};
+					      "message", "dropped", "accounts",
+					      NULL};
 	const struct value *signal = value_member(answer, "signal");
 	const struct value *code = value_member(answer, "exit");
 	const char *limit = value_text(value_member(answer, "limit"));
@@ -225,12 +226,7 @@ static void take_end(struct fleet_steps *steps, const char *step, const char *co
 	value_set_text(note, "step", step);
 	if (command != NULL)
 		value_set_text(note, "command", command);
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		const struct value *member = value_member(answer, members[i]);
-
-		if (member != NULL)
-			value_set(note, members[i], value_ref(member));
-	}
+	value_set_members(note, answer, members);
 	buf_init(&errors, OUTPUT_KEPT);
 	take_output(answer, "stdout", note, &ran->output);
 	take_output(answer, "stderr", note, &errors);

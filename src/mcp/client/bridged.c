@@ -131,7 +131,7 @@ static void tell(struct bridged *bridged, struct value *take_line)
 
 static struct value *settings_of(const struct bridged *bridged)
 {
-	static const char *const passed[] = {"url", "headers", "oauth"};
+	static const char *const passed[] = {"url", "headers", "oauth", NULL};
 	const struct bridged_options *options = &bridged->options;
 	struct value *settings = value_new_object();
 	struct value *tokens = bridged->tokens ? tokens_read(bridged->tokens) : NULL;
@@ -140,12 +140,7 @@ static struct value *settings_of(const struct bridged *bridged)
 	value_set_text(settings, "task", options->task);
 	if (options->redirect)
 		value_set_text(settings, "redirect", options->redirect);
-	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
-		const struct value *part = value_member(options->settings, passed[i]);
-
-		if (part)
-			value_set(settings, passed[i], value_copy(part));
-	}
+	value_set_members(settings, options->settings, passed);
 	value_set(settings, "hosts", value_copy(bridged->hosts));
 	value_set(settings, "tokens", tokens ? tokens : value_new_null());
 	return settings;

@@ -170,30 +170,19 @@ static const struct value *account_of(const struct listed *listed, const char *n
 
 static struct value *row_of(const struct listed *listed)
 {
-	static const char *const of_info[] = {"state", "because", "age_s"};
-	static const char *const of_about[] = {"workspace", "level", "pid", "started_ms",
-					       "program"};
+	static const char *const of_info[] = {"state", "because", "age_s", NULL};
+	static const char *const of_about[] = {"workspace",  "level",   "pid",
+					       "started_ms", "program", NULL};
 	const struct value *info = listed->answers[ASKED_INFO];
 	struct value *row = value_new_object();
 
 	value_set_text(row, "name", listed->name);
 	if (listed->state != NULL)
 		value_set_text(row, "state", listed->state);
-	for (size_t i = 0; i < sizeof(of_info) / sizeof(of_info[0]); i++) {
-		const struct value *member = value_member(info, of_info[i]);
-
-		if (member != NULL)
-			value_set(row, of_info[i], value_copy(member));
-	}
+	value_set_members(row, info, of_info);
 	if (info != NULL)
 		value_set_real(row, "idle_s", value_number(value_member(info, "unused_s")));
-	for (size_t i = 0; i < sizeof(of_about) / sizeof(of_about[0]); i++) {
-		const struct value *member =
-			value_member(listed->peer.found.about, of_about[i]);
-
-		if (member != NULL)
-			value_set(row, of_about[i], value_copy(member));
-	}
+	value_set_members(row, listed->peer.found.about, of_about);
 	if (listed->answers[ASKED_ACCOUNTS] != NULL)
 		value_set(row, "accounts",
 			  value_copy(value_member(listed->answers[ASKED_ACCOUNTS],
