@@ -19,8 +19,6 @@
 
 #include <stdbool.h>
 
-enum { FLEET_WORK_CELLS = 3 }; /* that one task may have open at the same time */
-
 struct fleet_work {
 	struct fleet_client *client;
 	struct fleet_store *store; /* for blobs, and archives that are blobs */

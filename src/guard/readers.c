@@ -301,7 +301,6 @@ static void take_known(const struct reading *reading, struct git_config *config,
 	} else if (!is_core && strcmp(key, "worktreeconfig") == 0) {
 		config->of_worktrees = is_true(reading);
 	} else if (is_core && strcmp(key, "ignorecase") == 0) {
-		config->has_ignore_case = true;
 		config->ignore_case = is_true(reading);
 	} else if (is_core && strcmp(key, "excludesfile") == 0) {
 		config->has_excludes_file = true;

@@ -27,7 +27,7 @@ struct git_config {
 	 * core.ignoreCase and core.excludesFile, when they are set (the last value
 	 * counts)
 	 */
-	bool has_ignore_case, ignore_case;
+	bool ignore_case;
 	bool has_excludes_file;
 	struct buf excludes_file; /* as it is written in the file */
 	/*

@@ -161,9 +161,6 @@ enum policy_cell_user { CELL_USER_ROOT, CELL_USER_PLAIN };
 /* Its names, in this order, separated by blanks. */
 #define POLICY_CELL_USERS "root plain"
 
-/* The word of `cell_base` for the cell of this machine. */
-#define POLICY_BASE_HOST "host"
-
 struct policy {
 	char *name;      /* of the agent */
 	char *workspace; /* absolute */
@@ -181,7 +178,7 @@ struct policy {
 	 */
 	bool scratch;
 	bool review; /* each session writes into a layer (view/review.h) */
-	/* the folders below the view (docs/bases.md); NULL or POLICY_BASE_HOST: this machine's */
+	/* the folders below the view (docs/bases.md); NULL or "host": this machine's */
 	char *cell_base;
 	enum policy_cell_user cell_user;
 	enum policy_mode mode; /* set by policy_set_mode */

@@ -1153,7 +1153,6 @@ static void caller_drop(struct engine *engine, struct engine_caller **at)
 	engine_files_forget(engine, NULL, &gone->caller);
 	engine_trees_forget(engine, NULL, &gone->caller);
 	*at = gone->next;
-	engine->caller_count--;
 	caller_close(&gone->caller);
 	fd_close(&gone->owned);
 	free(gone);
@@ -1167,7 +1166,6 @@ static struct engine_caller *caller_add(struct engine *engine, int input, int ou
 	added->owned = -1;
 	added->next = engine->callers;
 	engine->callers = added;
-	engine->caller_count++;
 	return added;
 }
 

@@ -240,7 +240,6 @@ struct engine {
 	struct engine_options options;
 	struct loop *loop;
 	struct engine_caller *callers;
-	size_t caller_count;
 	struct watch stopping, parent, listening;
 	struct timer listens_again;
 	int spare[ENGINE_SPARE]; /* descriptors for a caller when there are no others */

@@ -971,7 +971,7 @@ static bool set_options(struct jetstream *jetstream, const struct jetstream_opti
 	ok = ok && ((nats.set_name(options, "glovebox") == NATS_OK &&
 		     nats.set_timeout(options, JETSTREAM_WAIT_S * INT64_C(1000)) == NATS_OK &&
 		     nats.set_max_reconnect(options, -1) == NATS_OK &&
-		     nats.set_reconnect_wait(options, 500) == NATS_OK &&
+		     nats.set_reconnect_wait(options, RECONNECT_MS) == NATS_OK &&
 		     nats.set_ping_interval(options, 10000) == NATS_OK &&
 		     nats.set_fail_requests(options, true) == NATS_OK &&
 		     nats.set_error_handler(options, on_error, jetstream) == NATS_OK &&

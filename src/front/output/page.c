@@ -26,7 +26,6 @@ struct page {
 enum {
 	SUBJECT_COLUMNS = 160, /* of a call, in its head */
 	PICTURES_MAX = 16,     /* of one result */
-	FORMAT_MAX = 64 << 10,
 };
 
 /* How foreign text is shown. */

@@ -52,7 +52,6 @@ enum {
 	TOKEN_HEX = 48, /* 192 bits */
 	USED_MAX = 1 << 20,
 	SENTENCE_MAX = 1024,
-	METRICS_MAX = 4 << 20,
 	STAMP_NS = 50000000, /* the kernel stamps files by a clock that is coarser than ours */
 	REST_MS = 100, /* a file that has changed is read when it was left alone for so long */
 };

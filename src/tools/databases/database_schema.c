@@ -125,7 +125,6 @@ enum {
 	CELL_SHOWN = 300,
 	COLUMN_WIDTH_MAX = 40, /* a wider cell shifts only its own line */
 	TEXT_SHOWN = 48 << 10, /* some 12,000 tokens */
-	NEAR_TABLES_MAX = 1000,
 	SCHEMA_TIMEOUT_S = 30,
 };
 

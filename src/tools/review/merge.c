@@ -143,7 +143,6 @@ enum merge_outcome merge_texts(struct call *call, struct str ours, struct str ba
 		return MERGE_NO_GIT;
 	if (code > CODE_CLASHES_MAX)
 		return MERGE_FAILED;
-	merged->clashes = (size_t)code;
 	if (code > 0)
 		find_clash(buf_str(&merged->text), ours, merged);
 	return code == 0 ? MERGE_CLEAN : MERGE_CLASHES;

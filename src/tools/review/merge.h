@@ -23,7 +23,6 @@ enum merge_outcome {
 
 struct merged {
 	struct buf text;
-	size_t clashes;
 	/* the lines of OURS in the first of them, 1-based; 0: they are not known */
 	size_t first, last;
 };

@@ -641,8 +641,7 @@ struct tap {
 	struct str group;
 	struct str file; /* prove: the file to which the lines belong */
 	bool prove;
-	uint64_t at_file;             /* the number of tests when the file began */
-	uint64_t file_failed;         /* the number of failed tests at that time */
+	uint64_t file_failed;         /* the number of failed tests when the file began */
 	struct str titles[DEPTH_MAX]; /* "# Subtest: …" */
 	/* seen at each depth since the last test of the depth above */
 	uint64_t tests[DEPTH_MAX];
@@ -762,7 +761,6 @@ static bool begins_file(struct tap *tap, struct str line)
 	tap->file = str_part(text, 0, dots - 1);
 	if (str_starts(tap->file, STR("./")))
 		tap->file = str_part(tap->file, 2, SIZE_MAX);
-	tap->at_file = test_report_total(tap->report);
 	tap->file_failed = tap->report->failed;
 	return true;
 }

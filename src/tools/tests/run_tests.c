@@ -61,7 +61,6 @@ struct test_ran {
 	double seconds;
 	unsigned left_processes;
 	struct buf out, error; /* of that step */
-	uint64_t out_total, error_total;
 	struct limit_watch limits;
 	struct program_run run; /* of that step, for limit_watch_tell */
 };
@@ -684,8 +683,6 @@ static bool run_step(struct runs *runs, const char *const *environment,
 		ran->signal = run->signal;
 		ran->seconds += run->seconds;
 		ran->left_processes += run->left_processes;
-		ran->out_total = run->out.total;
-		ran->error_total = run->error.total;
 		runs->log->bytes += run->spilled;
 		runs->log->dropped += run->dropped;
 	}

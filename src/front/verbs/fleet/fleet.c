@@ -39,7 +39,6 @@ enum {
 	NAME_COLUMNS = 32,
 	STATUS_COLUMNS = 9,
 	CELL_BYTES = 64 << 10,
-	RESULT_FOLDER_MODE = 0755,
 	LINE_BYTES = 1 << 20,
 	DEAD_LISTED = 20, /* by the doctor, … */
 	DEAD_OF_JOB = 5,  /* … and so many of one job */
