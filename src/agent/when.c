@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -468,8 +467,7 @@ static struct str without_name(struct str text, struct buf *form)
 	(void)str_next_word(&rest, &word);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (str_find(rest, STR(" "), 1) != (size_t)-1 ||
-		    word.size != strlen(names[i][0]) ||
-		    strncasecmp(word.data, names[i][0], word.size) != 0)
+		    !str_is_caseless(word, names[i][0]))
 			continue;
 		(void)buf_adds(form, names[i][1]);
 		(void)buf_addstr(form, rest);

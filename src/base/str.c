@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct str str_of(const char *text)
 {
@@ -35,6 +36,18 @@ bool str_ends(struct str text, struct str suffix)
 {
 	return text.size >= suffix.size &&
 	       str_equal(str_part(text, text.size - suffix.size, suffix.size), suffix);
+}
+
+bool str_is_caseless(struct str a, const char *text)
+{
+	return a.size == strlen(text) && str_starts_caseless(a, text);
+}
+
+bool str_starts_caseless(struct str text, const char *prefix)
+{
+	const size_t size = strlen(prefix);
+
+	return text.size >= size && strncasecmp(text.data, prefix, size) == 0;
 }
 
 struct str str_part(struct str text, size_t from, size_t size)

@@ -22,6 +22,9 @@ bool str_equal(struct str a, struct str b);
 bool str_is(struct str a, const char *text);
 bool str_starts(struct str text, struct str prefix);
 bool str_ends(struct str text, struct str suffix);
+/* The same without a look at the case of ASCII letters: "Content-Length" is "content-length". */
+bool str_is_caseless(struct str a, const char *text);
+bool str_starts_caseless(struct str text, const char *prefix);
 
 /*
  * The part of TEXT from FROM on, at most SIZE bytes. Both are limited to the bytes that

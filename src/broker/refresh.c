@@ -3,6 +3,7 @@
 #include "broker/refresh.h"
 
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "proxy/http.h"
@@ -199,7 +200,7 @@ static bool is_json(struct str type)
 {
 	type = str_trim(str_part(type, 0, str_find(type, STR(";"), 0)));
 	type = str_part(type, type.size > 5 ? type.size - 5 : 0, type.size);
-	return http_is_named(type, "/json") || http_is_named(type, "+json");
+	return str_is_caseless(type, "/json") || str_is_caseless(type, "+json");
 }
 
 enum refresh_field refresh_field(const struct http_field *field)
@@ -209,9 +210,9 @@ enum refresh_field refresh_field(const struct http_field *field)
 	auto_free char *name =
 		memory_copy_str(str_part(field->name, marked ? 2 : 0, field->name.size));
 
-	if (http_is_named(field->name, "Content-Type"))
+	if (str_is_caseless(field->name, "Content-Type"))
 		return is_json(field->value) ? REFRESH_JSON : REFRESH_PLAIN;
-	return is_token_name(name) || http_is_named(field->name, "Authorization")
+	return is_token_name(name) || str_is_caseless(field->name, "Authorization")
 		       ? REFRESH_TOKEN
 		       : REFRESH_PLAIN;
 }
@@ -264,9 +265,10 @@ enum body_form { FORM_NONE, FORM_JSON, FORM_URLENCODED };
 static enum body_form form_of(struct str type)
 {
 	type = str_trim(str_part(type, 0, str_find(type, STR(";"), 0)));
-	return http_is_named(type, "application/json")                    ? FORM_JSON
-	       : http_is_named(type, "application/x-www-form-urlencoded") ? FORM_URLENCODED
-									  : FORM_NONE;
+	return str_is_caseless(type, "application/json") ? FORM_JSON
+	       : str_is_caseless(type, "application/x-www-form-urlencoded")
+		       ? FORM_URLENCODED
+		       : FORM_NONE;
 }
 
 /* Append TEXT, a name or a value of a form, decoded. False: it has a broken escape. */

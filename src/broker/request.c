@@ -339,7 +339,7 @@ static struct str behind_scheme(struct str value)
 	struct str scheme = str_part(value, 0, blank);
 
 	if (blank == (size_t)-1 ||
-	    (!http_is_named(scheme, "Bearer") && !http_is_named(scheme, "token")))
+	    (!str_is_caseless(scheme, "Bearer") && !str_is_caseless(scheme, "token")))
 		return (struct str){0};
 	return str_trim(str_part(value, blank, value.size));
 }
@@ -351,7 +351,7 @@ static bool is_basic(struct str value, const char *user, const char *phantom)
 	struct buf text, wanted;
 	bool same = false;
 
-	if (blank == (size_t)-1 || !http_is_named(str_part(value, 0, blank), "Basic"))
+	if (blank == (size_t)-1 || !str_is_caseless(str_part(value, 0, blank), "Basic"))
 		return false;
 	buf_init(&text, REQUEST_HEAD_MAX);
 	buf_init(&wanted, REQUEST_HEAD_MAX);
@@ -395,7 +395,7 @@ static bool has_key_word(struct str value)
 
 	for (size_t at = 0; at < value.size; at++) {
 		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-			if (http_is_named(str_part(value, at, strlen(words[i])), words[i]))
+			if (str_is_caseless(str_part(value, at, strlen(words[i])), words[i]))
 				return true;
 		}
 	}
@@ -423,7 +423,8 @@ static void find_in_field(const struct http_field *field, struct request *reques
 			continue;
 		takes_keys = true;
 		/* By another spelling of the name the key could reach another program. */
-		if (http_is_named(field->name, header) && stands_in(field, place, phantom)) {
+		if (str_is_caseless(field->name, header) &&
+		    stands_in(field, place, phantom)) {
 			found->phantoms++;
 			request->place = place;
 			request->stands = field->value;
@@ -558,24 +559,24 @@ static bool check_connection(struct request *request, struct err *err)
 		const struct http_field *field = &request->head.fields[i];
 		struct str rest = field->value;
 
-		if (http_is_named(field->name, "Upgrade")) {
+		if (str_is_caseless(field->name, "Upgrade")) {
 			asks = asks || http_list_has(field->value, "websocket");
-		} else if (http_is_named(field->name, "Expect")) {
+		} else if (str_is_caseless(field->name, "Expect")) {
 			request->expects = true;
-			if (!http_is_named(field->value, "100-continue"))
+			if (!str_is_caseless(field->value, "100-continue"))
 				return err_set(err, EPROTO, "Expect is not 100-continue");
 		}
 		/* A header that is named here would end here: a key could hide so. */
-		while (http_is_named(field->name, "Connection") && rest.size > 0) {
+		while (str_is_caseless(field->name, "Connection") && rest.size > 0) {
 			size_t comma = str_find(rest, STR(","), 0);
 			struct str word = str_trim(str_part(rest, 0, comma));
 
 			rest = comma == (size_t)-1 ? (struct str){0}
 						   : str_part(rest, comma + 1, rest.size);
-			request->closes = request->closes || http_is_named(word, "close");
-			connects = connects || http_is_named(word, "upgrade");
-			if (word.size > 0 && !http_is_named(word, "close") &&
-			    !http_is_named(word, "keep-alive") && !http_is_hop(word))
+			request->closes = request->closes || str_is_caseless(word, "close");
+			connects = connects || str_is_caseless(word, "upgrade");
+			if (word.size > 0 && !str_is_caseless(word, "close") &&
+			    !str_is_caseless(word, "keep-alive") && !http_is_hop(word))
 				return err_set(err, EPROTO,
 					       "Connection names an unknown header");
 		}
@@ -773,7 +774,7 @@ static bool ends_here(struct str name, const struct request *request)
 					    NULL};
 
 	return http_is_hop(name) || is_among(names, name, is_header) ||
-	       (request->upgrades && http_is_named(name, "Sec-WebSocket-Extensions"));
+	       (request->upgrades && str_is_caseless(name, "Sec-WebSocket-Extensions"));
 }
 
 /* Append the field where the phantom stands, with SECRET. */
@@ -834,8 +835,8 @@ static bool goes_on(struct str name, const struct request *request)
 
 	if (request->verdict != REQUEST_RENEWS)
 		return !ends_here(name, request);
-	return http_is_named(name, "Accept") || http_is_named(name, "User-Agent") ||
-	       http_is_named(str_part(name, 0, sizeof(anthropic) - 1), anthropic);
+	return str_is_caseless(name, "Accept") || str_is_caseless(name, "User-Agent") ||
+	       str_is_caseless(str_part(name, 0, sizeof(anthropic) - 1), anthropic);
 }
 
 /* Append what REQUEST, a renewal, has behind the fields that go on. */
@@ -949,12 +950,12 @@ static bool check_searchable(const struct http_head *head, struct err *err)
 	for (size_t i = 0; i < head->count; i++) {
 		const struct http_field *field = &head->fields[i];
 
-		if (http_is_named(field->name, "Content-Encoding") &&
-		    field->value.size > 0 && !http_is_named(field->value, "identity"))
+		if (str_is_caseless(field->name, "Content-Encoding") &&
+		    field->value.size > 0 && !str_is_caseless(field->value, "identity"))
 			return err_set(err, EPROTO,
 				       "the service answers in an encoding, though it was "
 				       "asked for none");
-		if (http_is_named(field->name, "Sec-WebSocket-Extensions"))
+		if (str_is_caseless(field->name, "Sec-WebSocket-Extensions"))
 			return err_set(err, EPROTO,
 				       "the service uses an extension of WebSockets, though "
 				       "none was offered");
@@ -970,10 +971,10 @@ static bool reply_check(const struct request *request, struct reply *reply, stru
 	for (size_t i = 0; i < head->count; i++) {
 		const struct http_field *field = &head->fields[i];
 
-		if (http_is_named(field->name, "Connection"))
+		if (str_is_caseless(field->name, "Connection"))
 			closes = closes || http_list_has(field->value, "close");
-		if (http_is_named(field->name, "Upgrade"))
-			is_websocket = http_is_named(field->value, "websocket");
+		if (str_is_caseless(field->name, "Upgrade"))
+			is_websocket = str_is_caseless(field->value, "websocket");
 	}
 	if (head->status == STATUS_SWITCHES && !(request->upgrades && is_websocket))
 		return err_set(err, EPROTO,

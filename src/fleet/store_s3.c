@@ -219,25 +219,20 @@ static void keep_text(char text[S3_TEXT], struct str value)
 		       value.size < S3_TEXT ? (int)value.size : S3_TEXT - 1, value.data);
 }
 
-static bool name_is(struct str name, const char *wanted)
-{
-	return name.size == strlen(wanted) && strncasecmp(name.data, wanted, name.size) == 0;
-}
-
 static void on_header(void *context, struct str name, struct str value)
 {
 	struct s3_call *call = context;
 	char number[32];
 
-	if (name_is(name, "etag"))
+	if (str_is_caseless(name, "etag"))
 		keep_text(call->etag, value);
-	else if (name_is(name, S3_WRITER))
+	else if (str_is_caseless(name, S3_WRITER))
 		keep_text(call->found_writer, value);
-	else if (name_is(name, "x-amz-bucket-region"))
+	else if (str_is_caseless(name, "x-amz-bucket-region"))
 		keep_text(call->region, value);
-	else if (name_is(name, "date") && call->server_time[0] == '\0')
+	else if (str_is_caseless(name, "date") && call->server_time[0] == '\0')
 		keep_text(call->server_time, value);
-	else if (name_is(name, "content-length") && value.size < sizeof(number)) {
+	else if (str_is_caseless(name, "content-length") && value.size < sizeof(number)) {
 		memcpy(number, value.data, value.size);
 		number[value.size] = '\0';
 		call->length = strtoull(number, NULL, 10);

@@ -142,8 +142,7 @@ static bool header_is(struct str line, const char *name, struct str *value)
 {
 	size_t size = strlen(name);
 
-	if (line.size <= size || line.data[size] != ':' ||
-	    strncasecmp(line.data, name, size) != 0)
+	if (!str_starts_caseless(line, name) || line.size == size || line.data[size] != ':')
 		return false;
 	*value = str_trim(str_part(line, size + 1, line.size));
 	return true;

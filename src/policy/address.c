@@ -19,13 +19,6 @@ enum {
 	REDIRECT_MAX = 512,
 };
 
-static bool starts_with(struct str text, const char *beginning)
-{
-	const size_t size = strlen(beginning);
-
-	return text.size >= size && strncasecmp(text.data, beginning, size) == 0;
-}
-
 /*
  * Does TEXT consist of the characters that RFC 3986 lets stand in an address, with "%" and
  * the brackets? Browsers read others in different ways, or drop them.
@@ -64,7 +57,7 @@ static uint16_t port_of(struct str text)
 		uint16_t port = 0;
 		size_t digits = 0;
 
-		if (!starts_with(text, beginnings[i]))
+		if (!str_starts_caseless(text, beginnings[i]))
 			continue;
 		while (digits < rest.size && rest.data[digits] >= '0' &&
 		       rest.data[digits] <= '9')
@@ -116,7 +109,7 @@ static size_t find_any(struct str text, const char *characters)
 
 bool address_parse(struct str text, struct address *address, struct err *err)
 {
-	const bool is_plain = starts_with(text, "http://");
+	const bool is_plain = str_starts_caseless(text, "http://");
 	struct str rest, authority;
 	size_t at;
 
@@ -124,7 +117,7 @@ bool address_parse(struct str text, struct address *address, struct err *err)
 	if (text.size > ADDRESS_MAX)
 		return err_set(err, E2BIG, "the address has more than %d bytes",
 			       ADDRESS_MAX);
-	if (!is_plain && !starts_with(text, "https://"))
+	if (!is_plain && !str_starts_caseless(text, "https://"))
 		return err_set(err, EPROTONOSUPPORT,
 			       "only addresses that begin with http:// or https:// are opened");
 	if (!is_printable(text))

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "base/text/shell.h"
 #include "policy/policy.h"
 
@@ -16,7 +17,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 const char *const command_joins[] = {";", "&&", "||", "|"};
 
@@ -850,14 +850,6 @@ static bool runs_download(const struct command_seen *seen, const struct policy *
 	return !operands || seen->command->piped;
 }
 
-/* Is WORD at AT in TEXT, in any case of letters? */
-static bool has_at(struct str text, size_t at, const char *word)
-{
-	const size_t size = strlen(word);
-
-	return at + size <= text.size && strncasecmp(text.data + at, word, size) == 0;
-}
-
 /* Does a text of SQL drop something, or empty a table? */
 static bool drops(const struct command_seen *seen, const struct policy *policy)
 {
@@ -874,7 +866,8 @@ static bool drops(const struct command_seen *seen, const struct policy *policy)
 
 		for (size_t at = 0; at < text.size; at++) {
 			for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++) {
-				if (has_at(text, at, words[j]))
+				if (str_starts_caseless(str_part(text, at, text.size),
+							words[j]))
 					return true;
 			}
 		}

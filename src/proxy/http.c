@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
 /*
  * Splits an HTTP head (RFC 9112) into lines and fields, strictly line by line. The
@@ -114,8 +113,7 @@ static bool head_split_url(struct str target, struct str *authority, struct str 
 	static const struct str scheme = STR("http://");
 	size_t end = scheme.size;
 
-	if (target.size < scheme.size ||
-	    strncasecmp(target.data, scheme.data, scheme.size) != 0)
+	if (!str_starts_caseless(target, scheme.data))
 		return false;
 	while (end < target.size && target.data[end] != '/' && target.data[end] != '?' &&
 	       target.data[end] != '#')
@@ -137,17 +135,12 @@ static bool head_split_field(struct str line, struct http_field *field)
 	return all_token(field->name); /* no blank before the colon, none at the start */
 }
 
-bool http_is_named(struct str text, const char *name)
-{
-	return text.size == strlen(name) && strncasecmp(text.data, name, text.size) == 0;
-}
-
 bool http_list_has(struct str list, const char *word)
 {
 	while (list.size > 0) {
 		size_t comma = str_find(list, STR(","), 0);
 
-		if (http_is_named(str_trim(str_part(list, 0, comma)), word))
+		if (str_is_caseless(str_trim(str_part(list, 0, comma)), word))
 			return true;
 		if (comma == (size_t)-1)
 			break;
@@ -183,21 +176,21 @@ static bool head_read_field(const struct http_field *field, enum http_side side,
 {
 	bool twice = false;
 
-	if (side == HTTP_REQUEST && http_is_named(field->name, "Host")) {
+	if (side == HTTP_REQUEST && str_is_caseless(field->name, "Host")) {
 		twice = head->named;
 		head->named = true;
 		head->host = field->value;
-	} else if (http_is_named(field->name, "Content-Length")) {
+	} else if (str_is_caseless(field->name, "Content-Length")) {
 		twice = seen->length;
 		seen->length = true;
 		head->body = BODY_COUNTED;
 		if (!read_length(field->value, &head->body_bytes))
 			return err_set(err, EPROTO, "Content-Length is no number");
-	} else if (http_is_named(field->name, "Transfer-Encoding")) {
+	} else if (str_is_caseless(field->name, "Transfer-Encoding")) {
 		twice = seen->coding;
 		seen->coding = true;
 		head->body = BODY_CHUNKED;
-		if (!http_is_named(field->value, "chunked"))
+		if (!str_is_caseless(field->value, "chunked"))
 			return err_set(err, EPROTO,
 				       "Transfer-Encoding is not chunked alone");
 	}
@@ -275,7 +268,7 @@ bool http_is_hop(struct str name)
 					    "HTTP2-Settings"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (http_is_named(name, names[i]))
+		if (str_is_caseless(name, names[i]))
 			return true;
 	}
 	return false;
@@ -284,7 +277,7 @@ bool http_is_hop(struct str name)
 struct str http_value(const struct http_head *head, const char *name)
 {
 	for (size_t i = head->count; i > 0; i--)
-		if (http_is_named(head->fields[i - 1].name, name))
+		if (str_is_caseless(head->fields[i - 1].name, name))
 			return head->fields[i - 1].value;
 	return (struct str){0};
 }
@@ -321,7 +314,7 @@ bool http_request_print(struct str bytes, const struct http_request *request, st
 	for (size_t i = 0; i < head.count; i++) {
 		const struct http_field *field = &head.fields[i];
 
-		if (!http_is_named(field->name, "Host") && !http_is_hop(field->name))
+		if (!str_is_caseless(field->name, "Host") && !http_is_hop(field->name))
 			http_field_print(field, out);
 	}
 	(void)buf_adds(out, "Connection: close\r\n\r\n");
@@ -618,8 +611,7 @@ static void credentials_read(struct str value, char token[PROXY_TOKEN + 1])
 	static const struct str user = STR(PROXY_USER ":");
 	struct buf padded, text;
 
-	if (value.size <= scheme.size ||
-	    strncasecmp(value.data, scheme.data, scheme.size) != 0)
+	if (!str_starts_caseless(value, scheme.data))
 		return;
 	value = str_trim(str_part(value, scheme.size, value.size));
 	buf_init(&padded, 2 * CREDENTIALS_MAX);
@@ -679,7 +671,7 @@ static bool read_token(const struct http_head *head, struct http_request *reques
 	bool seen = false;
 
 	for (size_t i = 0; i < head->count; i++) {
-		if (!http_is_named(head->fields[i].name, "Proxy-Authorization"))
+		if (!str_is_caseless(head->fields[i].name, "Proxy-Authorization"))
 			continue;
 		if (seen)
 			return err_set(err, EPROTO, "%.*s stands there twice",

@@ -64,9 +64,6 @@ struct http_head {
 enum request_answer http_head_read(struct str bytes, enum http_side side,
 				   struct http_head *head, struct err *err);
 
-/* Is TEXT the field name NAME, in any case of letters? */
-bool http_is_named(struct str text, const char *name);
-
 /* Is a header NAME only for the next program on the way (RFC 9110, section 7.6.1)? */
 bool http_is_hop(struct str name);
 

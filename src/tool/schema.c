@@ -668,9 +668,9 @@ static void repair_boolean(struct value *object, const char *key)
 
 	if (value_kind(value) != VALUE_STRING)
 		return;
-	if (text.size == 4 && strncasecmp(text.data, "true", 4) == 0)
+	if (str_is_caseless(text, "true"))
 		value_set_boolean(object, key, true);
-	else if (text.size == 5 && strncasecmp(text.data, "false", 5) == 0)
+	else if (str_is_caseless(text, "false"))
 		value_set_boolean(object, key, false);
 }
 

@@ -1,13 +1,13 @@
 #include "tui/keys.h"
 
 #include "base/fd.h"
+#include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <strings.h>
 
 static const struct action {
 	enum typing_key key;
@@ -103,17 +103,11 @@ enum { MODIFIERS = sizeof(modifiers) / sizeof(modifiers[0]) };
 
 /* The chords of a text. */
 
-static bool starts(struct str text, const char *prefix)
-{
-	const size_t size = strlen(prefix);
-
-	return text.size >= size && strncasecmp(text.data, prefix, size) == 0;
-}
-
 static uint32_t code_of_function_key(struct str name)
 {
 	struct str digits = str_part(name, 1, name.size);
-	const size_t number = starts(name, "f") ? text_take_number(&digits) : 0;
+	const size_t number =
+		str_starts_caseless(name, "f") ? text_take_number(&digits) : 0;
 
 	return digits.size == 0 && number >= 1 && number <= KEYS_F12 - KEYS_F1 + 1
 		       ? KEYS_F1 + (uint32_t)number - 1
@@ -139,7 +133,7 @@ static uint32_t code_of_name(struct str name)
 	uint32_t code = code_of_character(name);
 
 	for (size_t i = 0; code == 0 && i < NAMES; i++) {
-		if (starts(name, names[i].name) && name.size == strlen(names[i].name))
+		if (str_is_caseless(name, names[i].name))
 			code = names[i].code;
 	}
 	return code != 0 ? code : code_of_function_key(name);
@@ -161,7 +155,7 @@ static struct keys_chord parse_chord(struct str text)
 	for (size_t i = 0; i < MODIFIERS; i++) {
 		const size_t size = strlen(modifiers[i].prefix);
 
-		if (!starts(text, modifiers[i].prefix) ||
+		if (!str_starts_caseless(text, modifiers[i].prefix) ||
 		    (with & modifiers[i].modifier) != 0)
 			continue;
 		with |= modifiers[i].modifier;

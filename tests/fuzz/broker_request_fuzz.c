@@ -7,6 +7,7 @@
  * of its repository only.
  */
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "broker/request.h"
@@ -106,8 +107,8 @@ static void read_fields(struct str rest, const struct request *request, size_t a
 			assert(!lenient_named(name, keys[i]) || is_ours(value, at));
 		named += lenient_named(name, "host");
 		assert(!lenient_named(name, "host") || str_is(value, hosts[at]));
-		lengths += http_is_named(name, "content-length");
-		codings += http_is_named(name, "transfer-encoding");
+		lengths += str_is_caseless(name, "content-length");
+		codings += str_is_caseless(name, "transfer-encoding");
 		encodings += lenient_named(name, "accept-encoding");
 		assert(!lenient_named(name, "range"));
 		assert(!lenient_named(name, "x-http-method-override"));

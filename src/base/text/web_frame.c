@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #define FRAME_BEGINS "From the web, "
@@ -47,12 +46,6 @@ void web_frame_begin(struct web_frame *frame, const char *source, struct buf *ou
 	frame->at = out->size;
 }
 
-static bool starts_with(struct str text, const char *words)
-{
-	return text.size >= strlen(words) &&
-	       strncasecmp(text.data, words, strlen(words)) == 0;
-}
-
 enum { MARK_LEAST = 6 }; /* hexadecimal digits that look like a mark */
 
 /* Does LINE look like one of a frame, in whatever marks of Markdown it stands? */
@@ -62,9 +55,9 @@ static bool looks_like_frame(struct str line)
 
 	while (line.size > 0 && strchr(" \t>*-+#`|\\_~[(\"'", line.data[0]) != NULL)
 		line = str_part(line, 1, line.size);
-	if (starts_with(line, FRAME_BEGINS))
+	if (str_starts_caseless(line, FRAME_BEGINS))
 		return true;
-	if (!starts_with(line, FRAME_ENDS))
+	if (!str_starts_caseless(line, FRAME_ENDS))
 		return false;
 	line = str_trim(str_part(line, strlen(FRAME_ENDS), line.size));
 	while (line.size > 0 && strchr("*`_~\"'", line.data[0]) != NULL)

@@ -4,13 +4,13 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "base/text/text.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
 	MESSAGE_MAX = 300,    /* bytes of what is told of one finding */
@@ -52,8 +52,7 @@ static bool read_length(struct str text, size_t *length, struct err *err)
 		uint64_t number;
 		struct err unused;
 
-		if (line.size < sizeof(name) - 1 ||
-		    strncasecmp(line.data, name, sizeof(name) - 1) != 0)
+		if (!str_starts_caseless(line, name))
 			continue;
 		auto_free char *digits = memory_copy_str(
 			str_trim(str_part(line, sizeof(name) - 1, SIZE_MAX)));

@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 enum {
@@ -336,7 +335,7 @@ static bool is_stream(const struct web_exchange *exchange)
 	struct str type;
 
 	return headers_find(web_head(exchange), "Content-Type", &type) &&
-	       type.size >= 17 && strncasecmp(type.data, "text/event-stream", 17) == 0;
+	       str_starts_caseless(type, "text/event-stream");
 }
 
 /* The stream of POST began: one that was lost may have missed notices. */

@@ -203,8 +203,8 @@ static bool next_header(struct str *rest, const char *name, struct str *value)
 	struct str line;
 
 	while (str_next_line(rest, &line)) {
-		if (line.size <= size || line.data[size] != ':' ||
-		    strncasecmp(line.data, name, size) != 0)
+		if (!str_starts_caseless(line, name) || line.size == size ||
+		    line.data[size] != ':')
 			continue;
 		*value = str_trim(str_part(line, size + 1, line.size));
 		return true;
@@ -273,15 +273,14 @@ static bool challenge_has(struct str text, const char *name, struct buf *value)
 			return false;
 		/* A word without "=" behind it is a scheme, and parameters follow. */
 		if (!str_starts(text, STR("=")) || str_starts(text, STR("=="))) {
-			bearer = word.size == 6 && strncasecmp(word.data, "Bearer", 6) == 0;
+			bearer = str_is_caseless(word, "Bearer");
 			skip(&text, "=");
 			continue;
 		}
 		text = str_part(text, 1, text.size);
 		if (!take_value(&text, value))
 			return false;
-		if (bearer && word.size == strlen(name) &&
-		    strncasecmp(word.data, name, word.size) == 0)
+		if (bearer && str_is_caseless(word, name))
 			return true;
 	}
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/rows.h"
 #include "base/text/text.h"
 #include "base/value.h"
@@ -140,8 +141,7 @@ static bool is_header(const char *name)
 	if (!remotes_is_name(name, HEADER_NAME_MAX) || strncasecmp(name, "mcp-", 4) == 0)
 		return false;
 	while (str_next_word(&words, &word)) {
-		if (strlen(name) == word.size &&
-		    strncasecmp(name, word.data, word.size) == 0)
+		if (str_is_caseless(word, name))
 			return false;
 	}
 	return true;

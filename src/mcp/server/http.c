@@ -156,11 +156,6 @@ void http_place_add(const struct http_place *place, struct buf *out)
 	}
 }
 
-static bool same_name(struct str a, const char *b)
-{
-	return a.size == strlen(b) && strncasecmp(a.data, b, a.size) == 0;
-}
-
 bool http_host_is_ours(const struct http_guard *guard, struct str host)
 {
 	struct str port;
@@ -172,7 +167,7 @@ bool http_host_is_ours(const struct http_guard *guard, struct str host)
 		if (!isdigit((unsigned char)port.data[i]))
 			return false;
 	}
-	if (same_name(name, "localhost"))
+	if (str_is_caseless(name, "localhost"))
 		return true;
 	/*
 	 * An address cannot be rebound as a DNS name can, and a foreign address does not
@@ -181,7 +176,7 @@ bool http_host_is_ours(const struct http_guard *guard, struct str host)
 	if (set_address(text, 0, &place))
 		return place.loopback || guard->token != NULL;
 	for (const char *const *at = guard->hosts; at != NULL && *at != NULL; at++) {
-		if (same_name(name, *at))
+		if (str_is_caseless(name, *at))
 			return true;
 	}
 	return false;
@@ -207,8 +202,7 @@ static struct str http_bearer(const char *authorization)
 {
 	const struct str rest = str_of(authorization);
 
-	if (rest.size < strlen("Bearer ") ||
-	    strncasecmp(rest.data, "Bearer ", strlen("Bearer ")) != 0)
+	if (!str_starts_caseless(rest, "Bearer "))
 		return STR("");
 	return str_trim(str_part(rest, strlen("Bearer "), rest.size));
 }

@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* Names. */
 
@@ -159,11 +158,9 @@ enum forge forge_of_name(struct str name)
 /* Does TEXT begin with PREFIX? Some servers do not mind the case. Then cut it off. */
 static bool cut(struct str *text, const char *prefix)
 {
-	const size_t size = strlen(prefix);
-
-	if (text->size < size || strncasecmp(text->data, prefix, size) != 0)
+	if (!str_starts_caseless(*text, prefix))
 		return false;
-	*text = str_part(*text, size, text->size);
+	*text = str_part(*text, strlen(prefix), text->size);
 	return true;
 }
 

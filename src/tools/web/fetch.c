@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/library.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "policy/network.h"
@@ -472,7 +473,7 @@ static bool is_text_type(struct str type)
 					      "yaml", "toml",    "x-sh",
 					      "sql",  "graphql", "ecmascript"};
 
-	if (type.size > 5 && strncasecmp(type.data, "text/", 5) == 0)
+	if (str_starts_caseless(type, "text/"))
 		return true;
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		if (str_ends(type, str_of(endings[i])))

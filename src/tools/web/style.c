@@ -5,11 +5,11 @@
 #include "tools/web/style.h"
 
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* The properties that hide, and their values. */
 
@@ -81,19 +81,13 @@ static struct str skip_blanks(struct str text)
 	return text;
 }
 
-static bool begins(struct str text, const char *word)
-{
-	const size_t size = strlen(word);
-
-	return text.size >= size && strncasecmp(text.data, word, size) == 0;
-}
-
 /* Is the first word of TEXT this WORD? */
 static bool first_is(struct str text, const char *word)
 {
 	const size_t size = strlen(word);
 
-	return begins(text, word) && (text.size == size || !is_name(text.data[size]));
+	return str_starts_caseless(text, word) &&
+	       (text.size == size || !is_name(text.data[size]));
 }
 
 enum { NUMBER_MOST = 100000000 };
@@ -285,7 +279,7 @@ static uint32_t hex_colour(struct str digits)
 /* "rgb(255 255 255 / 0)", "rgba(100%,0%,0%,0)", "hsl(0, 0%, 100%)" (only white and black). */
 static uint32_t function_colour(struct str value)
 {
-	const bool is_hsl = begins(value, "hsl");
+	const bool is_hsl = str_starts_caseless(value, "hsl");
 	struct length length;
 	uint32_t rgb = 0;
 	unsigned count = 0;
@@ -317,7 +311,7 @@ static uint32_t colour_value(struct str value)
 			size++;
 		return hex_colour(str_part(value, 1, size));
 	}
-	if (begins(value, "rgb") || begins(value, "hsl"))
+	if (str_starts_caseless(value, "rgb") || str_starts_caseless(value, "hsl"))
 		return function_colour(value);
 	if (first_is(value, "transparent"))
 		return VALUE_HIDES;
@@ -333,7 +327,7 @@ static uint32_t clip_value(struct str value)
 {
 	struct length sides[4];
 
-	if (!begins(value, "rect"))
+	if (!str_starts_caseless(value, "rect"))
 		return VALUE_OTHER;
 	for (size_t i = 0; i < 4; i++) {
 		if (!take_length(&value, &sides[i]))
@@ -349,14 +343,15 @@ enum { HALF_PERCENT = 50 };
 
 static uint32_t clip_path_value(struct str value)
 {
-	const bool is_inset = begins(value, "inset");
+	const bool is_inset = str_starts_caseless(value, "inset");
 	struct length length;
 	bool all_zero = true, any = false;
 
-	if (!is_inset && !begins(value, "circle") && !begins(value, "ellipse") &&
-	    !begins(value, "polygon"))
+	if (!is_inset && !str_starts_caseless(value, "circle") &&
+	    !str_starts_caseless(value, "ellipse") &&
+	    !str_starts_caseless(value, "polygon"))
 		return VALUE_OTHER;
-	if (!is_inset && !begins(value, "polygon"))
+	if (!is_inset && !str_starts_caseless(value, "polygon"))
 		return size_value(value);
 	while (take_length(&value, &length)) {
 		if (is_inset && unit_is(&length, "%") && length.number >= HALF_PERCENT)
@@ -373,9 +368,9 @@ static uint32_t transform_value(struct str value)
 	for (size_t at = 0; at < value.size; at++) {
 		const struct str rest = str_part(value, at, value.size);
 
-		if (begins(rest, "scale") && zero_value(rest) == VALUE_HIDES)
+		if (str_starts_caseless(rest, "scale") && zero_value(rest) == VALUE_HIDES)
 			return VALUE_HIDES;
-		if (begins(rest, "translate"))
+		if (str_starts_caseless(rest, "translate"))
 			return far_value(rest, false, true);
 	}
 	return VALUE_OTHER;
@@ -397,7 +392,7 @@ static uint32_t filter_value(struct str value)
 	for (size_t at = 0; at < value.size; at++) {
 		const struct str rest = str_part(value, at, value.size);
 
-		if (begins(rest, "opacity("))
+		if (str_starts_caseless(rest, "opacity("))
 			return zero_value(rest);
 	}
 	return VALUE_OTHER;
@@ -652,7 +647,7 @@ static bool read_declaration(struct str text, struct declaration *declaration)
 		first_is(skip_blanks(str_part(value, mark + 1, value.size)), "important");
 	value = str_trim(str_part(value, 0, mark));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (name.size != strlen(names[i].name) || !begins(name, names[i].name))
+		if (!str_is_caseless(name, names[i].name))
 			continue;
 		declaration->property = (uint8_t)names[i].property;
 		declaration->value = value_of(names[i].property, names[i].name, value);
@@ -862,9 +857,8 @@ static bool is_for_screens(struct str head)
 	if (!first_is(head, "@media"))
 		return false;
 	rest = str_trim(str_part(head, strlen("@media"), head.size));
-	return rest.size == 0 || (rest.size == strlen("all") && begins(rest, "all")) ||
-	       (rest.size == strlen("screen") && begins(rest, "screen")) ||
-	       (rest.size == strlen("only screen") && begins(rest, "only screen"));
+	return rest.size == 0 || str_is_caseless(rest, "all") ||
+	       str_is_caseless(rest, "screen") || str_is_caseless(rest, "only screen");
 }
 
 static struct str skip_comments(struct str text)
