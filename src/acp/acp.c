@@ -753,8 +753,8 @@ static void end_opening(struct acp_session *session, const struct waiting *done)
 	struct err err = {0};
 
 	if (done->kind == REQUEST_LOAD) {
-		if (!journal_read(session->acp->journal, session->id, show_kept, session,
-				  &err))
+		if (!journal_read(session->acp->journal, session->id, NULL, show_kept,
+				  session, &err))
 			(void)fprintf(stderr, "glovebox: %s\n", err.text);
 		acp_update_settle(session->update);
 	}

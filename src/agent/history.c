@@ -1016,8 +1016,8 @@ bool recorder_retell(const struct recorder *recorder,
 
 	if (!recorder->journal)
 		return err_set(err, ENOENT, no_journal);
-	return journal_read(recorder->journal, recorder->session, recorder_read, &reading,
-			    err) &&
+	return journal_read(recorder->journal, recorder->session, NULL, recorder_read,
+			    &reading, err) &&
 	       !reading.refused;
 }
 
@@ -1045,8 +1045,8 @@ bool recorder_rewound(const struct recorder *recorder, const char *session,
 {
 	if (!recorder->journal)
 		return err_set(err, ENOENT, no_journal);
-	return journal_read_kind(recorder->journal, session, event_kind_name(EVENT_REWOUND),
-				 recorder_take_back, rewound, err);
+	return journal_read(recorder->journal, session, event_kind_name(EVENT_REWOUND),
+			    recorder_take_back, rewound, err);
 }
 
 bool recorder_resume(struct recorder *recorder, const char *session,
@@ -1059,7 +1059,7 @@ bool recorder_resume(struct recorder *recorder, const char *session,
 	if (!recorder->journal)
 		return err_set(err, ENOENT, no_journal);
 	if (!journal_claim(recorder->journal, session, err) ||
-	    !journal_read(recorder->journal, session, recorder_read, &reading, err) ||
+	    !journal_read(recorder->journal, session, NULL, recorder_read, &reading, err) ||
 	    reading.refused)
 		return err_while(err, "resuming session %.40s", session);
 	(void)snprintf(recorder->session, sizeof(recorder->session), "%s", session);

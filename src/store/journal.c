@@ -286,10 +286,10 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 }
 
 /* KIND NULL: events of all kinds. */
-static bool read_events(struct journal *journal, const char *session, const char *kind,
-			bool (*event)(void *context, int64_t number, const char *kind,
-				      int64_t wall_ms, struct str json),
-			void *context, struct err *err)
+bool journal_read(struct journal *journal, const char *session, const char *kind,
+		  bool (*event)(void *context, int64_t number, const char *kind,
+				int64_t wall_ms, struct str json),
+		  void *context, struct err *err)
 {
 	struct statement *statement;
 	int64_t key = 0, events = 0;
@@ -315,22 +315,6 @@ static bool read_events(struct journal *journal, const char *session, const char
 		       statement_text(statement, 3)));
 	statement_end(statement);
 	return ok || err_while(err, "reading the journal");
-}
-
-bool journal_read(struct journal *journal, const char *session,
-		  bool (*event)(void *context, int64_t number, const char *kind,
-				int64_t wall_ms, struct str json),
-		  void *context, struct err *err)
-{
-	return read_events(journal, session, NULL, event, context, err);
-}
-
-bool journal_read_kind(struct journal *journal, const char *session, const char *kind,
-		       bool (*event)(void *context, int64_t number, const char *kind,
-				     int64_t wall_ms, struct str json),
-		       void *context, struct err *err)
-{
-	return read_events(journal, session, kind, event, context, err);
 }
 
 static bool copy_events(struct journal *journal, const char *session, const char *id,

@@ -54,19 +54,14 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 		    const char *kind, int64_t wall_ms, struct str json, struct err *err);
 
 /*
- * Every event of SESSION in order; the callback returns false to stop. ENOENT: no such
- * session.
+ * Every event of SESSION in order, or only those of KIND; the callback returns false to stop.
+ * ENOENT: no such session.
  */
-bool journal_read(struct journal *journal, const char *session,
+bool journal_read(struct journal *journal, const char *session, const char *kind,
 		  bool (*event)(void *context, int64_t number, const char *kind,
 				int64_t wall_ms, struct str json),
 		  void *context, struct err *err);
 
-/* The same for its events of KIND alone. */
-bool journal_read_kind(struct journal *journal, const char *session, const char *kind,
-		       bool (*event)(void *context, int64_t number, const char *kind,
-				     int64_t wall_ms, struct str json),
-		       void *context, struct err *err);
 /*
  * A new session that has all events of SESSION so far, and whose id goes to ID. Its first event
  * says its own id, and no `run`: the steps stay those of SESSION.

@@ -355,9 +355,8 @@ static bool read_prompts(struct chat *chat, struct prompts *prompts, struct err 
 
 	return recorder_rewound(recorder, talk_session_id(chat->talk), &prompts->rewound,
 				err) &&
-	       journal_read_kind(recorder_journal(recorder), talk_session_id(chat->talk),
-				 event_kind_name(EVENT_TURN_BEGAN), take_prompt, prompts,
-				 err);
+	       journal_read(recorder_journal(recorder), talk_session_id(chat->talk),
+			    event_kind_name(EVENT_TURN_BEGAN), take_prompt, prompts, err);
 }
 
 static void prompts_fini(struct prompts *prompts)

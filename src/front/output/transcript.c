@@ -86,7 +86,7 @@ bool transcript_open(const char *id, const struct screen_options *look,
 	screen = screen_new(transcript->fd, &options);
 	play.sink = screen_sink(screen);
 	read = journal_open_default(&journal, err) &&
-	       journal_read(journal, id, play_event, &play, err);
+	       journal_read(journal, id, NULL, play_event, &play, err);
 	journal_close(journal);
 	screen_free(screen);
 	transcript->call_line = line_at(transcript->fd, transcript->call_from);

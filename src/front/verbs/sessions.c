@@ -238,7 +238,7 @@ static int read_session(const char *name,
 
 	if (!journal_open_default(&journal, &err) ||
 	    !journal_find(journal, name, here != NULL ? here : "", &found, &err) ||
-	    !journal_read(journal, found.id, event, context, &err))
+	    !journal_read(journal, found.id, NULL, event, context, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	journal_found_fini(&found);
 	journal_close(journal);

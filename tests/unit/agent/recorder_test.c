@@ -74,7 +74,7 @@ static bool see(void *context, const struct event *event, struct err *err)
 	buf_addf(&seen->text, "%s:%d ", event_kind_name(event->kind), (int)event->number);
 	if (event_is_kept(event->kind) && seen->journal) {
 		assert_true(journal_read(seen->journal, recorder_session_id(seen->recorder),
-					 count_event, &on_disk, NULL));
+					 NULL, count_event, &on_disk, NULL));
 		assert_int_equal(on_disk, event->number);
 	}
 	return false; /* a front has no veto */

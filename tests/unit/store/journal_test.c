@@ -55,12 +55,12 @@ static void events_come_back_in_order(void **state)
 
 	assert_true(journal_open(folder.file, &journal, NULL));
 	assert_true(journal_append(journal, id, 3, "end", 1002, STR("[]"), NULL));
-	assert_true(journal_read(journal, id, note_event, &log, NULL));
+	assert_true(journal_read(journal, id, NULL, note_event, &log, NULL));
 	assert_string_equal(log.text.data,
 			    "1 turn 1000 {\"a\":\"ä\"}\n2 text 1001 {}\n3 end 1002 []\n");
 	log.last = 0;
 	log.stop_after = 2;
-	assert_true(journal_read(journal, id, note_event, &log, NULL));
+	assert_true(journal_read(journal, id, NULL, note_event, &log, NULL));
 	assert_int_equal(log.last, 2);
 	journal_close(journal);
 	buf_fini(&log.text);
@@ -99,7 +99,7 @@ static void a_session_is_copied_with_all_its_events(void **state)
 	assert_string_not_equal(id, copy);
 	assert_true(journal_append(journal, copy, 4, "named", 1003,
 				   STR("{\"text\":\"own\"}"), NULL));
-	assert_true(journal_read(journal, copy, note_event, &log, NULL));
+	assert_true(journal_read(journal, copy, NULL, note_event, &log, NULL));
 	(void)snprintf(wanted, sizeof(wanted),
 		       "1 session_began 1000 {\"session\":\"%s\",\"agent\":\"a\"}\n"
 		       "2 named 1001 {\"text\":\"old\"}\n3 named 1002 {\"text\":\"new\"}\n"
@@ -108,7 +108,7 @@ static void a_session_is_copied_with_all_its_events(void **state)
 	assert_string_equal(log.text.data, wanted);
 	buf_clear(&log.text);
 	log.last = 1;
-	assert_true(journal_read_kind(journal, id, "named", note_event, &log, NULL));
+	assert_true(journal_read(journal, id, "named", note_event, &log, NULL));
 	assert_int_equal(log.last, 3);
 	assert_true(journal_list(journal, 10, note_title, &titles, NULL));
 	assert_string_equal(titles.data, "own;new;");
@@ -141,7 +141,7 @@ static void a_gap_or_a_repeat_is_refused(void **state)
 		assert_int_equal(err.code, EINVAL);
 		assert_non_null(strstr(err.text, "does not follow event 2"));
 	}
-	assert_true(journal_read(journal, id, note_event, &log, NULL));
+	assert_true(journal_read(journal, id, NULL, note_event, &log, NULL));
 	assert_int_equal(log.last, 2);
 	journal_close(journal);
 	buf_fini(&log.text);
@@ -160,7 +160,7 @@ static void a_session_nobody_began_is_unknown(void **state)
 	assert_true(journal_open(folder.file, &journal, NULL));
 	assert_false(journal_append(journal, "0123456789ab", 1, "x", 0, STR("{}"), &err));
 	assert_int_equal(err.code, ENOENT);
-	assert_false(journal_read(journal, "' OR 1=1", note_event, &log, &err));
+	assert_false(journal_read(journal, "' OR 1=1", NULL, note_event, &log, &err));
 	assert_int_equal(err.code, ENOENT);
 	assert_non_null(strstr(err.text, "no session \"' OR 1=1\""));
 	journal_close(journal);
@@ -332,7 +332,7 @@ static void a_killed_writer_leaves_every_event_it_was_told_of(void **state)
 		fd_close(&ends[0]);
 
 		assert_true(journal_open(folder.file, &journal, NULL));
-		assert_true(journal_read(journal, id, note_event, &log, NULL));
+		assert_true(journal_read(journal, id, NULL, note_event, &log, NULL));
 		/*
 		 * The one after the last told may be there: it was killed before it could
 		 * tell.
@@ -377,7 +377,7 @@ static void two_processes_write_side_by_side(void **state)
 		struct log log = {0};
 
 		buf_init(&log.text, 1 << 20);
-		assert_true(journal_read(journal, ids[i], note_event, &log, NULL));
+		assert_true(journal_read(journal, ids[i], NULL, note_event, &log, NULL));
 		assert_int_equal(log.last, EVENTS);
 		buf_fini(&log.text);
 	}
