@@ -899,18 +899,6 @@ bool history_replay(struct history *history, const struct rewound *rewound,
 	       err_while(err, "event %lld", (long long)event->number);
 }
 
-bool history_line(struct history *history, struct str json, struct err *err)
-{
-	auto_value struct value *line = NULL;
-	struct event event;
-
-	if (!event_parse(json, &line, &event, err))
-		return false;
-	if (!history_event(history, &event, err))
-		return err_while(err, "event %lld", (long long)event.number);
-	return true;
-}
-
 /*
  * Gives each event its number, then passes it to the journal, the listener and the front,
  * in this order.

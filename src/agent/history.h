@@ -99,9 +99,6 @@ void history_fini(struct history *history);
  */
 bool history_event(struct history *history, const struct event *event, struct err *err);
 
-/* The same from one line of the journal (event_print's form). */
-bool history_line(struct history *history, struct str json, struct err *err);
-
 /*
  * The events that a person has gone back before (EVENT_REWOUND): each of these events and all
  * since the one that it names are in the record and no longer in the conversation.

@@ -5,6 +5,8 @@
  * result, and by one.
  */
 #include "agent/history.h"
+#include "base/value.h"
+#include "tool/event.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -77,6 +79,15 @@ static void check_cut(struct history *history)
 	check_history(history);
 }
 
+/* The event in one line of the journal, added to HISTORY. */
+static bool read_line(struct history *history, struct str json, struct err *err)
+{
+	auto_value struct value *line = NULL;
+	struct event event;
+
+	return event_parse(json, &line, &event, err) && history_event(history, &event, err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str rest = {(const char *)data, size};
@@ -85,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	history_init(&history);
 	while (str_next_line(&rest, &line))
-		(void)history_line(&history, line, NULL);
+		(void)read_line(&history, line, NULL);
 	history_settle(&history);
 	if (history.result_count > 0)
 		abort();

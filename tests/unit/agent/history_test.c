@@ -1,6 +1,8 @@
 /* history: events -> conversation, live and from the journal's lines. */
 #include "agent/history.h"
 #include "base/memory.h"
+#include "base/value.h"
+#include "tool/event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -169,6 +171,15 @@ static void finds_the_calls_it_has(void **state)
 	history_fini(&history);
 }
 
+/* The event in one line of the journal, added to HISTORY. */
+static bool read_line(struct history *history, struct str json, struct err *err)
+{
+	auto_value struct value *line = NULL;
+	struct event event;
+
+	return event_parse(json, &line, &event, err) && history_event(history, &event, err);
+}
+
 /* Everything a conversation can hold, once as events and once as the journal's lines. */
 static void lines_give_the_same_conversation_as_events(void **state)
 {
@@ -213,7 +224,7 @@ static void lines_give_the_same_conversation_as_events(void **state)
 		buf_init(&line, 1 << 20);
 		assert_true(event_print(&events[i], &line));
 		assert_true(history_event(&live, &events[i], &err));
-		if (!history_line(&read, buf_str(&line), &err))
+		if (!read_line(&read, buf_str(&line), &err))
 			fail_msg("%s", err.text);
 		buf_fini(&line);
 	}
@@ -266,7 +277,7 @@ static void a_damaged_line_is_named(void **state)
 		struct err err = {0};
 
 		history_init(&history);
-		assert_false(history_line(&history, str_of(lines[i]), &err));
+		assert_false(read_line(&history, str_of(lines[i]), &err));
 		assert_true(err.text[0]);
 		history_fini(&history);
 	}
