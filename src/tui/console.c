@@ -410,7 +410,7 @@ static void show_waiting(struct console *console)
 		(void)buf_addf(&rows, "and %zu more\n", console->waiting_count - named);
 	if (console->quitting)
 		(void)buf_adds(&rows, "then: the end\n");
-	live_set_waiting(console->live, buf_str(&rows));
+	live_set(console->live, LIVE_WAITING, buf_str(&rows));
 	buf_fini(&rows);
 }
 

@@ -44,6 +44,14 @@ enum {
 	RECENT_MAX = 256 << 10, /* of what was printed, for live_clear: many windows full */
 };
 
+/* The most bytes that are kept of a text. */
+static const size_t text_most[LIVE_TEXTS] = {
+	[LIVE_DRAFT] = OPEN_MAX,
+	[LIVE_STATUS] = ROW_MAX,
+	[LIVE_WORK] = LIVE_ROWS_MAX * ROW_MAX,
+	[LIVE_WAITING] = ROW_MAX,
+};
+
 /* The thread that draws frames. */
 enum drawing { DRAWING_NOT, DRAWING_GOES_ON, DRAWING_ENDS };
 
@@ -57,8 +65,7 @@ struct live {
 	struct pty_size drawn; /* the window in which the region was drawn */
 	int gone;              /* errno of a failed write */
 	struct buf open;       /* printed, but its line has no end yet */
-	struct buf draft;      /* of a line that is printed later, in its final form */
-	struct buf status, waiting, work;
+	struct buf texts[LIVE_TEXTS];
 	struct footer footer;
 	struct line_frame typed; /* the rows of the editor … */
 	size_t typed_columns;    /* … in a window of this width */
@@ -101,10 +108,8 @@ struct live *live_new(int fd, const struct screen_options *look)
 	init_condition(&live->news);
 	init_condition(&live->written);
 	buf_init(&live->open, PAINT_MAX);
-	buf_init(&live->draft, OPEN_MAX);
-	buf_init(&live->status, ROW_MAX);
-	buf_init(&live->waiting, ROW_MAX);
-	buf_init(&live->work, LIVE_ROWS_MAX * ROW_MAX);
+	for (size_t i = 0; i < LIVE_TEXTS; i++)
+		buf_init(&live->texts[i], text_most[i]);
 	buf_init(&live->recent, 2 * RECENT_MAX);
 	backlog_init(&live->backlog, WAITING_TEXT_MAX - FRAME_TEXT, look->colour);
 	line_frame_init(&live->typed);
@@ -134,10 +139,8 @@ void live_free(struct live *live)
 	(void)pthread_cond_destroy(&live->news);
 	(void)pthread_cond_destroy(&live->written);
 	buf_fini(&live->open);
-	buf_fini(&live->draft);
-	buf_fini(&live->status);
-	buf_fini(&live->waiting);
-	buf_fini(&live->work);
+	for (size_t i = 0; i < LIVE_TEXTS; i++)
+		buf_fini(&live->texts[i]);
 	buf_fini(&live->recent);
 	backlog_fini(&live->backlog);
 	line_frame_fini(&live->typed);
@@ -275,11 +278,12 @@ static void compose(struct live *live)
 	const size_t typed = fits ? broken : 0;
 	size_t left = most > typed ? most - typed : 0, above = 0;
 	struct line_frame *wanted = &live->wanted;
-	const struct str open = buf_str(live->open.size > 0 ? &live->open : &live->draft);
-	const size_t kept = live->status.size > 0;
-	struct str waiting = buf_str(&live->waiting);
+	const struct str open =
+		buf_str(live->open.size > 0 ? &live->open : &live->texts[LIVE_DRAFT]);
+	const size_t kept = live->texts[LIVE_STATUS].size > 0;
+	struct str waiting = buf_str(&live->texts[LIVE_WAITING]);
 	const bool footed = has_footer(live, size.rows) && left > kept;
-	struct str rest = buf_str(&live->work), row;
+	struct str rest = buf_str(&live->texts[LIVE_WORK]), row;
 
 	left -= footed;
 	buf_clear(&wanted->rows);
@@ -298,8 +302,9 @@ static void compose(struct live *live)
 		above++;
 		left--;
 	}
-	if (live->status.size > 0 && left > 0) {
-		add_short(live, buf_str(&live->status), size.columns - 1, &wanted->rows);
+	if (live->texts[LIVE_STATUS].size > 0 && left > 0) {
+		add_short(live, buf_str(&live->texts[LIVE_STATUS]), size.columns - 1,
+			  &wanted->rows);
 		above++;
 	}
 	if (fits)
@@ -638,8 +643,10 @@ bool live_print(struct live *live, struct str text)
 	return fine;
 }
 
-static void set(struct live *live, struct buf *place, struct str text)
+void live_set(struct live *live, enum live_text which, struct str text)
 {
+	struct buf *place = &live->texts[which];
+
 	(void)pthread_mutex_lock(&live->lock);
 	if (!str_equal(buf_str(place), text)) {
 		buf_clear(place);
@@ -647,26 +654,6 @@ static void set(struct live *live, struct buf *place, struct str text)
 		draw_soon(live);
 	}
 	(void)pthread_mutex_unlock(&live->lock);
-}
-
-void live_set_draft(struct live *live, struct str row)
-{
-	set(live, &live->draft, row);
-}
-
-void live_set_status(struct live *live, struct str row)
-{
-	set(live, &live->status, row);
-}
-
-void live_set_work(struct live *live, struct str rows)
-{
-	set(live, &live->work, rows);
-}
-
-void live_set_waiting(struct live *live, struct str waiting)
-{
-	set(live, &live->waiting, waiting);
 }
 
 void live_set_footer(struct live *live, const struct footer *footer)
@@ -771,10 +758,8 @@ void live_stop(struct live *live)
 	if (is_shown(live))
 		leave(live, true);
 	live->on = false;
-	buf_clear(&live->draft);
-	buf_clear(&live->status);
-	buf_clear(&live->waiting);
-	buf_clear(&live->work);
+	for (size_t i = 0; i < LIVE_TEXTS; i++)
+		buf_clear(&live->texts[i]);
 	buf_clear(&live->typed.rows);
 	(void)pthread_mutex_unlock(&live->lock);
 }

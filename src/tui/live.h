@@ -61,14 +61,17 @@ void live_set_terminal(struct live *live, const struct term *term);
  * end is shown, and printed when its end comes. False with errno: the terminal is gone.
  */
 bool live_print(struct live *live, struct str text);
-/* Show ROW as the line that is not whole yet: it is drawn, and never printed; "": there is none. */
-void live_set_draft(struct live *live, struct str row);
-/* Show in one row of ours the work under way; "": there is none. */
-void live_set_status(struct live *live, struct str row);
-/* Show ROWS above them, each with its line end: agents at work, tasks; "": none. */
-void live_set_work(struct live *live, struct str rows);
-/* The texts that wait, one in a row of WAITING, each with what it waits for; "": none. */
-void live_set_waiting(struct live *live, struct str waiting);
+
+enum live_text {
+	LIVE_DRAFT,   /* the line that is not whole yet: it is drawn, and never printed */
+	LIVE_STATUS,  /* one row of ours: the work under way */
+	LIVE_WORK,    /* rows above it, each with its line end: agents at work, tasks */
+	LIVE_WAITING, /* the texts that wait, one in a row, each with what it waits for */
+	LIVE_TEXTS,
+};
+
+/* Show TEXT as WHICH from now on; "": there is none. */
+void live_set(struct live *live, enum live_text which, struct str text);
 /*
  * The footer (region/footer.h) below the typed text, from now on; it outlives live_stop. A window
  * that is low has none.

@@ -1406,7 +1406,7 @@ static void screen_live_spinner(struct screen *screen, const char *label, int64_
 	row.columns = screen_columns(screen);
 	if (label != NULL)
 		paint_spinner(&row, label, elapsed_ms);
-	live_set_status(screen->live, buf_str(&row.out));
+	live_set(screen->live, LIVE_STATUS, buf_str(&row.out));
 	paint_fini(&row);
 }
 
@@ -1443,7 +1443,7 @@ static void screen_show_work(struct screen *screen)
 	buf_init(&rows, PAINT_MAX);
 	screen_add_tail(screen, &rows);
 	work_print(&screen->work, clock_now_ms(), screen->options.unicode, &rows);
-	live_set_work(screen->live, buf_str(&rows));
+	live_set(screen->live, LIVE_WORK, buf_str(&rows));
 	buf_fini(&rows);
 }
 
@@ -1534,7 +1534,7 @@ static void screen_draft(struct screen *screen)
 		calls_print(&screen->read, &line);
 		row = str_trim(buf_str(&line.out));
 	}
-	live_set_draft(screen->live, row);
+	live_set(screen->live, LIVE_DRAFT, row);
 	buf_fini(&line.out);
 }
 

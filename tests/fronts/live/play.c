@@ -121,9 +121,9 @@ static bool obey(struct live *live, struct line *line, struct str order, FILE *a
 	if (str_is(word, "print"))
 		(void)live_print(live, buf_str(&text));
 	else if (str_is(word, "status"))
-		live_set_status(live, buf_str(&text));
+		live_set(live, LIVE_STATUS, buf_str(&text));
 	else if (str_is(word, "waiting"))
-		live_set_waiting(live, buf_str(&text));
+		live_set(live, LIVE_WAITING, buf_str(&text));
 	else if (str_is(word, "footer"))
 		set_footer(live, buf_str(&text));
 	else if (str_is(word, "keys"))
