@@ -302,7 +302,7 @@ static void put_out(void *owner, enum piped_stream stream, struct str bytes)
 
 static void process_free(struct process *process)
 {
-	piped_fini(&process->piped);
+	piped_stop(&process->piped);
 	while (process->first != NULL)
 		drop_first(process);
 	for (size_t i = 0; i < WRITE_NAMES; i++)

@@ -348,7 +348,7 @@ static void program_free(struct engine_task *task)
 {
 	struct program *program = program_of(task);
 
-	piped_fini(&program->piped);
+	piped_stop(&program->piped);
 	task->running = NULL;
 	settle_typed(program);
 	(void)engine_charge(task->engine, &program->rest_kept, 0);

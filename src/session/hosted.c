@@ -158,7 +158,7 @@ void hosted_init(struct hosted *hosted, const struct hosted_options *options)
 
 void hosted_fini(struct hosted *hosted)
 {
-	piped_fini(&hosted->program);
+	piped_stop(&hosted->program);
 	value_free(hosted->no_schema);
 	buf_fini(&hosted->words);
 }

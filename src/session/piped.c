@@ -409,8 +409,3 @@ void piped_init(struct piped *piped, const struct piped_options *options)
 	piped->tool.carried = options->carried;
 	buf_init(&piped->typed, options->input_max);
 }
-
-void piped_fini(struct piped *piped)
-{
-	piped_stop(piped);
-}

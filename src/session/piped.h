@@ -83,10 +83,8 @@ struct piped {
 	unsigned generation; /* how often the pipes were opened */
 };
 
-/* The members of OPTIONS are borrowed for the life of PIPED. */
+/* The members of OPTIONS are borrowed for the life of PIPED, which piped_stop ends. */
 void piped_init(struct piped *piped, const struct piped_options *options);
-/* Close everything, cancel the call, wait for its end, and free what there is. */
-void piped_fini(struct piped *piped);
 
 /*
  * Open the pipes on LOOP; bytes may be typed. After a failure piped_close closes what is
