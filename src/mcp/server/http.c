@@ -542,7 +542,7 @@ static void refuse(struct carried *carried, int status, const char *sentence)
 	struct err err;
 
 	(void)err_set(&err, MCP_CODE_INVALID, "%s", sentence);
-	mcp_refuse(desk_of(carried), &carried->way, &none, status, &err);
+	mcp_refuse(desk_of(carried), &carried->way, &none, status, &err, NULL);
 }
 
 /* Refuse MESSAGE because of a bound, or because no cell could be made. */
@@ -567,9 +567,9 @@ static void refuse_busy(struct carried *carried, const struct mcp_message *messa
 		else
 			value_set_real(data, "value", busy->value);
 	}
-	mcp_refuse_with(desk_of(carried), &carried->way, message,
-			busy->status != 0 ? busy->status : STATUS_BAD, &busy->why,
-			value_count(data) > 0 ? data : NULL);
+	mcp_refuse(desk_of(carried), &carried->way, message,
+		   busy->status != 0 ? busy->status : STATUS_BAD, &busy->why,
+		   value_count(data) > 0 ? data : NULL);
 }
 
 static bool is_method(const struct carried *carried, const char *method)
@@ -976,7 +976,7 @@ static bool take_modern(struct carried *carried, const struct mcp_message *messa
 	struct err err;
 
 	if (!http_repeats(&headers, message, &err)) {
-		mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BAD, &err);
+		mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BAD, &err, NULL);
 		return true;
 	}
 	if (!find_cell(carried, message, false))
@@ -984,7 +984,7 @@ static bool take_modern(struct carried *carried, const struct mcp_message *messa
 	if (!http_repeats_arguments(mcp_schema_of_call(carried->cell->mcp, message),
 				    value_member(message->params, "arguments"),
 				    find_header, carried->exchange, &err)) {
-		mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BAD, &err);
+		mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BAD, &err, NULL);
 		return true;
 	}
 	return mcp_take(own_peer(carried), &carried->way, message, MCP_MODERN);
@@ -996,7 +996,7 @@ static void refuse_crowded(struct carried *carried, const struct mcp_message *me
 
 	(void)err_set(&err, MCP_CODE_INTERNAL, "%s", crowded);
 	http_daemon_ask_again(carried->exchange);
-	mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BUSY, &err);
+	mcp_refuse(desk_of(carried), &carried->way, message, STATUS_BUSY, &err, NULL);
 }
 
 /* MESSAGE is an initialize. */
@@ -1089,7 +1089,8 @@ static void take_post(struct carried *carried, struct str body)
 	bool answered = true;
 
 	if (!mcp_message_read(body, &message, &err)) {
-		mcp_refuse(desk_of(carried), &carried->way, &message, STATUS_BAD, &err);
+		mcp_refuse(desk_of(carried), &carried->way, &message, STATUS_BAD, &err,
+			   NULL);
 		mcp_message_fini(&message);
 		return;
 	}

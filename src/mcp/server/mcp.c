@@ -421,13 +421,7 @@ void mcp_fail(struct mcp_request *request, enum mcp_code code, struct value *tak
 }
 
 void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
-		int status, const struct err *why)
-{
-	mcp_refuse_with(mcp, way, message, status, why, NULL);
-}
-
-void mcp_refuse_with(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
-		     int status, const struct err *why, const struct value *data)
+		int status, const struct err *why, const struct value *data)
 {
 	const enum mcp_code code = why->code < 0 ? why->code : MCP_CODE_INVALID;
 

@@ -183,10 +183,7 @@ bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,
 	      const struct mcp_message *message, enum mcp_manner manner);
 /* Answer MESSAGE, which could not be read, or is not allowed. */
 void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
-		int status, const struct err *why);
-/* The same, with DATA (borrowed, or NULL) beside the sentence. */
-void mcp_refuse_with(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
-		     int status, const struct err *why, const struct value *data);
+		int status, const struct err *why, const struct value *data);
 
 /*
  * The schema of the tool that MESSAGE calls, when the tool has brought a schema of its

@@ -131,7 +131,7 @@ static bool read_line(struct stdio *stdio, struct str line)
 		return false;
 	if (mcp_message_read(line, &stdio->next, &err))
 		return true;
-	mcp_refuse(stdio->options.mcp, &stdio->way, &stdio->next, 0, &err);
+	mcp_refuse(stdio->options.mcp, &stdio->way, &stdio->next, 0, &err, NULL);
 	mcp_message_fini(&stdio->next);
 	return false;
 }
@@ -148,7 +148,7 @@ static void refuse_long_line(struct stdio *stdio)
 	struct err err;
 
 	(void)err_set(&err, MCP_CODE_PARSE, "A message may have %d bytes.", MCP_MESSAGE_MAX);
-	mcp_refuse(stdio->options.mcp, &stdio->way, &message, 0, &err);
+	mcp_refuse(stdio->options.mcp, &stdio->way, &message, 0, &err, NULL);
 	stdio->skipping = true;
 	buf_clear(&stdio->in);
 	stdio->in_from = 0;
