@@ -378,10 +378,7 @@ static void serve(struct client *client, struct str body)
 		list(client);
 		return;
 	case SSH_MESSAGE_BIND:
-		if (bind_session(client, &message))
-			ssh_message_add_success(&client->out);
-		else
-			ssh_message_add_failure(&client->out);
+		ssh_message_add_outcome(&client->out, bind_session(client, &message));
 		return;
 	case SSH_MESSAGE_SIGN:
 		why = judge_sign(client, &message);
@@ -401,7 +398,7 @@ static void serve(struct client *client, struct str body)
 	case SSH_MESSAGE_OTHER:
 		break;
 	}
-	ssh_message_add_failure(&client->out);
+	ssh_message_add_outcome(&client->out, false);
 }
 
 /* Serve the whole messages that CLIENT has sent, until one must wait for the front. */
@@ -519,9 +516,9 @@ static void keys_set(struct door *door, struct str keys)
 		if (at->state != LISTING)
 			continue;
 		if (keys.size > 0)
-			ssh_message_add_body(&at->out, keys);
+			wire_add_string(&at->out, keys); /* a whole body */
 		else
-			ssh_message_add_failure(&at->out);
+			ssh_message_add_outcome(&at->out, false);
 		client_answered(at);
 	}
 }
@@ -540,7 +537,7 @@ static void answer_set(struct door *door, const struct door_message *message)
 	else if (at->git)
 		ssh_message_add_reason(&at->out, message->text);
 	else
-		ssh_message_add_failure(&at->out);
+		ssh_message_add_outcome(&at->out, false);
 	client_answered(at);
 }
 

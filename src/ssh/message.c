@@ -108,25 +108,15 @@ void ssh_message_read(struct str body, struct ssh_message *message)
 
 /* Answers to a client. */
 
-void ssh_message_add_body(struct buf *out, struct str answer)
-{
-	wire_add_string(out, answer);
-}
-
 static void add_number_only(struct buf *out, uint8_t number)
 {
 	wire_add_number(out, 1);
 	wire_add_byte(out, number);
 }
 
-void ssh_message_add_success(struct buf *out)
+void ssh_message_add_outcome(struct buf *out, bool done)
 {
-	add_number_only(out, SUCCESS);
-}
-
-void ssh_message_add_failure(struct buf *out)
-{
-	add_number_only(out, FAILURE);
+	add_number_only(out, done ? SUCCESS : FAILURE);
 }
 
 static void add_with(struct buf *out, uint8_t number, struct str text)

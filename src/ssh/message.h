@@ -66,14 +66,11 @@ enum ssh_frame ssh_message_first(struct str in, struct str *body);
 void ssh_message_read(struct str body, struct ssh_message *message);
 
 /* The answers; each appends a whole message with its length. */
-void ssh_message_add_success(struct buf *out);
-void ssh_message_add_failure(struct buf *out);
+void ssh_message_add_outcome(struct buf *out, bool done);
 /* SIGNATURE answers SIGN, or GIT. */
 void ssh_message_add_signed(struct buf *out, struct str signature);
 /* A refusal of GIT, with a sentence for the person who reads git's messages. */
 void ssh_message_add_reason(struct buf *out, const char *reason);
-/* ANSWER: a whole body, as ssh_message_read_keys takes it. */
-void ssh_message_add_body(struct buf *out, struct str answer);
 
 /* Requests to an agent: for its keys, and for a signature of DATA by KEY. */
 void ssh_message_ask_keys(struct buf *out);
