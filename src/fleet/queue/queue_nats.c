@@ -159,25 +159,21 @@ static const struct {
 };
 _Static_assert(QUEUE_WORKER_S == 45 && QUEUE_LEAD_S == 60, "max_age above");
 
-/* The name of STREAM in F. */
+/* TEMPLATE, of a row of `streams`, with the name of the fleet. */
+static const char *with_fleet(const struct fleet_queue *queue, const char *template,
+			      char text[SUBJECT_MAX])
+{
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	(void)snprintf(text, SUBJECT_MAX, template, queue->name);
+#pragma GCC diagnostic pop
+	return text;
+}
+
 static const char *stream_name(const struct fleet_queue *queue, enum stream stream,
 			       char name[SUBJECT_MAX])
 {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	(void)snprintf(name, SUBJECT_MAX, streams[stream].name, queue->name);
-#pragma GCC diagnostic pop
-	return name;
-}
-
-static const char *stream_subjects(const struct fleet_queue *queue, enum stream stream,
-				   char subjects[SUBJECT_MAX])
-{
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	(void)snprintf(subjects, SUBJECT_MAX, streams[stream].subjects, queue->name);
-#pragma GCC diagnostic pop
-	return subjects;
+	return with_fleet(queue, streams[stream].name, name);
 }
 
 /* METHOD of STREAM, with its name behind a dot, and behind that NAME when it is given. */
@@ -208,8 +204,8 @@ static bool make_stream(struct fleet_queue *queue, enum stream stream, struct er
 			       "{\"name\":\"%s\",\"subjects\":[\"%s\"],\"storage\":\"file\","
 			       "\"num_replicas\":%d,\"max_bytes\":%" PRId64 ",%s}",
 			       stream_name(queue, stream, name),
-			       stream_subjects(queue, stream, subjects), queue->replicas,
-			       max_bytes, streams[stream].settings);
+			       with_fleet(queue, streams[stream].subjects, subjects),
+			       queue->replicas, max_bytes, streams[stream].settings);
 		if (call_stream(queue, "STREAM.CREATE", stream, NULL, body, &answer, &why))
 			return true;
 		/* The server holds back as much as a stream may take: less will do. */
@@ -1508,7 +1504,7 @@ static bool key_subject(const struct fleet_queue *queue, enum fleet_bucket bucke
 			const char *key, char subject[SUBJECT_MAX], struct err *err)
 {
 	char all[SUBJECT_MAX];
-	const char *subjects = stream_subjects(queue, stream_of(bucket), all);
+	const char *subjects = with_fleet(queue, streams[stream_of(bucket)].subjects, all);
 	const int size = snprintf(subject, SUBJECT_MAX, "%.*s%s",
 				  (int)(strlen(subjects) - 1), subjects, key);
 
