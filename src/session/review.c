@@ -161,6 +161,14 @@ static const struct field report_fields[] = {
 	{0},
 };
 
+/* How a report ends. */
+static const struct field end_fields[] = {
+	FIELD(struct review_report, conflict),
+	FIELD(struct review_report, hash),
+	FIELD(struct review_report, step, .optional = true),
+	{0},
+};
+
 static bool is_hex(const char *text)
 {
 	while (text_hex_digit(*text) >= 0)
@@ -333,11 +341,8 @@ struct value *review_report_value(const struct review_report *report, const char
 	value_set(value, "branches", branches);
 	fields_set(value, git_fields, report);
 	value_set(value, "totals", fields_print(total_fields, report));
-	value_set_boolean(value, "conflict", report->conflict);
 	value_set_boolean(value, "cut", report->cut != REVIEW_WHOLE);
-	value_set_text(value, "hash", report->hash);
-	if (report->step != 0)
-		value_set_integer(value, "step", report->step);
+	fields_set(value, end_fields, report);
 	return value;
 }
 

@@ -323,6 +323,13 @@ static enum view_kind kind_at(const struct cell_spec *spec, const char *path)
 		       : deepest->kind;
 }
 
+static const struct field root_fields[] = {
+	FIELD(struct files_root, path),
+	FIELD(struct files_root, writable),
+	FIELD(struct files_root, pattern, .optional = true),
+	{0},
+};
+
 static struct value *rights_roots(const struct cell_spec *spec)
 {
 	struct value *roots = value_new_array();
@@ -340,13 +347,10 @@ static struct value *rights_roots(const struct cell_spec *spec)
 		/* In another session, the same path may be a folder of the host. */
 		if (kind_at(spec, root->path) == VIEW_MEMORY)
 			continue;
-		struct value *item = value_new_object();
-		value_set_text(item, "path", key);
-		value_set_boolean(item, "writable",
-				  root->writable && kind_at(spec, root->path) == VIEW_TREE);
-		if (root->pattern != NULL)
-			value_set_text(item, "pattern", root->pattern);
-		value_append(roots, item);
+		struct files_root item = *root;
+		item.path = key;
+		item.writable &= kind_at(spec, root->path) == VIEW_TREE;
+		value_append(roots, fields_print(root_fields, &item));
 	}
 	return roots;
 }
@@ -401,13 +405,6 @@ static const struct field entry_fields[] = {
 	FIELD(struct view_entry, number, .max = VIEW_LOWERS_MAX, .optional = true),
 	FIELD(struct view_entry, mode),
 	FIELD(struct view_entry, size, .optional = true),
-	{0},
-};
-
-static const struct field root_fields[] = {
-	FIELD(struct files_root, path),
-	FIELD(struct files_root, writable),
-	FIELD(struct files_root, pattern, .optional = true),
 	{0},
 };
 
