@@ -70,7 +70,7 @@ void starter_init(struct starter *starter, const char *program)
 	*starter = (struct starter){.program = program, .socket = -1, .pidfd = -1};
 }
 
-static void process_end(struct starter *starter)
+void starter_give_up(struct starter *starter)
 {
 	struct pollfd gone = {.fd = starter->pidfd, .events = POLLIN};
 	siginfo_t info;
@@ -89,14 +89,9 @@ static void process_end(struct starter *starter)
 	fd_close(&starter->pidfd);
 }
 
-void starter_give_up(struct starter *starter)
-{
-	process_end(starter);
-}
-
 void starter_fini(struct starter *starter)
 {
-	process_end(starter);
+	starter_give_up(starter);
 	groups_front_close(&starter->groups);
 }
 
@@ -189,7 +184,7 @@ static bool request_deliver(struct starter *starter, const struct starter_reques
 				      strerror(errno));
 		/* One that was killed or stopped meanwhile is replaced once. */
 		if (!sent)
-			process_end(starter);
+			starter_give_up(starter);
 	} while (!sent && was_there);
 	return sent;
 }

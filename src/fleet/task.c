@@ -542,7 +542,7 @@ static uint64_t mark_of(struct str line)
 	return strtoull(hex, NULL, 16);
 }
 
-static const char *id_at(const struct fleet_tasks *tasks, size_t nth)
+const char *fleet_tasks_id(const struct fleet_tasks *tasks, size_t nth)
 {
 	return tasks->ids.data + tasks->places[nth].id;
 }
@@ -557,7 +557,7 @@ static uint32_t *slot_of(const struct fleet_tasks *tasks, const char *id)
 		hash = (hash ^ (uint8_t)*c) * FNV_PRIME;
 	at = hash & (tasks->slot_count - 1);
 	while (tasks->slots[at] != NOTHING &&
-	       strcmp(id_at(tasks, tasks->slots[at]), id) != 0)
+	       strcmp(fleet_tasks_id(tasks, tasks->slots[at]), id) != 0)
 		at = (at + 1) & (tasks->slot_count - 1);
 	return &tasks->slots[at];
 }
@@ -574,7 +574,7 @@ static void grow(struct fleet_tasks *tasks)
 	tasks->slots = memory_array(tasks->slot_count, sizeof(*tasks->slots));
 	memset(tasks->slots, UINT8_MAX, tasks->slot_count * sizeof(*tasks->slots));
 	for (size_t i = 0; i < tasks->count; i++)
-		*slot_of(tasks, id_at(tasks, i)) = (uint32_t)i;
+		*slot_of(tasks, fleet_tasks_id(tasks, i)) = (uint32_t)i;
 }
 
 /* The number of the kind of TASK, which is a new one where there is room for it. */
@@ -784,11 +784,6 @@ bool fleet_tasks_get(const struct fleet_tasks *tasks, size_t nth, struct fleet_t
 	if (!fleet_task_read((struct str){line, place->size}, task, err))
 		return err_while(err, "%s:%" PRIu32, tasks->name, place->number);
 	return true;
-}
-
-const char *fleet_tasks_id(const struct fleet_tasks *tasks, size_t nth)
-{
-	return id_at(tasks, nth);
 }
 
 size_t fleet_tasks_kind(const struct fleet_tasks *tasks, size_t nth)

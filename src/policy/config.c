@@ -1133,7 +1133,7 @@ static bool refuse_bound(const struct rows_problem *problem, const char *pointer
 }
 
 /* Does OBJECT have only keys of TABLE, each of the right kind and within its bounds? */
-static bool fits_keys(const struct row *table, const struct value *object, struct err *err)
+bool config_check_rows(const struct row *table, const struct value *object, struct err *err)
 {
 	const struct row whole = {.kind = ROW_OBJECT, .rows = table};
 	struct rows_problem problem;
@@ -1198,7 +1198,7 @@ static uint64_t size_of(const struct value *value)
 	bool fine = value_kind(value) != VALUE_STRING ||
 		    text_parse_size(value_text(value), &bytes, NULL);
 
-	assert(fine); /* fits_keys has checked it */
+	assert(fine); /* config_check_rows has checked it */
 	return fine ? bytes : 0;
 }
 
@@ -1210,7 +1210,7 @@ static unsigned choice_of(const struct row *key, const struct value *value)
 		if (str_equal(value_str(value), choice))
 			return index;
 	}
-	abort(); /* fits_keys allows no other value */
+	abort(); /* config_check_rows allows no other value */
 }
 
 static void keys_store(const struct row *rows, const struct value *object, int home,
@@ -1408,7 +1408,7 @@ bool config_parse(struct str text, const char *source, struct config **config,
 		if (!value_parse(text, VALUE_COMMENTS, &root, err))
 			return err_while(err, "%s", source);
 		take_plugin_keys(root, made);
-		if (!fits_keys(keys_config, root, err))
+		if (!config_check_rows(keys_config, root, err))
 			return err_while(err, "%s", source);
 		keys_store(keys_config, root, KEY_IN_CONFIG, made);
 		made->root = value_ref(root);
@@ -1483,14 +1483,9 @@ static const struct value *entry_in(const struct value *entries,
 	return entry || !other ? entry : value_member(entries, other);
 }
 
-bool config_check_rows(const struct row *rows, const struct value *object, struct err *err)
-{
-	return fits_keys(rows, object, err);
-}
-
 bool config_check_entry(const struct value *entry, const char *where, struct err *err)
 {
-	return fits_keys(keys_agent, entry, err) ||
+	return config_check_rows(keys_agent, entry, err) ||
 	       (where ? err_while(err, "%s", where) : false);
 }
 

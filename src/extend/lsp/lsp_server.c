@@ -136,7 +136,7 @@ static void send_message(struct lsp_server *server, struct value *take_message)
 	buf_fini(&text);
 }
 
-static void tell(struct lsp_server *server, const char *method, struct value *take_params)
+void lsp_server_tell(struct lsp_server *server, const char *method, struct value *take_params)
 {
 	struct value *message = value_new_object();
 
@@ -356,7 +356,7 @@ static void initialized(void *context, const struct value *result, const char *w
 	server->in_bytes =
 		str_is(value_str(value_member(able, "positionEncoding")), "utf-8");
 	server->state = LSP_READY;
-	tell(server, "initialized", value_new_object());
+	lsp_server_tell(server, "initialized", value_new_object());
 	if (server->state == LSP_READY)
 		server->options.ready(server->options.owner);
 }
@@ -466,11 +466,6 @@ const char *lsp_server_trouble(const struct lsp_server *server)
 bool lsp_server_in_bytes(const struct lsp_server *server)
 {
 	return server->in_bytes;
-}
-
-void lsp_server_tell(struct lsp_server *server, const char *method, struct value *take_params)
-{
-	tell(server, method, take_params);
 }
 
 bool lsp_server_ask(struct lsp_server *server, const char *method, struct value *take_params,

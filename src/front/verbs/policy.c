@@ -42,15 +42,6 @@ static const struct option_row explain_options[] = {
 /* In the order of enum verdict_answer. */
 static const char *const verdict_words[] = {"denied", "asked", "allowed"};
 
-static struct value *words_of(const char *const *argv)
-{
-	struct value *list = value_new_array();
-
-	for (; *argv != NULL; argv++)
-		value_append(list, value_new_text(*argv));
-	return list;
-}
-
 /* The word that gives code to a program, and the word of a rule that would grant it. */
 static struct value *code_of(const struct command_code *code)
 {
@@ -121,7 +112,7 @@ static void add_part(struct value *parts, const struct policy *policy, const cha
 
 	if (value_count(parts) > 0)
 		value_set_text(part, "join", join);
-	value_set(part, "argv", words_of(argv));
+	value_set(part, "argv", value_new_texts(argv));
 	value_append(parts, part);
 	if (!commands_listed(policy->commands))
 		return;

@@ -115,7 +115,7 @@ void bridged_free(struct bridged *bridged)
 }
 
 /* Our end never waits: a bridge that does not read is ended. */
-static void tell(struct bridged *bridged, struct value *take_line)
+void bridged_tell(struct bridged *bridged, struct value *take_line)
 {
 	struct steer steer;
 
@@ -185,7 +185,7 @@ bool bridged_open(struct bridged *bridged, struct session **session, int *fd, st
 	theirs = ends[1];
 	if (!fd_set_blocking(ends[0], false, err))
 		return false;
-	tell(bridged, settings_of(bridged));
+	bridged_tell(bridged, settings_of(bridged));
 	loop_add(bridged->options.loop, &bridged->watch);
 	*session = bridged->session;
 	*fd = fd_take(&theirs);
@@ -200,11 +200,6 @@ struct value *bridged_arguments(const struct bridged *bridged)
 	value_append(argv, value_new_text(BRIDGE_WORD));
 	value_set(arguments, "argv", argv);
 	return arguments;
-}
-
-void bridged_answer(struct bridged *bridged, struct value *take_answer)
-{
-	tell(bridged, take_answer);
 }
 
 struct str bridged_words(const struct bridged *bridged)
@@ -260,7 +255,7 @@ static void answer(struct bridged *bridged, const char *key, struct value *take_
 	struct value *line = value_new_object();
 
 	value_set(line, key, take_value);
-	tell(bridged, line);
+	bridged_tell(bridged, line);
 }
 
 /* Try to lock the tokens, and answer the bridge when they are, or never will be. */

@@ -63,7 +63,7 @@ void bridged_close(struct bridged *bridged);
 struct value *bridged_arguments(const struct bridged *bridged);
 /* Take what the bridge has told by now. To be called when its program has ended. */
 void bridged_hear(struct bridged *bridged);
-/* Answer the last line that `tells` got. */
-void bridged_answer(struct bridged *bridged, struct value *take_answer);
+/* Send the bridge TAKE_LINE, as the answer to the last line that `tells` got. */
+void bridged_tell(struct bridged *bridged, struct value *take_line);
 /* Other lines that the program printed, of its libraries: its last words. */
 struct str bridged_words(const struct bridged *bridged);

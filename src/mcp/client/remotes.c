@@ -969,7 +969,7 @@ static void bridge_tells(void *owner, const struct value *line)
 	if (!tool || !why) {
 		answer = value_new_object();
 		value_set_text(answer, "error", "nobody can log in here");
-		bridged_answer(server->bridged, answer);
+		bridged_tell(server->bridged, answer);
 		return;
 	}
 	if (server->made == REMOTES_MADE_MAX)

@@ -303,7 +303,7 @@ static void send(struct mcp *mcp, struct mcp_way *way, bool last, int status)
 
 static void end_request(struct mcp_request *request);
 
-static void end_result(struct mcp_request *request)
+void mcp_answer_end(struct mcp_request *request)
 {
 	struct mcp *mcp = request->mcp;
 	struct mcp_way *way = request->way;
@@ -350,11 +350,6 @@ struct buf *mcp_answer_begin(struct mcp_request *request)
 	return out;
 }
 
-void mcp_answer_end(struct mcp_request *request)
-{
-	end_result(request);
-}
-
 void mcp_answer_text(struct mcp_request *request, struct str members)
 {
 	struct buf *out = mcp_answer_begin(request);
@@ -363,7 +358,7 @@ void mcp_answer_text(struct mcp_request *request, struct str members)
 	if (members.size == 0 && out->data[out->size - 1] == ',')
 		buf_truncate(out, out->size - 1);
 	(void)buf_addstr(out, members);
-	end_result(request);
+	mcp_answer_end(request);
 }
 
 void mcp_answer(struct mcp_request *request, struct value *take_result)
@@ -383,7 +378,7 @@ void mcp_answer(struct mcp_request *request, struct value *take_result)
 		(void)buf_addc(out, ':');
 		(void)value_print(value_at(at), 0, out);
 	}
-	end_result(request);
+	mcp_answer_end(request);
 }
 
 static void add_error(struct buf *out, int code, const char *sentence,

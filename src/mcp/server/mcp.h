@@ -181,7 +181,10 @@ enum mcp_manner {
  */
 bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,
 	      const struct mcp_message *message, enum mcp_manner manner);
-/* Answer MESSAGE, which could not be read, or is not allowed. */
+/*
+ * Answer MESSAGE, which could not be read, or is not allowed, with DATA (borrowed, or NULL) beside
+ * the sentence.
+ */
 void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
 		int status, const struct err *why, const struct value *data);
 

@@ -353,7 +353,7 @@ static void answer(struct task *task, const char *key, const char *text)
 	struct value *line = value_new_object();
 
 	value_set_text(line, key, text);
-	bridged_answer(task->bridged, line);
+	bridged_tell(task->bridged, line);
 }
 
 /* Print TEXT, of a server, on a line of its own. */
