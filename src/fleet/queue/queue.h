@@ -98,7 +98,7 @@ struct fleet_message fleet_lease_message(const struct fleet_lease *lease);
  * given back without having been begun do not count.
  */
 int fleet_lease_deliveries(const struct fleet_lease *lease);
-/* How often it was given back by fleet_lease_refuse. */
+/* How often it was given back as FLEET_UNREAD. */
 int fleet_lease_refusals(const struct fleet_lease *lease);
 
 enum fleet_renewal {
@@ -117,13 +117,16 @@ enum fleet_renewal fleet_lease_renew(struct fleet_lease *lease, struct err *err)
  */
 bool fleet_lease_done(struct fleet_lease *lease, const struct value *result,
 		      struct err *err);
+enum fleet_return {
+	FLEET_TRIED,   /* the delivery was an attempt */
+	FLEET_UNTRIED, /* it was none */
+	FLEET_UNREAD, /* the caller cannot read the task: that is counted apart from attempts */
+};
 /*
  * Give it back, to come again after SECONDS. COUNTS: the delivery was an attempt. A lease that is
  * over stays as it is, here and in fleet_lease_done its permit.
  */
-void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts);
-/* The same, because the caller cannot read it: that is counted apart from attempts. */
-void fleet_lease_refuse(struct fleet_lease *lease, double seconds);
+void fleet_lease_return(struct fleet_lease *lease, double seconds, enum fleet_return how);
 /* Take the task out of the queue without a result. The permit goes back. */
 bool fleet_lease_drop(struct fleet_lease *lease, struct err *err);
 /* Free the memory; the task stays as it is. NULL is allowed. */

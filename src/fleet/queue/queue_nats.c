@@ -971,7 +971,7 @@ static void add_task(struct fleet_queue *queue, struct taking *taking, struct st
 	permitted = taking != NULL && taking->permit_count > 0 && taking->lane != NULL &&
 		    str_is(lane, taking->lane);
 	if (taking == NULL || taking->taken >= taking->count || (limited && !permitted)) {
-		fleet_lease_return(lease, limited ? UNPERMITTED_S : 0, false);
+		fleet_lease_return(lease, limited ? UNPERMITTED_S : 0, FLEET_UNTRIED);
 		fleet_lease_free(lease);
 		return;
 	}
@@ -1456,8 +1456,7 @@ bool fleet_lease_done(struct fleet_lease *lease, const struct value *result, str
 	return true;
 }
 
-/* Give LEASE back after SECONDS. BACK: deliveries that were no attempt, REFUSED: that were unread. */
-static void give_back(struct fleet_lease *lease, double seconds, int back, int refused)
+void fleet_lease_return(struct fleet_lease *lease, double seconds, enum fleet_return how)
 {
 	struct fleet_queue *queue = lease->queue;
 	char key[SUBJECT_MAX], text[64];
@@ -1466,10 +1465,10 @@ static void give_back(struct fleet_lease *lease, double seconds, int back, int r
 	/* Somebody else may have it by now, and would lose it to a third. */
 	if (fleet_lease_over(lease))
 		return;
-	if (back > 0) {
+	if (how != FLEET_TRIED) {
 		returned_key(lease, key);
 		(void)snprintf(text, sizeof(text), "{\"returned\":%d,\"refused\":%d}",
-			       lease->returned + back, lease->refused + refused);
+			       lease->returned + 1, lease->refused + (how == FLEET_UNREAD));
 		(void)fleet_queue_set(queue, FLEET_STATE, key, str_of(text), &err);
 	}
 	if (seconds > 0)
@@ -1481,16 +1480,6 @@ static void give_back(struct fleet_lease *lease, double seconds, int back, int r
 	if (!fleet_lease_over(lease))
 		jetstream_publish(queue->jetstream, lease->ack, str_of(text));
 	release_permit(lease);
-}
-
-void fleet_lease_return(struct fleet_lease *lease, double seconds, bool counts)
-{
-	give_back(lease, seconds, counts ? 0 : 1, 0);
-}
-
-void fleet_lease_refuse(struct fleet_lease *lease, double seconds)
-{
-	give_back(lease, seconds, 1, 1);
 }
 
 /* Keys and values. */

@@ -302,12 +302,12 @@ static void answer(struct fleet_worker *worker, struct held *held, struct value 
 }
 
 static void give_back(struct fleet_worker *worker, struct held *held, double seconds,
-		      bool counts)
+		      enum fleet_return how)
 {
 	(void)pthread_mutex_lock(&worker->lock);
 	need_lease(worker, held);
 	(void)pthread_mutex_unlock(&worker->lock);
-	fleet_lease_return(held->lease, seconds, counts);
+	fleet_lease_return(held->lease, seconds, how);
 	end_held(worker, held);
 }
 
@@ -328,11 +328,7 @@ static void refuse(struct fleet_worker *worker, struct held *held)
 {
 	const double part_s = fleet_queue_lease_s(worker->options.queue) / 4;
 
-	(void)pthread_mutex_lock(&worker->lock);
-	need_lease(worker, held);
-	(void)pthread_mutex_unlock(&worker->lock);
-	fleet_lease_refuse(held->lease, part_s < REFUSED_S ? part_s : REFUSED_S);
-	end_held(worker, held);
+	give_back(worker, held, part_s < REFUSED_S ? part_s : REFUSED_S, FLEET_UNREAD);
 }
 
 static void tell_event(struct fleet_worker *worker, const char *job, const char *id,
@@ -755,7 +751,7 @@ static bool read_line(struct fleet_worker *worker, struct held *held)
 	(void)snprintf(line, sizeof(line), "%s/%s is given back: %s",
 		       fleet_lease_job(held->lease), fleet_lease_id(held->lease), err.text);
 	say(worker, line);
-	give_back(worker, held, STORE_AWAY_S, false);
+	give_back(worker, held, STORE_AWAY_S, FLEET_UNTRIED);
 	return false;
 }
 
@@ -770,7 +766,7 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 
 	if (!fleet_jobs_result(worker->options.store, job, id, &result, &err)) {
 		say(worker, err.text);
-		give_back(worker, held, STORE_AWAY_S, false);
+		give_back(worker, held, STORE_AWAY_S, FLEET_UNTRIED);
 		return false;
 	}
 	if (result != NULL) {
@@ -782,7 +778,7 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 	    !still_marked(worker, "cancel", job, id, &its_own, &err) ||
 	    !still_marked(worker, "pause", job, NULL, &paused, &err)) {
 		say(worker, err.text);
-		give_back(worker, held, STORE_AWAY_S, false);
+		give_back(worker, held, STORE_AWAY_S, FLEET_UNTRIED);
 		return false;
 	}
 	if (cancelled || its_own) {
@@ -791,7 +787,7 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 			answer(worker, held, fleet_result_new(job, id, 0, FLEET_CANCELLED));
 		} else {
 			say(worker, err.text);
-			give_back(worker, held, STORE_AWAY_S, false);
+			give_back(worker, held, STORE_AWAY_S, FLEET_UNTRIED);
 		}
 		return false;
 	}
@@ -801,7 +797,7 @@ static bool is_wanted(struct fleet_worker *worker, struct held *held)
 		return false;
 	}
 	if (!keeps_pace(worker, held->task.lane, &wait_s)) {
-		give_back(worker, held, wait_s, false);
+		give_back(worker, held, wait_s, FLEET_UNTRIED);
 		return false;
 	}
 	return true;
@@ -828,7 +824,7 @@ static void give_ready_back(struct fleet_worker *worker)
 	struct held *held;
 
 	while ((held = choose_one(worker)) != NULL)
-		give_back(worker, held, 0, false);
+		give_back(worker, held, 0, FLEET_UNTRIED);
 }
 
 /* Begin no more tasks. */
@@ -885,7 +881,7 @@ static bool drains(struct fleet_worker *worker, struct held *held)
 {
 	if (!is_draining(worker))
 		return false;
-	give_back(worker, held, 0, false);
+	give_back(worker, held, 0, FLEET_UNTRIED);
 	return true;
 }
 
@@ -1021,14 +1017,14 @@ static void ended(void *context, struct fleet_slot_task *task, const struct valu
 	if (state == HELD_LOST &&
 	    (result == NULL || status == FLEET_CANCELLED || status == FLEET_SET_UP))
 		drop_held(worker, held);
+	else if (result == NULL && err != NULL && err->code == ECONNRESET)
+		give_back(worker, held, 1, FLEET_TRIED);
 	else if (result == NULL)
-		give_back(worker, held,
-			  err != NULL && err->code == ECONNRESET ? 1 : STORE_AWAY_S,
-			  err != NULL && err->code == ECONNRESET);
+		give_back(worker, held, STORE_AWAY_S, FLEET_UNTRIED);
 	else if (status == FLEET_CANCELLED && stopping)
-		give_back(worker, held, 0, false);
+		give_back(worker, held, 0, FLEET_UNTRIED);
 	else if (status == FLEET_SET_UP)
-		give_back(worker, held, set_up_wait(task->attempt), true);
+		give_back(worker, held, set_up_wait(task->attempt), FLEET_TRIED);
 	else
 		answer(worker, held, value_copy(result));
 }
