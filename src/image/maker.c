@@ -863,3 +863,19 @@ void maker_finish(struct maker *maker)
 			     maker->limits.depth + 2);
 	set_times(maker);
 }
+
+void maker_counts_add(struct maker_counts *sum, const struct maker_counts *more)
+{
+	sum->entries += more->entries;
+	sum->bytes += more->bytes;
+	sum->files += more->files;
+	sum->folders += more->folders;
+	sum->links += more->links;
+	sum->removed += more->removed;
+	sum->devices += more->devices;
+	sum->set_id += more->set_id;
+	sum->owners += more->owners;
+	sum->attributes += more->attributes;
+	sum->outside += more->outside;
+	sum->across += more->across;
+}

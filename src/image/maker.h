@@ -88,6 +88,9 @@ struct maker_counts {
 	uint64_t across;     /* layers: hard links to files of layers below */
 };
 
+/* Add MORE to SUM. */
+void maker_counts_add(struct maker_counts *sum, const struct maker_counts *more);
+
 struct maker;
 
 /*

@@ -313,22 +313,6 @@ static bool find_local(struct work *work, struct err *err)
 			   err);
 }
 
-static void add_counts(struct maker_counts *sum, const struct maker_counts *more)
-{
-	sum->entries += more->entries;
-	sum->bytes += more->bytes;
-	sum->files += more->files;
-	sum->folders += more->folders;
-	sum->links += more->links;
-	sum->removed += more->removed;
-	sum->devices += more->devices;
-	sum->set_id += more->set_id;
-	sum->owners += more->owners;
-	sum->attributes += more->attributes;
-	sum->outside += more->outside;
-	sum->across += more->across;
-}
-
 static bool unpack_layers(struct work *work, struct err *err)
 {
 	struct pull *pull = work->pull;
@@ -350,7 +334,7 @@ static bool unpack_layers(struct work *work, struct err *err)
 		if (!unpacked_make(&unpacked, err))
 			return false;
 		pull->layers_new += !unpacked.was_there;
-		add_counts(&pull->counts, &unpacked.counts);
+		maker_counts_add(&pull->counts, &unpacked.counts);
 	}
 	pull->layers = count;
 	return true;

@@ -571,19 +571,6 @@ static void print_base(const struct base *base, const struct maker_counts *count
 		print_left_out(counts, out);
 }
 
-static void add_counts(struct maker_counts *sum, const struct maker_counts *more)
-{
-	sum->entries += more->entries;
-	sum->bytes += more->bytes;
-	sum->removed += more->removed;
-	sum->owners += more->owners;
-	sum->devices += more->devices;
-	sum->set_id += more->set_id;
-	sum->attributes += more->attributes;
-	sum->outside += more->outside;
-	sum->across += more->across;
-}
-
 /* The digest of the layer in the folder PATH, "…/layers/HEX/tree". */
 static void sum_counts(const char *store_path, const struct base *base,
 		       struct maker_counts *sum)
@@ -604,7 +591,7 @@ static void sum_counts(const char *store_path, const struct base *base,
 		(void)snprintf(digest, sizeof(digest), "sha256:%.64s",
 			       at < path.size ? path.data + at : "");
 		if (unpacked_look(&store, digest, &counts))
-			add_counts(sum, &counts);
+			maker_counts_add(sum, &counts);
 	}
 	image_store_close(&store);
 }
