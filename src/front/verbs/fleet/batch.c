@@ -23,6 +23,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/fleet/cluster.h"
+#include "front/verbs/fleet/fleet_at.h"
 #include "policy/config.h"
 #include "tui/paint.h"
 #include "tui/screen.h"
@@ -428,14 +429,6 @@ static void add_continue(const char *job, const char *store, struct buf *text)
 
 /* Signals. */
 
-static void signals_of_interest(sigset_t *set)
-{
-	(void)sigemptyset(set);
-	(void)sigaddset(set, SIGINT);
-	(void)sigaddset(set, SIGTERM);
-	(void)sigaddset(set, SIGHUP);
-}
-
 /* The first INT: nothing new. The second, TERM and HUP: end what runs. One more: end at once. */
 static void take_signal(struct batching *batching, int number)
 {
@@ -466,7 +459,7 @@ static void watch(struct batching *batching)
 	const struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
 	sigset_t set;
 
-	signals_of_interest(&set);
+	fleet_at_signals(&set);
 	while (!fleet_batch_over(batching->batch)) {
 		const int number = sigtimedwait(&set, NULL, &tick);
 
@@ -612,7 +605,7 @@ static int work_through(struct batching *batching)
 	if (size < 0)
 		return verb_complain(CODE_FAILED, "/proc/self/exe: %s", strerror(errno));
 	program[size] = '\0';
-	signals_of_interest(&set);
+	fleet_at_signals(&set);
 	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 	batching->began_ms = batching->shown_ms = clock_now_ms();
 	if (!fleet_batch_start(&wanted, &batching->batch, &err))

@@ -173,3 +173,11 @@ void fleet_at_fini(struct fleet_at *at_fleet)
 	config_auto_free(&at_fleet->config);
 	*at_fleet = (struct fleet_at){0};
 }
+
+void fleet_at_signals(sigset_t *set)
+{
+	(void)sigemptyset(set);
+	(void)sigaddset(set, SIGINT);
+	(void)sigaddset(set, SIGTERM);
+	(void)sigaddset(set, SIGHUP);
+}

@@ -11,6 +11,7 @@
 #include "front/verb.h"
 #include "policy/config.h"
 
+#include <signal.h>
 #include <stdbool.h>
 
 #define FLEET_AT_OPTION_ROWS                                                       \
@@ -44,3 +45,6 @@ bool fleet_at_read(struct fleet_at *at_fleet, const struct options *options,
 bool fleet_at_open_queue(struct fleet_at *at_fleet, struct err *err);
 bool fleet_at_open_store(struct fleet_at *at_fleet, bool writes, struct err *err);
 void fleet_at_fini(struct fleet_at *at_fleet);
+
+/* The signals by which a person ends work that goes on. */
+void fleet_at_signals(sigset_t *set);

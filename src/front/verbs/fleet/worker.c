@@ -57,14 +57,6 @@ static void say(void *context, const char *line)
 	(void)verb_complain(0, "worker: %s", line);
 }
 
-static void signals_of_interest(sigset_t *set)
-{
-	(void)sigemptyset(set);
-	(void)sigaddset(set, SIGINT);
-	(void)sigaddset(set, SIGTERM);
-	(void)sigaddset(set, SIGHUP);
-}
-
 /* The first INT: no new tasks. The second, TERM and HUP: end what runs. One more: end at once. */
 static void take_signal(struct working *working, int number)
 {
@@ -144,7 +136,7 @@ static int open_queue(struct fleet_at *at_fleet)
 	bool told = false;
 	sigset_t set;
 
-	signals_of_interest(&set);
+	fleet_at_signals(&set);
 	while (!fleet_at_open_queue(at_fleet, &err)) {
 		int number;
 
@@ -175,7 +167,7 @@ static int work(struct fleet_at *at_fleet, const struct fleet_worker_options *op
 	(void)fprintf(out, "%s: %zu cells for the fleet %s, store %s\n", options->name,
 		      options->cells, at_fleet->name, fleet_store_where(at_fleet->store));
 	(void)fflush(out);
-	signals_of_interest(&set);
+	fleet_at_signals(&set);
 	while (!fleet_worker_over(working->worker)) {
 		const int number = sigtimedwait(&set, NULL, &tick);
 
@@ -226,7 +218,7 @@ static int worker_verb(const struct options *options, FILE *out)
 	if (!fleet_at_read(&at_fleet, options, NULL, &err))
 		return verb_complain(setup_code(&err), "worker: %s", err.text);
 	/* Before any thread is there, so that all of them block these signals. */
-	signals_of_interest(&set);
+	fleet_at_signals(&set);
 	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 	own_name(own);
 	if (!fleet_at_open_store(&at_fleet, true, &err)) {
