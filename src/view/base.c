@@ -117,20 +117,27 @@ static bool folder_show(const struct shape_options *options, struct cell_spec *s
 	return true;
 }
 
+/*
+ * NAME, relative, in the folder FOLDER of a base, without following a link on the way: -1 with
+ * ENOENT where nothing is there.
+ */
+static int open_in(const char *folder, const char *name, int flags)
+{
+	const struct open_how how = {
+		.flags = (unsigned)(flags | O_PATH | O_CLOEXEC),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	auto_close int top = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return top < 0 ? -1 : (int)syscall(SYS_openat2, top, name, &how, sizeof(how));
+}
+
 /* Is NAME, relative and without links, a folder in some folder of BASE? */
 static bool has_folder(const struct shape_base *base, const char *name)
 {
-	const struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
+	for (size_t i = 0; i < base->folder_count; i++) {
+		auto_close int found = open_in(base->folders[i], name, O_DIRECTORY);
 
-	for (size_t i = base->folder_count; i > 0; i--) {
-		auto_close int top =
-			open(base->folders[i - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		auto_close int found =
-			top < 0 ? -1
-				: (int)syscall(SYS_openat2, top, name, &how, sizeof(how));
 		if (found >= 0)
 			return true;
 	}
@@ -143,17 +150,8 @@ static bool has_folder(const struct shape_base *base, const char *name)
  */
 bool shape_base_has(const struct shape_base *base, const char *path)
 {
-	const struct open_how how = {
-		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-
 	for (size_t i = 0; i < base->folder_count; i++) {
-		auto_close int top =
-			open(base->folders[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		auto_close int found = top < 0 ? -1
-					       : (int)syscall(SYS_openat2, top, path + 1,
-							      &how, sizeof(how));
+		auto_close int found = open_in(base->folders[i], path + 1, O_NOFOLLOW);
 
 		if (found < 0 && errno == ENOENT)
 			continue;
@@ -237,17 +235,8 @@ static const char *home_of(const struct shape_options *options, const struct cel
 /* Is nothing at PATH in any folder of BASE, and no link or file on the way to it? */
 static bool is_free(const struct shape_base *base, const char *path)
 {
-	const struct open_how how = {
-		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-
 	for (size_t i = 0; i < base->folder_count; i++) {
-		auto_close int top =
-			open(base->folders[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		auto_close int found = top < 0 ? -1
-					       : (int)syscall(SYS_openat2, top, path + 1,
-							      &how, sizeof(how));
+		auto_close int found = open_in(base->folders[i], path + 1, O_NOFOLLOW);
 
 		if (found >= 0 || errno != ENOENT)
 			return false;
