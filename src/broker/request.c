@@ -240,7 +240,10 @@ static bool refuse_writing(struct request *request, const struct buf *path, stru
 		      pushes ? "push " : "it ", name);
 }
 
-/* Of a forge: does the key go with REQUEST, whose path is PATH, decoded but for WRONG? */
+/*
+ * Of a forge: does the key go with REQUEST, whose path is PATH? WRONG: why PATH could not be
+ * decoded; NULL: it could.
+ */
 static bool check_repository(struct request *request, const char *wrong, struct buf *path,
 			     struct err *err)
 {

@@ -37,7 +37,7 @@ bool overlay_hides(int fd);
 /* Was the file or folder FD copied from below before it was changed? */
 bool overlay_is_copy(int fd);
 
-/* The marks of a file or folder of an upper folder, read at once. */
+/* All marks of a file or folder of an upper folder, in one reading. */
 struct overlay_marks {
 	bool copy; /* as overlay_is_copy says */
 	bool strange; /* it has an attribute that needs options which our mounts do not have */

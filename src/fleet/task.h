@@ -93,7 +93,7 @@ size_t fleet_tasks_count(const struct fleet_tasks *tasks);
 /* The Nth task, from 0. False where its line was changed since (ESTALE). */
 bool fleet_tasks_get(const struct fleet_tasks *tasks, size_t nth, struct fleet_task *task,
 		     struct err *err);
-/* The id alone, borrowed from TASKS. */
+/* Its id, borrowed from TASKS. */
 const char *fleet_tasks_id(const struct fleet_tasks *tasks, size_t nth);
 /*
  * Tasks of one kind have the same lane, needs and priority. The kind of the Nth task is a number

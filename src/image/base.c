@@ -526,7 +526,7 @@ static void keep_snapshot(struct base *base, struct base *below, struct snapshot
 		       snapshot->layer_digest);
 	hash_text(buf_str(&both), hex);
 	(void)snprintf(base->mark, sizeof(base->mark), "sha256:%s", hex);
-	/* Nobody knows what the folder below has by then. */
+	/* A folder without a digest may have changed since: such a base has no digest either. */
 	if (below->digest[0] != '\0')
 		memcpy(base->digest, base->mark, sizeof(base->digest));
 	buf_fini(&both);

@@ -38,7 +38,7 @@ struct unpacked {
 
 bool unpacked_make(struct unpacked *unpacked, struct err *err);
 
-/* Such a process that unpacks a tar alone. */
+/* A process that unpacks one tar and nothing else. */
 struct unpacked_tree;
 /*
  * Begin to unpack ARCHIVE, a tar from its position on, into the empty folder FOLDER, as a layer

@@ -26,8 +26,8 @@ enum {
 	QUEUE_LEASE_LEAST_S = 2, /* of a fleet on trial */
 	QUEUE_LEASE_MOST_S = 3600,
 	QUEUE_WORKER_S = 45, /* a heartbeat is believed for so long */
-	QUEUE_LEAD_S = 60,   /* the lead of what one worker alone does */
-	QUEUE_WAIT_S = 5,    /* for one answer of the server */
+	QUEUE_LEAD_S = 60, /* the worker that does what only one may do keeps it so long */
+	QUEUE_WAIT_S = 5,  /* for one answer of the server */
 	QUEUE_LIST_S = 30, /* the same, when it lists what is queued: 7 MB for 100,000 tasks */
 	QUEUE_BATCH = 256, /* tasks that one call publishes */
 	QUEUE_LANES_MAX = 256,
@@ -123,8 +123,8 @@ enum fleet_return {
 	FLEET_UNREAD, /* the caller cannot read the task: that is counted apart from attempts */
 };
 /*
- * Give it back, to come again after SECONDS. COUNTS: the delivery was an attempt. A lease that is
- * over stays as it is, here and in fleet_lease_done its permit.
+ * Give it back, to come again after SECONDS. A lease that is over stays as it is, here and in
+ * fleet_lease_done its permit.
  */
 void fleet_lease_return(struct fleet_lease *lease, double seconds, enum fleet_return how);
 /* Take the task out of the queue without a result. The permit goes back. */

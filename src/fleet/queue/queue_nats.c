@@ -91,7 +91,7 @@ struct fleet_queue {
 	pthread_mutex_t lanes_lock;
 	struct value *sure_lanes;
 
-	/* Of taking alone; TAKING is held. */
+	/* Only a thread that takes tasks uses these; it holds TAKING. */
 	pthread_mutex_t taking;
 	struct jetstream_inbox *inbox; /* NULL: none yet */
 	uint64_t pulls;

@@ -216,7 +216,7 @@ static void remove_held(struct fleet_worker *worker, struct held *held)
 	worker->news = true;
 }
 
-/* Have the lease of HELD for this thread alone, until end_held; the lock is held. */
+/* Wait until no other thread uses the lease of HELD; end_held gives it up. The lock is held. */
 static void need_lease(struct fleet_worker *worker, struct held *held)
 {
 	while (held->renewing)
@@ -293,7 +293,7 @@ static void answer(struct fleet_worker *worker, struct held *held, struct value 
 		end_held(worker, held);
 		return;
 	}
-	/* From here on it is the keeper's, who may free it at once. */
+	/* From here on HELD belongs to the keeper, which may free it immediately. */
 	(void)pthread_mutex_lock(&worker->lock);
 	held->renewing = false;
 	(void)pthread_cond_broadcast(&worker->changed);

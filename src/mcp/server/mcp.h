@@ -218,12 +218,12 @@ bool mcp_may_last(const struct mcp_message *message);
 /* Begin waiting requests, in the order of their arrival, as far as there is room. */
 void mcp_begin_waiting(struct mcp *mcp);
 /*
- * Tell listening clients, or PEER alone unless it is NULL, that no more notices follow. WHY: the
+ * Tell listening clients, or only PEER unless it is NULL, that no more notices follow. WHY: the
  * sentence that is the last they hear, because they may not go on; NULL: the server ends gracefully.
  */
 void mcp_goodbye(struct mcp *mcp, struct mcp_peer *peer, const char *why);
 /*
- * Cancel all calls, or those of PEER alone unless it is NULL. Their clients are answered: a
+ * Cancel all calls, or only those of PEER unless it is NULL. Their clients are answered: a
  * cancelled result with the sentence WHY, or for a request that has not begun an error with it.
  * mcp_is_quiet: no request is left that has or may get a call.
  */

@@ -279,7 +279,7 @@ static bool is_already(const struct path_plan *plan)
 		undo_state_same(&plan->now, &whole));
 }
 
-/* The file has its future state, but for set-id bits. */
+/* The file has its future state, except for its set-id bits. */
 static void note_set_ids(struct restoring *restoring, const char *path,
 			 const struct path_plan *plan)
 {

@@ -99,7 +99,7 @@ const struct undo_state *before_find(const struct before *before, const char *pa
 		last++;
 	if (!before->undone)
 		return &last->state;
-	/* Nobody knows which of the landings of this path was undone, but for what is below. */
+	/* Which landing of this path was undone shows only in what is BELOW. */
 	while (last > first && !undo_state_same(&last->state, below))
 		last--;
 	return &last->state;

@@ -290,7 +290,7 @@ static int wait_for(pid_t child, int told, char name[NAME_ROOM])
 	ssize_t n;
 	int status = 0;
 
-	/* It writes all of it at once. */
+	/* The child writes the whole name in one call. */
 	do
 		n = read(told, name, NAME_ROOM - 1);
 	while (n < 0 && errno == EINTR);

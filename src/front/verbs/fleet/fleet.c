@@ -381,7 +381,7 @@ static size_t count_dead(const struct value *dead, const char *name)
 	return count;
 }
 
-/* The names of the fleet's jobs, or NAME alone. */
+/* The names of the fleet's jobs; only NAME, unless it is NULL. */
 static bool job_names(struct fleet_at *at_fleet, const char *name, struct value **names,
 		      struct err *err)
 {
@@ -477,7 +477,7 @@ static int status_run(const struct options *options, FILE *out)
 	bool ok = true;
 	int code = open_place(&at_fleet, options, "status", only, NEED_STORE);
 
-	/* The store knows the most; without the queue it is told alone. */
+	/* The store knows the most. Without the queue, only the store's part is printed. */
 	if (code < 0 && !fleet_at_open_queue(&at_fleet, &err))
 		(void)verb_complain(0, "fleet status: %s. What the store knows:", err.text);
 	while (code < 0) {
