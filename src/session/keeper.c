@@ -1823,7 +1823,7 @@ static enum undo_look_wish look_wishes(const struct keeper *keeper)
 	/* An empty list counts only when this session has seen an empty workspace. */
 	return (look->is_step ? UNDO_LOOK_STEP : 0U) |
 	       (list->state != LIST_UNKNOWN && list->rows == 0 ? UNDO_LOOK_KNOWN : 0U) |
-	       (keeper->session->one_call ? 0U : UNDO_LOOK_KEEP) |
+	       (keeper->session->one_call ? UNDO_LOOK_ONCE : UNDO_LOOK_KEEP) |
 	       (list->unsaved ? UNDO_LOOK_STALE : 0U) |
 	       (look->tends && list->owes_whole ? UNDO_LOOK_WHOLE : 0U) |
 	       (look->tends ? UNDO_LOOK_WRITE : 0U) |

@@ -1015,8 +1015,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 
 static enum worker_want wanted_worker(const struct running *running)
 {
-	if (running->due == DUE_CALL && running->tool->resident &&
-	    !running->session->one_call)
+	if (running->due == DUE_CALL && running->tool->resident)
 		return WANT_RESIDENT;
 	if (running->due == DUE_CALL && running->tool->by_resident && !running->busy.walks)
 		return WANT_BY_RESIDENT;

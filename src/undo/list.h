@@ -99,6 +99,11 @@ struct undo_look_order {
 		UNDO_LOOK_WHOLE = 1 << 4, /* at the whole workspace */
 		UNDO_LOOK_WRITE = 1 << 5, /* the list is to be written to the disk */
 		UNDO_LOOK_LINKS = 1 << 6, /* the front can link git's objects */
+		/*
+		 * the session makes one call: its two looks find everything, and write what
+		 * they find
+		 */
+		UNDO_LOOK_ONCE = 1 << 7,
 	} wishes;
 };
 struct undo_look_report {

@@ -864,12 +864,20 @@ static bool told_file(struct telling *telling, const struct told *told, const ch
 	       undo_list_add(&checkpoint->now, told->path, &state);
 }
 
+/* Is this the last look of a session, so that no other one can make up what it misses? */
+static bool is_last(const struct checkpoint *checkpoint)
+{
+	return checkpoint->is_step && (checkpoint->order.wishes & UNDO_LOOK_ONCE) != 0;
+}
+
 /*
  * A file that was made here, or was moved to here, may have gone since. It may have been
  * another name of a file that was written by that name, or a folder with such a name: a
  * look at the whole workspace is due. All that was here before, was made and came is there
  * now, was moved away or is gone. A file that was moved away came somewhere else, and is
- * looked for there.
+ * looked for there. The last look takes no chance: nobody tells of the names in a folder
+ * that came, nor of writes in an ignored one. The git folder is a mount of its own, so that
+ * no file has another name there.
  */
 static void note_passed(struct telling *telling, const struct told *told, bool is_there)
 {
@@ -883,13 +891,15 @@ static void note_passed(struct telling *telling, const struct told *told, bool i
 	if (told->made + told->came == 0)
 		return;
 	telling->carried = telling->carried || (!in_ignored && written && told->left > 0);
+	if (is_last(checkpoint) && (told->how & TOLD_FOLDER) != 0)
+		checkpoint->report.findings |= UNDO_FOUND_OWES;
 	/* Without a move, one that is gone is the one that was here before. */
 	if (all <= found || (told->left == 0 && all - found <= was))
 		return;
 	/* Nobody tells of writes in an ignored folder, where programs make many names. */
 	if (in_ignored)
 		telling->dropped = telling->dropped || told->came > 0;
-	else if (written || told->came > 0)
+	if (is_last(checkpoint) || (!in_ignored && (written || told->came > 0)))
 		checkpoint->report.findings |= UNDO_FOUND_OWES;
 }
 
@@ -1159,7 +1169,9 @@ static bool look_at_told(struct checkpoint *checkpoint, struct undo_list *news,
 	folder_close(&telling);
 	undo_list_sort(&checkpoint->now);
 	undo_list_sort(&telling.gone);
-	*whole = telling.whole || watcher_useless(checkpoint->watcher) != NULL;
+	const bool owes_now = is_last(checkpoint) &&
+			      (checkpoint->report.findings & UNDO_FOUND_OWES) != 0;
+	*whole = telling.whole || owes_now || watcher_useless(checkpoint->watcher) != NULL;
 	fine = fine && !*whole &&
 	       (rows_keep(checkpoint, &telling.gone, news, err) || tell_full(err));
 	undo_list_fini(&telling.gone);
@@ -1459,6 +1471,18 @@ static bool has_found(const struct checkpoint *checkpoint, enum undo_look_findin
 	return (checkpoint->report.findings & finding) != 0;
 }
 
+/*
+ * Is the list kept for the next look? A session of one call has one look more, for which
+ * watching is not worth its price in a small workspace. How large it is, the list of an earlier
+ * session tells.
+ */
+static bool keeps(const struct checkpoint *checkpoint)
+{
+	return wishes(checkpoint, UNDO_LOOK_KEEP) ||
+	       (wishes(checkpoint, UNDO_LOOK_ONCE) &&
+		(kept != NULL || checkpoint->old.count > WRITTEN_MAX));
+}
+
 static bool list_write(const struct undo_list *list, int fd, struct err *err)
 {
 	struct buf text;
@@ -1481,6 +1505,7 @@ static bool new_write(struct checkpoint *checkpoint, bool *written, struct err *
 	const struct undo_list *list = &checkpoint->now;
 	const bool all = kept == NULL || kept->news_are_all;
 	const bool wanted = wishes(checkpoint, UNDO_LOOK_WRITE);
+	const bool once = wishes(checkpoint, UNDO_LOOK_ONCE);
 	struct undo_list whole;
 	bool fine;
 
@@ -1489,7 +1514,7 @@ static bool new_write(struct checkpoint *checkpoint, bool *written, struct err *
 		list = &kept->news;
 	if (!has_found(checkpoint, UNDO_FOUND_DIFFERS) && !wanted)
 		return true;
-	if (kept != NULL && !wanted &&
+	if (kept != NULL && !wanted && !once &&
 	    (all ? list->count : kept->rows.count + kept->changed.count) > WRITTEN_MAX)
 		return true;
 	*written = true;
@@ -1577,14 +1602,16 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 		}
 		checkpoint->before = (struct list_before){&checkpoint->old, &no_rows};
 	}
+	bool keeping = keeps(checkpoint);
+	const bool watches = keeping && !is_last(checkpoint);
 	/* In a layer the changes that others make below it are told to nobody. */
-	if (wishes(checkpoint, UNDO_LOOK_KEEP) && call->layer == NULL)
+	if (watches && call->layer == NULL)
 		checkpoint->watcher =
 			watcher_new(checkpoint->start.fd, call->limits.watches,
 				    (struct watcher_fds){call->fds[FD_EVENTS],
 							 call->fds[FD_PENDING]},
 				    &checkpoint->unwatched);
-	else if (wishes(checkpoint, UNDO_LOOK_KEEP))
+	else if (watches)
 		(void)err_set(&checkpoint->unwatched, EOPNOTSUPP,
 			      "a folder is thrown away in the end");
 	bool fine = look_at_all(checkpoint, err);
@@ -1597,7 +1624,11 @@ static bool whole_look(struct checkpoint *checkpoint, int64_t *look_us, struct e
 		watcher_free(checkpoint->watcher);
 		checkpoint->watcher = NULL;
 	}
-	if (!fine || !wishes(checkpoint, UNDO_LOOK_KEEP)) {
+	if (wishes(checkpoint, UNDO_LOOK_ONCE)) {
+		keeping = keeping && (checkpoint->watcher != NULL || kept != NULL);
+		checkpoint->unwatched.text[0] = '\0';
+	}
+	if (!fine || !keeping) {
 		watcher_free(checkpoint->watcher);
 		checkpoint->watcher = NULL;
 		return fine;
