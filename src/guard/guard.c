@@ -60,6 +60,7 @@ static const char *const walk_names[] = {
 static const struct field root_fields[] = {
 	FIELD_PATH(struct guard_root, path, "path"),
 	FIELD_CHOICE(struct guard_root, walk, "walk", walk_names),
+	FIELD(struct guard_root, layer, .optional = true),
 	{0},
 };
 
@@ -129,8 +130,10 @@ void guard_join(struct guard *guard, const struct guard *cell)
 {
 	if (cell == NULL)
 		return;
-	for (size_t i = 0; i < cell->root_count; i++)
+	for (size_t i = 0; i < cell->root_count; i++) {
 		guard_add_root(guard, cell->roots[i].path, cell->roots[i].walk);
+		guard->roots[guard->root_count - 1].layer = cell->roots[i].layer;
+	}
 	for (size_t i = 0; i < cell->marks.count; i++)
 		mark_copy(&guard->marks, cell->marks.items[i], cell->marks.items[i]->kind);
 	free(guard->home);
@@ -748,7 +751,9 @@ static bool root_open(struct audit *audit, const struct guard_root *of, struct e
 	if (root->is_folder) {
 		audit->walks[audit->folder_count] = of->walk;
 		audit->folders[audit->folder_count++] =
-			(struct git_scan_root){.path = root->path, .fd = fd_take(&fd)};
+			(struct git_scan_root){.path = root->path,
+					       .fd = fd_take(&fd),
+					       .layer = of->layer};
 	}
 	return true;
 }

@@ -69,6 +69,11 @@ struct guard {
 	struct guard_root {
 		char *path;
 		enum guard_walk walk;
+		/*
+		 * It is a layer that was empty when the guard began, and nothing else that can be
+		 * written is shown in it (git_scan_root).
+		 */
+		bool layer;
 		/* what lay there for guard_hold_root; inode 0: nobody has looked */
 		dev_t device;
 		ino_t inode;

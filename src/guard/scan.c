@@ -908,6 +908,7 @@ enum state {
 struct deep {
 	struct git_scan_root *root;
 	int64_t before_ns;   /* older folders may be left out; 0: none */
+	int64_t layer_ns;    /* older ones are below the layer; 0: it is none */
 	bool counts_folders; /* the link count of a folder is 2 plus its subfolders */
 	size_t seen;
 	char **paths;          /* relative to the root; "" is the root */
@@ -990,8 +991,10 @@ static void push(const struct scan_look *look, struct deep *deep, const char *na
 	/* No program can open a longer path, so git cannot either. */
 	if (snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
 		return;
-	if ((deep->counts_folders || !scan->in_cell) &&
+	if ((deep->counts_folders || !scan->in_cell || deep->layer_ns > 0) &&
 	    fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (deep->layer_ns > 0 && !look_is_since(&st.st_ctim, deep->layer_ns))
+			return;
 		state = state_of(scan, deep, path, &st);
 		if (deep->counts_folders && is_empty(look, name, &st, state))
 			return;
@@ -1084,6 +1087,7 @@ static void root_walk(struct git_scan *scan, struct git_scan_root *root)
 {
 	struct deep deep = {.root = root,
 			    .before_ns = root->aged ? scan->when.before_ns : 0,
+			    .layer_ns = root->layer ? scan->when.before_ns : 0,
 			    .paths = memory_array(scan->folders_max, sizeof(char *)),
 			    .states = memory_array(scan->folders_max, 1),
 			    .counts_folders = counts_folders(root->fd),

@@ -147,6 +147,13 @@ struct git_scan_root {
 	 * `when`, and was not moved together with a folder above it
 	 */
 	bool aged;
+	/*
+	 * The root was an empty layer at `when`. The walk leaves out a folder that has not
+	 * changed since, with all that it holds: the layer has a folder for each name that it
+	 * has, and the kernel makes that folder, with a new ctime, or changes it. So this one
+	 * lies below the layer, and so does all in it.
+	 */
+	bool layer;
 	/* the results of the walk */
 	size_t folders; /* number of folders read */
 	bool partial;   /* there are more */

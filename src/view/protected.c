@@ -334,6 +334,32 @@ static bool is_of_layers(const struct cell_spec *spec, const char *path)
 }
 
 /*
+ * Does SPEC show at PATH a layer that is new, over the folder itself and not over a copy, and
+ * nothing else below it that can be written?
+ */
+static bool is_new_layer(const struct shape_options *options,
+			 const struct cell_spec *spec, const char *path)
+{
+	bool layer = false;
+
+	if (options == NULL || options->review == NULL ||
+	    options->review->life != REVIEW_MADE)
+		return false;
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (strcmp(entry->path, path) == 0)
+			layer = layer ||
+				(entry->kind == VIEW_OVERLAY &&
+				 entry->lasts == VIEW_LASTS_REVIEW && !entry->copied);
+		else if (path_within(entry->path, path) && entry->writable &&
+			 entry->kind != VIEW_PIN)
+			return false;
+	}
+	return layer;
+}
+
+/*
  * The writable trees of the host. Layers are not among them, because files in a layer
  * vanish with the cell, or are landed, which brings nothing that is protected. In the workspace
  * the looks of undo find the repositories.
@@ -346,10 +372,12 @@ static void roots_add(const struct shape_options *options, const struct cell_spe
 		const bool looked = options != NULL && !options->no_checkpoints &&
 				    path_within(entry->path, spec->workspace);
 
-		if (entry->kind == VIEW_TREE && entry->writable &&
-		    !is_of_layers(spec, entry->path))
-			guard_add_root(guard, entry->path,
-				       looked ? GUARD_UNDO : GUARD_CALLS);
+		if (entry->kind != VIEW_TREE || !entry->writable ||
+		    is_of_layers(spec, entry->path))
+			continue;
+		guard_add_root(guard, entry->path, looked ? GUARD_UNDO : GUARD_CALLS);
+		guard->roots[guard->root_count - 1].layer =
+			is_new_layer(options, spec, entry->path);
 	}
 }
 
