@@ -938,13 +938,25 @@ static int drop_path(struct reviewing *work, const char *path)
 	return CODE_DONE;
 }
 
+/* A disk in use takes some seconds to remove more files than this. */
+enum { DROP_TOLD_FROM = 1000 };
+
 static int drop_all(struct reviewing *work)
 {
+	const struct review_counts *counts = &work->review->meta.counts;
+	struct verb_progress progress = {.began_ms = 1}; /* it is shown at once */
 	char id[REVIEW_ID];
 	struct err err = {0};
 
 	memcpy(id, work->review->meta.id, sizeof(id));
-	if (!review_drop(work->review, &err))
+	if (counts->changed + counts->added > DROP_TOLD_FROM)
+		verb_progress_show(&progress,
+				   "removing %" PRId64
+				   " files; Ctrl+C leaves the rest to the next session",
+				   counts->changed + counts->added);
+	const bool fine = review_drop(work->review, &err);
+	verb_progress_end(&progress);
+	if (!fine)
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	(void)fprintf(work->out, "Dropped review %s.\n", id);
 	return CODE_DONE;
