@@ -410,6 +410,9 @@ struct place {
 	unsigned version;
 	struct buf name; /* name of the last entry, for version 4 */
 	bool nameless;   /* an entry changes one of the other part, which has its name */
+	/* where each entry begins, and where the last one ends */
+	uint32_t *starts;
+	size_t count, end;
 };
 
 static uint32_t number32(const char *bytes)
@@ -610,38 +613,33 @@ static bool unknown(struct err *err, struct str name)
 }
 
 /*
- * Does the table TEXT, in the form of git, lead to the same entries as reading them in
+ * Does the table TEXT, in the form of git, lead to the entries of WHOLE, as they were read in
  * order?
  */
 static bool offsets_hold(const struct place *whole, struct str text)
 {
-	struct place place = {.text = whole->text,
-			      .at = HEADER,
-			      .hash = whole->hash,
-			      .version = whole->version};
-	struct git_index_reader nobody = {.sha256 = whole->hash == GIT_HASH_MAX};
-	uint32_t left = number32(whole->text.data + 8);
-	bool hold = text.size >= OFFSETS_HEADER && number32(text.data) == OFFSETS_VERSION;
+	size_t entry = 0;
 
-	buf_init(&place.name, PATH_MAX);
-	for (size_t at = OFFSETS_HEADER; hold && at < text.size; at += OFFSETS_ROW) {
-		hold = text.size - at >= OFFSETS_ROW &&
-		       number32(text.data + at) == place.at &&
-		       number32(text.data + at + 4) <= left;
-		for (uint32_t i = hold ? number32(text.data + at + 4) : 0; hold && i > 0;
-		     i--) {
-			hold = take_entry(&place, &nobody, NULL);
-			left--;
-		}
+	if (text.size < OFFSETS_HEADER || number32(text.data) != OFFSETS_VERSION)
+		return false;
+	for (size_t at = OFFSETS_HEADER; at < text.size; at += OFFSETS_ROW) {
+		if (text.size - at < OFFSETS_ROW)
+			return false;
+		const size_t count = number32(text.data + at + 4);
+
+		if (count > whole->count - entry ||
+		    number32(text.data + at) !=
+			    (entry < whole->count ? whole->starts[entry] : whole->end))
+			return false;
+		entry += count;
 	}
-	buf_fini(&place.name);
-	return hold && left == 0;
+	return entry == whole->count;
 }
 
 static bool take_extensions(struct place *place, struct git_index_reader *reader,
 			    struct err *err)
 {
-	const size_t end = place->at;
+	const size_t end = place->end;
 
 	while (place->text.size - place->at >= EXTENSION_HEADER) {
 		struct str name = str_part(place->text, place->at, 4);
@@ -682,13 +680,22 @@ bool readers_index_read(struct git_index_reader *reader, struct str text, struct
 	if (place.version < 2 || place.version > 4)
 		return broken(err, "a version that is not 2, 3 or 4");
 	place.text = str_part(text, 0, text.size - place.hash);
+	const size_t count = number32(text.data + 8);
+	/* Of so many entries, of which none is shorter, the last one is cut. */
+	const size_t most = text.size / (STAT_BYTES + place.hash + 2) + 1;
+
+	place.starts = memory_array(count < most ? count : most, sizeof(*place.starts));
 	buf_init(&place.name, PATH_MAX);
-	for (uint32_t left = number32(text.data + 8); fine && left > 0; left--)
+	while (fine && place.count < count) {
+		place.starts[place.count++] = (uint32_t)place.at;
 		fine = take_entry(&place, reader, err);
+	}
+	place.end = place.at;
 	fine = fine && take_extensions(&place, reader, err);
 	if (fine && place.nameless && reader->shared[0] == '\0')
 		fine = broken(err, "an entry without a name");
 	buf_fini(&place.name);
+	free(place.starts);
 	return fine;
 }
 

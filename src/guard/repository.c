@@ -1257,6 +1257,7 @@ enum {
 struct links {
 	struct buf *text;
 	size_t count;
+	bool whole; /* one file has told all, and nothing was odd in it */
 };
 
 static bool each_link(void *context, struct str path)
@@ -1362,13 +1363,53 @@ static bool index_read(struct git_folder *folder, const char *name, struct links
 	buf_fini(&text);
 	(void)snprintf(next, 2 * GIT_HASH_MAX + sizeof("sharedindex."), "sharedindex.%s",
 		       reader.shared);
+	links->whole = fine && !reader.unsound && reader.shared[0] == '\0';
 	return fine && reader.shared[0] != '\0';
 }
 
 /*
+ * The last large index that this process has read. An engine makes many cells in one
+ * repository, and reading takes longer than all else that makes a cell.
+ */
+static struct {
+	char *key;
+	char *names; /* as index_links returns them */
+	size_t size;
+} large;
+
+enum {
+	LARGE_INDEX = 1 << 20,
+	/* A file may change again with the same times as long as it is younger. */
+	YOUNG_NS = 20000000,
+};
+
+/* What makes an index the same in another cell: its file system, form, place and stamp. */
+static char *large_key(const struct git_folder *folder, const char *path,
+		       const struct stat *st, const char *stamp)
+{
+	struct buf key;
+
+	buf_init(&key, 2 * PATH_MAX);
+	(void)buf_addf(&key, "%jx %d %s %s", (uintmax_t)st->st_dev, folder->sha256, stamp,
+		       path);
+	return buf_take(&key);
+}
+
+static void large_keep(char **take_key, struct str names)
+{
+	free(large.key);
+	free(large.names);
+	large.key = *take_key;
+	*take_key = NULL;
+	large.names = memory_alloc(names.size + 1);
+	memcpy(large.names, names.data, names.size);
+	large.size = names.size;
+}
+
+/*
  * The stamp and the gitlinks of the index PATH; READ holds them when they are not known.
- * Reading takes some 10 ns for each file of the project, so an index that has not changed
- * since an earlier scan is not read again. A shared part never changes, because its name
+ * Reading takes some 100 ns for each file of the project, so an index that has not changed
+ * since an earlier scan is not read again, nor is a large one for another cell of this process. A shared part never changes, because its name
  * is its hash.
  */
 static struct str index_links(struct git_folder *folder, const char *path, struct buf *read)
@@ -1383,9 +1424,16 @@ static struct str index_links(struct git_folder *folder, const char *path, struc
 	const struct str known = known_names(folder->look.scan, path, read->data);
 	if (known.size > 0)
 		return known;
+	const bool is_large = !folder->look.scan->in_cell && st.st_size >= LARGE_INDEX;
+	const bool is_old = clock_ns(&st.st_ctim) < clock_file_ns() - YOUNG_NS;
+	auto_free char *key = is_large ? large_key(folder, path, &st, read->data) : NULL;
+	if (is_large && large.key != NULL && strcmp(large.key, key) == 0)
+		return (struct str){large.names, large.size};
 	(void)buf_addc(read, '\0');
 	if (index_read(folder, "index", &links, next))
 		(void)index_read(folder, next, &links, next);
+	else if (is_large && is_old && links.whole)
+		large_keep(&key, buf_str(read));
 	return buf_str(read);
 }
 

@@ -491,6 +491,47 @@ def snapshots(engine):
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
+def index_of(folder, files, *rows):
+    """Git's index of FOLDER gets so many FILES, and ROWS; it is old enough to be known by its times."""
+    blob = subprocess.run(["git", "hash-object", "-w", "--stdin"], cwd=folder, input=b"x", capture_output=True, check=True).stdout.decode().strip()
+    text = "".join(f"100644 {blob}\tfolder/of/many/files/{number:08}\n" for number in range(files)) + "".join(rows)
+    subprocess.run(["git", "update-index", "--add", "--index-info"], cwd=folder, input=text.encode(), check=True)
+    time.sleep(0.1)
+    return os.stat(os.path.join(folder, ".git/index")).st_size
+
+
+@tap.case
+def a_large_index_is_read_once_for_all_cells_and_again_when_it_has_changed():
+    with served() as engine:
+        subprocess.run(["git", "init", "-q", "."], cwd=engine.work, check=True)
+        size = index_of(engine.work, 20000)
+        assert size > 1 << 20
+
+        def opened():
+            """How many bytes the engine reads for a cell, and the cell."""
+            def read():
+                with open(f"/proc/{engine.process.pid}/io", encoding="ascii") as file:
+                    return int(file.readline().split()[1])
+            before = read()
+            cell = engine.open(workspace=engine.work)
+            return read() - before, cell
+        first, cell = opened()
+        again, other = opened()
+        assert first >= size > again, (first, again, size)
+        for held in (cell, other):
+            engine.result("cell/close", cell=held)
+        # A module that the index names is protected from the next cell on.
+        subprocess.run(["git", "init", "-q", "a/b/c/module"], cwd=engine.work, check=True)
+        index_of(engine.work, 0, f"160000 {'1' * 40}\ta/b/c/module\n")
+        first, cell = opened()
+        again, other = opened()
+        assert first >= size > again, (first, again, size)
+        for held in (cell, other):
+            said = engine.run(held, "echo x > a/b/c/module/.git/config")
+            assert b"Read-only" in said["stderr"], said
+        engine.end()
+
+
 @tap.case
 def any_number_of_cells_work_over_a_snapshot():
     with served() as engine:
