@@ -45,13 +45,37 @@ static int compare_rows(const void *a, const void *b)
 				    (left->state.kind < right->state.kind);
 }
 
+/* Put the rows from AT on, which are in order, among those before them, which are so too. */
+static void merge(struct undo_list *list, size_t at)
+{
+	const size_t newer = list->count - at;
+	struct undo_row *rows = list->rows, *moved = memory_array(newer, sizeof(*moved));
+
+	memcpy(moved, &rows[at], newer * sizeof(*moved));
+	for (size_t to = list->count, left = newer; left > 0;) {
+		const bool is_older =
+			at > 0 && compare_rows(&rows[at - 1], &moved[left - 1]) > 0;
+
+		rows[--to] = is_older ? rows[--at] : moved[--left];
+	}
+	free(moved);
+}
+
+/* Most rows are in order already when some more were added to a sorted list. */
 void undo_list_sort(struct undo_list *list)
 {
-	size_t kept = 0;
+	size_t sorted = 1, kept = 0;
 
 	if (list->count == 0)
 		return;
-	qsort(list->rows, list->count, sizeof(*list->rows), compare_rows);
+	while (sorted < list->count &&
+	       compare_rows(&list->rows[sorted - 1], &list->rows[sorted]) <= 0)
+		sorted++;
+	if (sorted < list->count / 2)
+		sorted = 0;
+	qsort(&list->rows[sorted], list->count - sorted, sizeof(*list->rows), compare_rows);
+	if (sorted > 0 && sorted < list->count)
+		merge(list, sorted);
 	for (size_t i = 1; i < list->count; i++) {
 		if (!str_equal(list->rows[kept].path, list->rows[i].path))
 			list->rows[++kept] = list->rows[i];

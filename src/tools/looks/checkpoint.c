@@ -211,8 +211,8 @@ static bool look_objects(struct checkpoint *checkpoint, int git)
 	       look_name(checkpoint, info, ".git/objects/info", "alternates", 1, &count);
 }
 
-/* Add rows for the git folder of the workspace. */
-static bool checkpoint_look_git(struct checkpoint *checkpoint, int git)
+/* Add rows for the git folder of the workspace. A list that is full has no sentence. */
+static bool checkpoint_look_git(struct checkpoint *checkpoint, int git, struct err *err)
 {
 	struct undo_state state;
 	struct stat st;
@@ -221,9 +221,14 @@ static bool checkpoint_look_git(struct checkpoint *checkpoint, int git)
 	if (fstat(git, &st) < 0)
 		return true;
 	undo_state_of(&st, &state);
-	return undo_list_add(&checkpoint->now, STR(".git"), &state) &&
-	       look_below(checkpoint, git, ".git", 0, &rows) &&
-	       look_objects(checkpoint, git);
+	return (undo_list_add(&checkpoint->now, STR(".git"), &state) &&
+		look_below(checkpoint, git, ".git", 0, &rows) &&
+		look_objects(checkpoint, git)) ||
+	       (checkpoint->now.count < UNDO_ROWS_MAX &&
+		err_set(err, E2BIG,
+			"the repository has over %d objects or refs in no pack; git gc packs "
+			"them",
+			OBJECTS_MAX));
 }
 
 /* Rows for all files of the workspace as they are now. */
@@ -604,12 +609,12 @@ static bool look_at_all(struct checkpoint *checkpoint, struct err *err)
 	if (git >= 0 && tracked_read(&checkpoint->tracked, git))
 		fine = add_ignored_tracked(checkpoint);
 	if (git >= 0 && is_own)
-		fine = fine && checkpoint_look_git(checkpoint, git);
+		fine = fine && checkpoint_look_git(checkpoint, git, err);
 	else if (git >= 0)
 		watch_git(checkpoint, git, UNDO_GIT);
 	fine = fine && look_pointer(checkpoint);
 	undo_list_sort(&checkpoint->now);
-	return fine || is_too_many(err);
+	return fine || tell_full(err);
 }
 
 /*
@@ -1025,7 +1030,7 @@ static bool look_at_git(struct telling *telling)
 		       rows_each_before(checkpoint, STR(""), look_at_lost, checkpoint);
 	}
 	if (git >= 0 && is_own)
-		fine = fine && checkpoint_look_git(checkpoint, git);
+		fine = fine && checkpoint_look_git(checkpoint, git, telling->err);
 	else if (git >= 0)
 		watch_git(checkpoint, git, UNDO_GIT);
 	fine = fine && look_pointer(checkpoint);

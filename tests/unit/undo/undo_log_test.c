@@ -306,6 +306,44 @@ static void the_rows_with_a_text_are_found_by_their_paths(void **state)
 	undo_list_fini(&list);
 }
 
+/* A sorted list to which some rows were added, also such as it has. */
+static void rows_that_are_added_come_to_their_places(void **state)
+{
+	const struct undo_state file = {.kind = UNDO_FILE, .mode = 0644, .inode = 5};
+	const struct undo_state ignored = {.kind = UNDO_IGNORED};
+
+	(void)state;
+	for (unsigned added = 0; added < 40; added++) {
+		struct undo_list list;
+		char path[16];
+
+		undo_list_init(&list);
+		for (unsigned i = 0; i < 60; i += 2) {
+			(void)snprintf(path, sizeof(path), "%02u", i);
+			assert_true(undo_list_add(&list, str_of(path), &file));
+		}
+		for (unsigned i = 0; i < added; i++) {
+			(void)snprintf(path, sizeof(path), "%02u", i * 17 % 60);
+			assert_true(undo_list_add(&list, str_of(path), &ignored));
+		}
+		undo_list_sort(&list);
+		size_t odd = 0;
+		for (unsigned i = 0; i < added; i++)
+			odd += i * 17 % 60 % 2;
+		assert_int_equal(list.count, 30 + odd);
+		for (size_t i = 0; i < list.count; i++) {
+			const struct undo_row *row = &list.rows[i];
+			const bool is_even = (row->path.data[1] - '0') % 2 == 0;
+
+			assert_true(i == 0 || strcmp(list.rows[i - 1].path.data,
+						     row->path.data) < 0);
+			assert_int_equal(row->state.kind,
+					 is_even ? UNDO_FILE : UNDO_IGNORED);
+		}
+		undo_list_fini(&list);
+	}
+}
+
 static void a_list_is_read_back_in_order(void **state)
 {
 	struct undo_state file = {.kind = UNDO_FILE, .mode = 0644, .size = 3, .inode = 5};
@@ -374,6 +412,7 @@ int main(void)
 		cmocka_unit_test(a_note_that_lies_is_refused),
 		cmocka_unit_test(a_file_is_kept_with_its_attributes),
 		cmocka_unit_test(the_rows_with_a_text_are_found_by_their_paths),
+		cmocka_unit_test(rows_that_are_added_come_to_their_places),
 		cmocka_unit_test(a_list_is_read_back_in_order),
 		cmocka_unit_test(states_are_the_same_by_what_they_hold),
 	};
