@@ -491,6 +491,12 @@ static bool take_found(struct looking *looking, struct err *err)
 		struct finder *finder = &looking->finders[i];
 
 		full = full || finder->full;
+		/* The rows of the first thread need no copy. */
+		if (checkpoint->now.count == 0) {
+			undo_list_fini(&checkpoint->now);
+			checkpoint->now = finder->rows;
+			undo_list_init(&finder->rows);
+		}
 		for (size_t j = 0; j < finder->rows.count && !full; j++)
 			full = !undo_list_add(&checkpoint->now, finder->rows.rows[j].path,
 					      &finder->rows.rows[j].state);
