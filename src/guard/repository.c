@@ -1383,7 +1383,7 @@ enum {
 	YOUNG_NS = 20000000,
 };
 
-/* What makes an index the same in another cell: its file system, form, place and stamp. */
+/* By its file system, form, place and stamp an index is the same in another cell. */
 static char *large_key(const struct git_folder *folder, const char *path,
 		       const struct stat *st, const char *stamp)
 {
