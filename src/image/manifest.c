@@ -75,6 +75,11 @@ static const struct field config_fields[] = {
 	{0},
 };
 
+static bool is_set(const char *text)
+{
+	return text != NULL && text[0] != '\0';
+}
+
 /* Remove the members of OBJECT that are null, which programs write for empty ones. */
 static void drop_nulls(struct value *object, int depth)
 {
@@ -214,6 +219,29 @@ static void fill_list(struct arena *arena, const char ***list)
 		*list = arena_alloc(arena, sizeof(**list));
 }
 
+/*
+ * Is the image of CONFIG for this machine? A name of one image, or its digest, may lead to another
+ * machine's without a list to choose from. No cell starts programs of such an image.
+ */
+static bool check_platform(const struct manifest_config *config, struct err *err)
+{
+	const char *here = manifest_architecture();
+	struct buf shown;
+
+	if (is_set(config->os) && strcmp(config->os, OS_LINUX) != 0)
+		return err_set(err, ENOTSUP, "the image is not for Linux");
+	if (!is_set(config->architecture) || strcmp(config->architecture, here) == 0)
+		return true;
+	buf_init(&shown, ERR_TEXT_MAX / 4);
+	text_add_name(&shown, str_of(config->architecture));
+	(void)err_set(err, ENOTSUP,
+		      "the image is for linux/%s, and this machine is linux/%s; name an image "
+		      "for linux/%s, by another tag or digest, or build one: glovebox base build",
+		      shown.data, here, here);
+	buf_fini(&shown);
+	return false;
+}
+
 bool manifest_parse_config(struct str text, struct manifest_config *config, struct err *err)
 {
 	auto_value struct value *object = NULL;
@@ -238,9 +266,7 @@ bool manifest_parse_config(struct str text, struct manifest_config *config, stru
 		if (!check_digest(config->diff_ids[i], err))
 			return false;
 	}
-	if (config->os != NULL && config->os[0] != '\0' && strcmp(config->os, OS_LINUX) != 0)
-		return err_set(err, ENOTSUP, "the image is not for Linux");
-	return true;
+	return check_platform(config, err);
 }
 
 void manifest_fini_config(struct manifest_config *config)
@@ -295,11 +321,6 @@ const char *manifest_architecture(void)
 		}
 	}
 	return "unknown";
-}
-
-static bool is_set(const char *text)
-{
-	return text != NULL && text[0] != '\0';
 }
 
 /* How well ITEM fits: 0 not at all, 1 it does not say, 2 it says so. */

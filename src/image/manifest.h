@@ -70,7 +70,7 @@ void manifest_fini_index(struct manifest_index *index);
 /* The layers are those of a tar: any other kind is an error that names it. */
 bool manifest_parse(struct str text, struct manifest *manifest, struct err *err);
 void manifest_fini(struct manifest *manifest);
-/* A platform other than Linux is an error. */
+/* A platform other than Linux on this machine is an error that names both. */
 bool manifest_parse_config(struct str text, struct manifest_config *config, struct err *err);
 void manifest_fini_config(struct manifest_config *config);
 

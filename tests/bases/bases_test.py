@@ -23,7 +23,7 @@ sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.join(sys.path[1], "..", "serve"))
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 import wire  # noqa: E402, pylint: disable=wrong-import-position
-from layouts import MTIME, PACKED, Layout, digest, tar  # noqa: E402, pylint: disable=wrong-import-position
+from layouts import ARCHITECTURE, MTIME, PACKED, Layout, digest, tar  # noqa: E402, pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv[2])
 LAYERS_MOST = 128
@@ -431,6 +431,14 @@ def the_image_for_this_machine_is_chosen():
         place.refused("there is no image for linux/", tag="v2")
         place.refused("there is no image v3 for linux/", tag="v3")
         assert "holds 2 images: name one" in place.run("pull", "oci:layout").stderr
+        # An image that is in no list says in its configuration what it is for.
+        layout.image("v4", [tar([("theirs", "file", "")])],
+                     change=lambda manifest, settings: settings.update(architecture="vax"))
+        said = place.refused(f"the image is for linux/vax, and this machine is linux/{ARCHITECTURE}",
+                             f"name an image for linux/{ARCHITECTURE}", "glovebox base build", tag="v4")
+        assert said.startswith("glovebox: base oci:layout:v4: "), said
+        layout.image("v5", [tar([("any", "file", "")])], change=lambda manifest, settings: settings.pop("architecture"))
+        place.pull("v5")
 
 
 @tap.case
