@@ -486,14 +486,20 @@ int setup_session(struct setup *setup, struct session_options *options,
 		options->waits = wait_show;
 		options->waits_context = &setup->waiting;
 	}
-	if (setup_session_err(setup, options, session, &err))
+	options->minimum_level = setup_least_level(setup);
+	const bool based = based_settle(setup, options, &err);
+
+	if (based && setup_session_err(setup, options, session, &err))
 		return CODE_DONE;
 	const struct policy_words words = {setup->policy_file, setup->said, setup->wrapped};
-	return policy_words_complain(err.code == ECHILD            ? CODE_NO_CELL
-				     : err.code == EADDRINUSE      ? CODE_USAGE
-				     : err.code == ENOTSUP         ? CODE_USAGE
-				     : err.code == CEILING_REFUSED ? CODE_DENIED
-								   : CODE_FAILED,
+	/* Where there is another root than this machine's, there is no cell, whatever the reason. */
+	return policy_words_complain(err.code == CEILING_REFUSED ? CODE_DENIED
+				     : !based                    ? CODE_NO_CELL
+				     : err.code == ECHILD        ? CODE_NO_CELL
+				     : err.code == EADDRINUSE    ? CODE_USAGE
+				     : err.code == ENOTSUP       ? CODE_USAGE
+				     : setup->based != NULL      ? CODE_NO_CELL
+								 : CODE_FAILED,
 				     &words, err.text);
 }
 

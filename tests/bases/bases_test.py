@@ -496,6 +496,25 @@ def words_that_are_no_base_are_refused():
 
 
 @tap.case
+def each_verb_says_in_its_own_way_that_there_is_no_cell():
+    with Place() as place:
+        place.layout.image("vax", [tar([("theirs", "file", "")])],
+                           change=lambda manifest, settings: settings.update(architecture="vax"))
+        place.environment.update(GLOVEBOX_BASE_URL="http://127.0.0.1:1/v1", XDG_RUNTIME_DIR=os.path.join(place.path, "runtime"))
+        os.mkdir(place.environment["XDG_RUNTIME_DIR"], 0o700)
+        os.mkdir(os.path.join(place.path, "project"))
+        on = ("-C", "project", "--base")
+        for word in ("image:nope", "nope", "rootfs:nope", "snapshot:nope", "devcontainer", "oci:layout:vax", "rootfs:/proc"):
+            for words, code in ((("exec", *on, word, "--", "true"), 125), (("exec", *on, word, "--entrypoint", "--", "true"), 125),
+                                (("exec", *on, word, "--explain", "--", "true"), 125), (("start", *on, word), 125),
+                                (("run", "--model", "m", *on, word, "hello"), 5),
+                                (("tool", "call", *on, word, "bash", '{"command": "true"}'), 5)):
+                done = tap.run([PROGRAM, *words], stdin=subprocess.DEVNULL, env=place.environment, cwd=place.path)
+                assert done.returncode == code and done.stdout == "", (words, done)
+                assert f"base {word}" in done.stderr and done.stderr.count("\n") == 1, (words, done)
+
+
+@tap.case
 def a_folder_is_a_base_as_it_is():
     with Place() as place:
         os.symlink("layout", os.path.join(place.path, "link"))

@@ -987,8 +987,11 @@ static bool add_entrypoint(struct setup *setup, const struct options *options,
 	if (options_find(options->rows, "--entrypoint", &apart) == NULL ||
 	    !options_given(options, "entrypoint"))
 		return true;
-	if (!based_find(setup, err))
+	if (!based_find(setup, err)) {
+		/* A wrong word is no cell here, too, as it is without the option. */
+		err->code = err->code == EINVAL ? ECHILD : err->code;
 		return false;
+	}
 	if (setup->based == NULL)
 		return err_set(err, EINVAL,
 			       "--entrypoint: the root of the cell is this machine's, which has "
