@@ -508,6 +508,7 @@ static bool announce(struct running *running, const struct request *request, boo
 	struct event event = {.kind = EVENT_TOOL_BEGAN,
 			      .verdict = verdict_of(running, fits),
 			      .trace = running->trace,
+			      .origin = running->origin,
 			      .result = fits ? NULL : &running->result};
 	auto_value struct value *data = NULL;
 	struct err err;
@@ -518,6 +519,8 @@ static bool announce(struct running *running, const struct request *request, boo
 	data = value_new_object();
 	if (running->arguments != NULL)
 		value_set(data, "arguments", value_ref(running->arguments));
+	else if (request->arguments != NULL) /* of a tool that does not exist */
+		value_set(data, "arguments", value_ref(request->arguments));
 	else
 		value_set_str(data, "arguments_text", request->arguments_text);
 	if (running->tool == NULL)
@@ -548,6 +551,7 @@ static struct running *running_new(struct session *session, const struct request
 	running->told.unheard = request->unheard;
 	running->told.terse = request->terse;
 	running->trace = value_ref(request->trace);
+	running->origin = value_ref(request->origin);
 	running->files.log_fd = running->files.plan_fd = -1;
 	running->files.held.fd = -1;
 	running->id = memory_copy(request->id != NULL ? request->id : id);

@@ -1165,6 +1165,7 @@ void running_free(struct running *running)
 	value_free(running->capped);
 	value_free(running->plan);
 	value_free(running->trace);
+	value_free(running->origin);
 	refused_free(running);
 	git_left_fini(&running->left.files);
 	/* Those of a call that ends while the session closes are still open. */

@@ -428,6 +428,11 @@ struct request {
 	 */
 	struct value *trace;
 	/*
+	 * The request of a client that this call answers, as attributes of its span: only
+	 * receivers of events in this process are told. NULL: none. A reference is taken.
+	 */
+	struct value *origin;
+	/*
 	 * A person must agree to the call for this reason, even if the policy allows it;
 	 * NULL: the policy alone decides
 	 */
@@ -984,7 +989,7 @@ struct running {
 	struct value *capped;
 	/* runs in place of the command in the arguments (policy.h); or NULL */
 	struct value *plan;
-	struct value *trace; /* of the request; or NULL */
+	struct value *trace, *origin; /* of the request; or NULL */
 	/*
 	 * how its command destroys data, to be told in its answer
 	 * (policy/command.h); NULL: nothing much

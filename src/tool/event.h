@@ -168,6 +168,8 @@ struct event {
 	const char *verdict;
 	/* of EVENT_TOOL_BEGAN: the trace that the call is a part of (event_trace_of); or NULL */
 	const struct value *trace;
+	/* of EVENT_TOOL_BEGAN: attributes of the request that the call answers; or NULL */
+	const struct value *origin;
 	/* of EVENT_TOOL_ENDED, and of EVENT_TOOL_BEGAN when the call does not run */
 	const struct tool_result *result;
 };

@@ -236,17 +236,19 @@ def a_file_that_is_only_read_is_in_the_audit_too():
         assert not server.call("read_file", {"path": "a.txt"}).get("isError")
         assert server.call("write_file", {"path": "b.txt", "content": "x"})["isError"]
         assert server.call("read_file", {"path": 7})["isError"]
+        assert "error" in server.ask("tools/call", {"name": "no_such", "arguments": {"a": 1}})
         server.end()
         lines = here.lines()
         begun = [(line["tool"], line["verdict"]) for line in lines if line["event"] == "begin"]
-        assert begun == [("read_file", "allow"), ("write_file", "deny"), ("read_file", "unfit")], lines
-        assert lines[1]["arguments"]["path"] == "a.txt", lines
+        assert begun == [("read_file", "allow"), ("write_file", "deny"), ("read_file", "unfit"), ("no_such", "unfit")], lines
+        assert lines[1]["arguments"]["path"] == "a.txt" and lines[-3]["arguments"] == {"a": 1}, lines
         ended = [line for line in lines if line["event"] == "end"]
-        assert [line["status"] for line in ended] == ["done", "denied", "failed"], ended
+        assert [(line["tool"], line["status"]) for line in ended] == \
+            [("read_file", "done"), ("write_file", "denied"), ("read_file", "failed"), ("no_such", "failed")], ended
         assert ended[1]["verdict"] == "deny" and ended[1]["rule"], ended
         # The rule is written before the answer, with the verdict.
         rules = [line.get("rule") for line in lines if line["event"] == "begin"]
-        assert rules == [None, ended[1]["rule"], None], lines
+        assert rules == [None, ended[1]["rule"], None, None], lines
         assert lines[0]["event"] == "open" and lines[-1]["event"] == "close" and here.verify().returncode == 0, lines
 
 
@@ -494,6 +496,8 @@ def a_call_by_mcp_has_spans_in_the_trace_of_its_client():
         assert served["parentSpanId"] == PARENT and served["kind"] == 2, served
         assert executed["parentSpanId"] == served["spanId"] and executed["kind"] == 1, spans
         assert served["attributes"]["mcp.method.name"] == "tools/call", served
+        # A session over standard input has no id.
+        assert served["attributes"]["jsonrpc.request.id"] == "2" and "mcp.session.id" not in served["attributes"], served
         attributes = executed["attributes"]
         assert attributes["gen_ai.tool.name"] == "bash" and attributes["glovebox.status"] == "done", attributes
         assert attributes["gen_ai.operation.name"] == "execute_tool", attributes

@@ -1704,6 +1704,25 @@ class Spans(http.server.ThreadingHTTPServer):
 
 
 @tap.case
+def the_span_of_a_request_names_it_and_not_its_session():
+    """Its session is named by a hash: with the id itself a reader of spans could take part in the session."""
+    with Spans() as collector:
+        with Service({"otlp": {"endpoint": f"http://127.0.0.1:{collector.server_address[1]}"}}) as service:
+            session = service.session()
+            assert service.bash("true", session=session).status == 200
+            assert service.bash("true").status == 200
+            service.end()
+        wait_for(lambda: len(collector.spans) >= 4, "no spans")
+        served = [{pair["key"]: pair["value"].get("stringValue") for pair in span["attributes"]}
+                  for span in collector.spans if span["name"] == "tools/call bash"]
+        assert all(attributes["jsonrpc.request.id"] for attributes in served), served
+        assert [attributes.get("mcp.session.id") for attributes in served] == \
+            [hashlib.sha256(session.encode()).hexdigest()[:16], None], (session, served)
+        assert session not in json.dumps(collector.spans), collector.spans
+        collector.shutdown()
+
+
+@tap.case
 def a_clock_that_is_wrong_by_an_hour_loses_nothing():
     hour, token = 3600, "ann-" + "0" * 16
     with tempfile.TemporaryDirectory() as folder, wrong_clock() as (environment, set_clock), Spans() as collector:

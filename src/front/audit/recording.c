@@ -60,13 +60,18 @@ struct open_call {
 	char parent[SPAN_ID + 1];
 	struct moment began;
 	char *arguments; /* as JSON, when content is wanted; or NULL */
+	/* of the request by MCP, as attributes; or NULL */
+	struct value *origin;
 	struct open_call *next;
 };
 
-/* A call whose begin could not be recorded; its end, which follows at once, frees it. */
-struct refused_call {
-	char *id;
-	struct refused_call *next;
+/*
+ * A call whose begin could not be recorded, or of a tool that does not exist. Its end, which follows
+ * at once, frees it.
+ */
+struct odd_call {
+	char *id, *tool; /* tool: the name that was asked for; NULL: not recorded */
+	struct odd_call *next;
 };
 
 /* A session and its receiver. */
@@ -75,8 +80,7 @@ struct tap {
 	struct event_sink next;
 	char *front, *token, *cell;
 	enum { TAP_OPEN, TAP_OVER } state;
-	/* the calls whose begin could not be recorded, so that their ends are none */
-	struct refused_call *refused;
+	struct odd_call *odd;
 	struct open_call *calls;
 	size_t call_count;
 	struct tap *after;
@@ -130,30 +134,39 @@ static bool note_begin(struct tap *tap, const struct event *event, struct err *e
 	record.verdict = event->verdict;
 	if (event->result != NULL)
 		record.rule = value_text(value_member(event->result->details, "rule"));
-	if (ledger_add(tap->recording->ledger, &record, true, err))
-		return true;
-	struct refused_call *refused = memory_alloc(sizeof(*refused));
+	const bool recorded = ledger_add(tap->recording->ledger, &record, true, err);
 
-	refused->id = memory_copy(event->call);
-	refused->next = tap->refused;
-	tap->refused = refused;
-	return false;
+	if (recorded && (event->tool != NULL || record.tool == NULL))
+		return true;
+	struct odd_call *odd = memory_alloc(sizeof(*odd));
+
+	odd->id = memory_copy(event->call);
+	odd->tool = recorded ? memory_copy(record.tool) : NULL;
+	odd->next = tap->odd;
+	tap->odd = odd;
+	return recorded;
 }
 
-/* Was the begin of CALL, which has ended, refused? It is forgotten then. */
-static bool take_refused(struct tap *tap, const char *call)
+/* Take CALL, which has ended, from the odd ones of TAP; NULL: it is none. */
+static struct odd_call *take_odd(struct tap *tap, const char *call)
 {
-	struct refused_call **at = &tap->refused, *found;
+	struct odd_call **at = &tap->odd, *found;
 
 	while (*at != NULL && strcmp((*at)->id, call) != 0)
 		at = &(*at)->next;
 	found = *at;
-	if (found == NULL)
-		return false;
-	*at = found->next;
-	free(found->id);
-	free(found);
-	return true;
+	if (found != NULL)
+		*at = found->next;
+	return found;
+}
+
+static void free_odd(struct odd_call *odd)
+{
+	if (odd == NULL)
+		return;
+	free(odd->id);
+	free(odd->tool);
+	free(odd);
 }
 
 /* The files and hosts that were refused to the call, as far as they are listed. */
@@ -179,7 +192,8 @@ static struct value *denials_of(const struct tool_result *result)
 	return list;
 }
 
-static void note_end(struct tap *tap, const struct event *event)
+/* TOOL: the name that was asked for. */
+static void note_end(struct tap *tap, const struct event *event, const char *tool)
 {
 	struct chain_record record = record_of(tap, CHAIN_END);
 	const struct tool_result *result = event->result;
@@ -187,7 +201,7 @@ static void note_end(struct tap *tap, const struct event *event)
 	struct value *denials = denials_of(result);
 
 	record.call = event->call;
-	record.tool = event->tool;
+	record.tool = tool;
 	record.verdict = result->status == RESULT_DENIED ? "deny" : NULL;
 	record.rule = value_text(value_member(result->details, "rule"));
 	record.status = result_status_name(result->status);
@@ -239,14 +253,18 @@ static bool note_grant(struct tap *tap, const struct event *event, struct err *e
 
 static bool note_event(struct tap *tap, const struct event *event, struct err *err)
 {
+	struct odd_call *odd;
+
 	if (tap->recording->ledger == NULL)
 		return true;
 	switch (event->kind) {
 	case EVENT_TOOL_BEGAN:
 		return note_begin(tap, event, err);
 	case EVENT_TOOL_ENDED:
-		if (!take_refused(tap, event->call))
-			note_end(tap, event);
+		odd = take_odd(tap, event->call);
+		if (odd == NULL || odd->tool != NULL)
+			note_end(tap, event, odd != NULL ? odd->tool : event->tool);
+		free_odd(odd);
 		return true;
 	case EVENT_APPROVAL_WANTED:
 		return note_ask(tap, event, err);
@@ -286,6 +304,7 @@ static void free_call(struct open_call *call)
 {
 	free(call->id);
 	free(call->arguments);
+	value_free(call->origin);
 	free(call);
 }
 
@@ -318,6 +337,8 @@ static void span_begin(struct tap *tap, const struct event *event)
 	if (strcmp(tap->front, "mcp") == 0) {
 		call->server = span_place_new(&parent);
 		call->place = span_place_new(&call->server);
+		if (event->origin != NULL)
+			call->origin = value_copy(event->origin);
 	} else {
 		call->place = span_place_new(&parent);
 	}
@@ -403,7 +424,8 @@ static void span_end(struct tap *tap, const struct event *event)
 	       sizeof(span.parent));
 	send_span(tap->recording, &span);
 	if (call->server.id[0] != '\0') {
-		auto_value struct value *served = value_new_object();
+		auto_value struct value *served =
+			call->origin != NULL ? value_ref(call->origin) : value_new_object();
 
 		value_set_text(served, "mcp.method.name", "tools/call");
 		value_set_text(served, "gen_ai.operation.name", "execute_tool");
@@ -474,8 +496,8 @@ static void free_tap(struct tap *tap)
 		tap->calls = call->next;
 		free_call(call);
 	}
-	while (tap->refused != NULL)
-		(void)take_refused(tap, tap->refused->id);
+	while (tap->odd != NULL)
+		free_odd(take_odd(tap, tap->odd->id));
 	free(tap->front);
 	free(tap->token);
 	free(tap->cell);

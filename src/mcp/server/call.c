@@ -83,6 +83,7 @@ enum {
 	PROGRESS_LINE_MAX = 200,
 	FRAGMENT_MAX = 4096, /* in which the last line is searched */
 	ID_MAX = 24,         /* of a call in events */
+	ORIGIN_ID_MAX = 256, /* of the id of a request in spans; of a text the first half */
 };
 
 /*
@@ -614,6 +615,25 @@ static void refuse_unobserved(struct mcp_call *call, const struct err *why)
 	call_free(call);
 }
 
+/* The attributes that the conventions of OpenTelemetry want of the span of REQUEST. */
+static struct value *origin_of(const struct mcp_request *request)
+{
+	struct value *origin = value_new_object();
+	struct buf id;
+
+	buf_init(&id, ORIGIN_ID_MAX);
+	if (value_kind(request->id) == VALUE_STRING)
+		(void)buf_addstr(&id,
+				 str_part(value_str(request->id), 0, ORIGIN_ID_MAX / 2));
+	else
+		(void)value_print(request->id, 0, &id);
+	value_set_str(origin, "jsonrpc.request.id", buf_str(&id));
+	if (request->peer != NULL && request->peer->session_hash != NULL)
+		value_set_text(origin, "mcp.session.id", request->peer->session_hash);
+	buf_fini(&id);
+	return origin;
+}
+
 static void start_tool(struct mcp_call *call)
 {
 	const struct mcp *mcp = call->request->mcp;
@@ -623,6 +643,8 @@ static void start_tool(struct mcp_call *call)
 		tool_find(session_tools(mcp->session), tool_of(call->request));
 	auto_value struct value *none = NULL;
 	auto_value struct value *trace = event_trace_of(value_member(params, "_meta"));
+	auto_value struct value *origin =
+		session_hears_all(mcp->session) ? origin_of(call->request) : NULL;
 	struct buf text;
 	struct err err;
 	struct request request = {
@@ -630,6 +652,7 @@ static void start_tool(struct mcp_call *call)
 		.quiet = is_quiet(mcp, tool),
 		.terse = is_quiet(mcp, tool),
 		.trace = trace,
+		.origin = origin,
 		/* A client that gets progress notices waits until the call ends. */
 		.patience_s = call->progress.token != NULL ? 0 : mcp->options.patience_s,
 	};

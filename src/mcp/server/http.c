@@ -397,7 +397,7 @@ static struct mcp_peer *http_session_begin(struct http_sessions *sessions,
 	make_id(row->id);
 	row->cell = cell;
 	row->token = token;
-	row->peer = mcp_peer_new(cell->mcp, NULL);
+	row->peer = mcp_peer_new(cell->mcp, NULL, row->id);
 	row->used_ms = clock_now_ms();
 	memcpy(id, row->id, sizeof(row->id));
 	return row->peer;
@@ -956,7 +956,7 @@ static bool find_cell(struct carried *carried, const struct mcp_message *message
 /* A peer for this request only. */
 static struct mcp_peer *own_peer(struct carried *carried)
 {
-	carried->own = mcp_peer_new(carried->cell->mcp, NULL);
+	carried->own = mcp_peer_new(carried->cell->mcp, NULL, NULL);
 	return carried->own;
 }
 

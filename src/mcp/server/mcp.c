@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -35,6 +36,7 @@ enum {
 	HTTP_BAD_REQUEST = 400,
 	HTTP_NOT_FOUND = 404,
 	SENTENCE_MAX = 8 << 10,
+	SESSION_HASH_DIGITS = 16,
 };
 
 /*
@@ -930,12 +932,19 @@ bool mcp_open(struct mcp *mcp, struct err *err)
 	       err_set(err, mcp->failure.code, "%s", mcp->failure.text);
 }
 
-struct mcp_peer *mcp_peer_new(struct mcp *mcp, struct mcp_way *way)
+struct mcp_peer *mcp_peer_new(struct mcp *mcp, struct mcp_way *way, const char *session)
 {
 	struct mcp_peer *peer = memory_alloc(sizeof(*peer));
+	char hex[HASH_HEX + 1];
 
 	peer->mcp = mcp;
 	peer->way = way;
+	/* With the id itself a reader of spans could take part in the session. */
+	if (session != NULL) {
+		hash_text(str_of(session), hex);
+		hex[SESSION_HASH_DIGITS] = '\0';
+		peer->session_hash = memory_copy(hex);
+	}
 	/* MCP wants this version assumed for requests over HTTP that name none. */
 	peer->client = (struct mcp_client){.version = MCP_2025_03_26};
 	peer->next = mcp->first_peer;
@@ -966,6 +975,7 @@ void mcp_peer_free(struct mcp_peer *peer)
 	if (peer->next != NULL)
 		peer->next->previous = peer->previous;
 	value_free(peer->watched);
+	free(peer->session_hash);
 	free(peer);
 }
 

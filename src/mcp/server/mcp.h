@@ -159,9 +159,9 @@ bool mcp_open(struct mcp *mcp, struct err *err);
 
 /*
  * WAY: for notices that belong to no request (a list has changed); NULL: they are not
- * sent for now.
+ * sent for now. SESSION: the id of its session, of which spans get a hash; NULL: it has none.
  */
-struct mcp_peer *mcp_peer_new(struct mcp *mcp, struct mcp_way *way);
+struct mcp_peer *mcp_peer_new(struct mcp *mcp, struct mcp_way *way, const char *session);
 void mcp_peer_free(struct mcp_peer *peer); /* cancels its requests; NULL is fine */
 /* False: PEER has a way already. */
 bool mcp_peer_set_way(struct mcp_peer *peer, struct mcp_way *way);
@@ -249,7 +249,8 @@ struct mcp_peer {
 	struct mcp_peer *next, *previous;
 	struct mcp_way *way;
 	struct mcp_client client;
-	bool known;            /* it has sent initialize */
+	bool known;         /* it has sent initialize */
+	char *session_hash; /* the first digits of a hash of its session's id; or NULL */
 	struct value *watched; /* URIs it subscribed to, each as a key; or NULL */
 };
 

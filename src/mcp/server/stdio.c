@@ -334,7 +334,7 @@ static void begin(struct stdio *stdio)
 	buf_init(&stdio->in, MCP_MESSAGE_MAX + 2 * READ_BYTES);
 	outbox_open(&stdio->out, loop, stdio->options.output, STDIO_OUTPUT_MAX);
 	stdio->way = (struct mcp_way){stdio_send, drop, has_room};
-	stdio->peer = mcp_peer_new(stdio->options.mcp, &stdio->way);
+	stdio->peer = mcp_peer_new(stdio->options.mcp, &stdio->way, NULL);
 	stdio->reading = (struct watch){.fd = stdio->options.input,
 					.events = POLLIN,
 					.ready = input_ready,

@@ -124,7 +124,7 @@ static int open_talk(void **state)
 					    .version = "1",
 					    .instructions = ""};
 	talk->mcp = mcp_new(&options);
-	talk->peer = mcp_peer_new(talk->mcp, &talk->way);
+	talk->peer = mcp_peer_new(talk->mcp, &talk->way, NULL);
 	return 0;
 }
 
