@@ -113,6 +113,12 @@ static const char *path_of(const char *where, struct err *err)
 			      where);
 	else if (strncmp(where, "file:", 5) == 0 && where[5] != '\0')
 		return where + 5;
+	/* A folder of such a name would take what was meant for a bucket. */
+	else if (strncmp(where, "s3:", 3) == 0)
+		(void)err_set(err, EINVAL,
+			      "%s: a bucket is written s3://BUCKET/PREFIX, and a folder of this "
+			      "name file:%s",
+			      where, where);
 	else if (scheme != NULL && strcspn(where, "/") > (size_t)(scheme - where))
 		(void)err_set(err, EINVAL,
 			      "%s: a store is a folder (file:DIR) or a bucket "

@@ -269,7 +269,10 @@ def wrong_options_are_told():
                             ([at.tasks, "--out", at.store, "--retry", "done"], "--retry"),
                             ([at.tasks, "--out", at.store, "-j", "5000"], "4096"),
                             ([at.tasks, "--out", at.store, "--job", "a.b"], "--job"),
-                            ([at.tasks, "--out", at.store, "--slurm", "--kubernetes"], "exclude")):
+                            ([at.tasks, "--out", at.store, "--slurm", "--kubernetes"], "exclude"),
+                            ([at.tasks, "--out", "http://x"], "a store is a folder"), ([at.tasks, "--out", "file:"], "no name"),
+                            ([at.tasks, "--out", "s3://"], "s3://BUCKET/PREFIX"), ([at.tasks, "--out", "s3:/x"], "file:s3:/x"),
+                            (["status", "s3:x"], "file:s3:x"), (["status", "http://x"], "a store is a folder")):
             done = at.run(*words)
             assert done.returncode == 2 and part in done.complained and not done.said, (words, done.complained)
 

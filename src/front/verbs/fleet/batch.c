@@ -730,7 +730,8 @@ static int open_job(struct batching *batching)
 	if (!fleet_store_open(options_text(options, "out"), path != NULL,
 			      &batching->store, &err)) {
 		fleet_tasks_free(tasks);
-		return verb_complain(CODE_FAILED, "batch: %s", err.text);
+		return verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
+				     "batch: %s", err.text);
 	}
 	if (path != NULL && name == NULL) {
 		fleet_job_name(path, fleet_tasks_hash(tasks), own);
@@ -1018,7 +1019,8 @@ static int status_run(const struct options *options, FILE *out)
 	int code = CODE_DONE;
 
 	if (!fleet_store_open(where, false, &store, &err))
-		return verb_complain(CODE_FAILED, "batch status: %s", err.text);
+		return verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
+				     "batch status: %s", err.text);
 	if (name != NULL) {
 		code = tell_status(store, name, options_given(options, "json"), out);
 	} else if (!fleet_job_names(store, &names, &err)) {
