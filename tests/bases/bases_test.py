@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import stat
@@ -983,7 +984,27 @@ def the_commands_of_a_devcontainer_run_once_in_the_cell():
             json.dump({"read": ["."]}, file)
         done = place.exec("devcontainer", "true", options=["--policy", policy])
         assert done.returncode == 125 and f"glovebox exec -C {place.project} --base devcontainer -- true" in done.stderr, done
+        # Nor in a layer; the line helps also where the entry of the agent wants that layer.
+        config, spaced = os.path.join(place.path, "config.json"), os.path.join(place.path, "a project")
+        with open(config, "w", encoding="ascii") as file:
+            json.dump({"agents": {"default": {"write": ["."], "review": True}}}, file)
+        shutil.copytree(place.project, spaced)
+        done = place.exec("devcontainer", "true", options=["-C", spaced, "--config", config])
+        line = f"glovebox exec -C '{spaced}' --base devcontainer --no-review -- true"
+        assert done.returncode == 125 and "a layer would take what they write" in done.stderr and line in done.stderr, done
+        line = line.replace("glovebox exec", f"{shlex.quote(PROGRAM)} exec --config {shlex.quote(config)}")
+        assert tap.run(["sh", "-c", line], env=place.environment, stdin=subprocess.DEVNULL).returncode == 0
+        assert place.exec("devcontainer", "true", options=["-C", spaced, "--config", config]).returncode == 0
+        # A person finds its ports and what its commands have come to.
+        done = place.exec("devcontainer", "true", options=["--publish", "3001", "--explain"])
+        assert "Ports that the devcontainer names (--publish PORT opens one)\n  3000\n" in done.stdout, done
+        done = place.exec("devcontainer", "true", options=["--publish", "3000", "--explain", "--json"])
+        assert json.loads(done.stdout)["forward_ports"] == [], done
+        shown = place.run("show", "devcontainer", cwd=place.project)
+        assert "ports       3000, which --publish 3000 opens\ncommands    have not been run" in shown.stdout, shown
         assert place.exec("devcontainer", "true").returncode == 0
+        shown = json.loads(place.run("show", "devcontainer", "--json", cwd=place.project).stdout)
+        assert shown["forward_ports"] == [3000] and shown["is_prepared"] is True, shown
         assert read(place.project, "counted") == "count\ncount\n"
         assert place.exec("devcontainer", "cat", "/b", options=["--policy", policy]).stdout == "b\n"
         # A file of another name, and one that fails.

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/audit/recording.h"
@@ -607,11 +608,35 @@ static bool runs_commands(const struct policy *policy, const struct tool *const 
 	return false;
 }
 
+/*
+ * The commands of SETUP's devcontainer have not been run, and cannot run here, BECAUSE: ERR names
+ * the line that runs them.
+ */
+static bool refuse_raw(const struct setup *setup, const char *because, struct err *err)
+{
+	const char *word = setup->based->base.word;
+	struct buf line;
+
+	buf_init(&line, ERR_TEXT_MAX);
+	(void)buf_adds(&line, "glovebox exec -C ");
+	shell_token_add_word(setup->workspace, &line);
+	(void)buf_adds(&line, " --base ");
+	shell_token_add_word(word, &line);
+	/* The agent of that line may have the same layer by its entry. */
+	(void)buf_addf(&line, "%s -- true",
+		       setup->review != NULL ? " --" NO_REVIEW_OPTION : "");
+	(void)err_set(err, EAGAIN,
+		      "base %s: its commands have not been run for this content of the file and of "
+		      "the files of locks, and %s; run them first: %s",
+		      word, because, line.data);
+	buf_fini(&line);
+	return false;
+}
+
 /* May the commands of a devcontainer run before the session of SETUP, and what they write stay? */
 static bool may_prepare(const struct setup *setup, const struct policy *policy,
 			struct err *err)
 {
-	const char *word = setup->based->base.word;
 	struct verdict verdict = {0};
 
 	if (setup->snapshots == NULL)
@@ -619,27 +644,21 @@ static bool may_prepare(const struct setup *setup, const struct policy *policy,
 			       "base %s: there is no place for snapshots; set HOME or "
 			       "XDG_DATA_HOME",
 			       setup->based->base.word);
-	if (!setup->by_hand &&
-	    (policy->mode == MODE_ASK || !runs_commands(policy, setup_tools(setup))))
-		return err_set(err, EAGAIN,
-			       "base %s: its commands have not been run for this content of the file "
-			       "and of the files of locks, and this agent %s; run them first: "
-			       "glovebox exec -C %s --base %s -- true",
-			       word,
-			       policy->mode == MODE_ASK
-				       ? "works in the mode ask, in which nothing runs unasked"
-				       : "has no tool that runs commands",
-			       setup->workspace, word);
+	if (!setup->by_hand && policy->mode == MODE_ASK)
+		return refuse_raw(setup,
+				  "this agent works in the mode ask, in which nothing runs unasked",
+				  err);
+	if (!setup->by_hand && !runs_commands(policy, setup_tools(setup)))
+		return refuse_raw(setup, "this agent has no tool that runs commands", err);
+	if (setup->review != NULL || setup->below.count > 0)
+		return refuse_raw(setup,
+				  "here a layer would take what they write into the workspace",
+				  err);
 	policy_judge_path(policy, setup->workspace, true, false, &verdict);
 	value_free(verdict.plan);
-	return (setup->prepares && setup->review == NULL && setup->below.count == 0 &&
-		!setup->fresh_workspace && !policy->scratch &&
+	return (setup->prepares && !setup->fresh_workspace && !policy->scratch &&
 		policy->mode != MODE_PLAN && verdict.answer == VERDICT_ALLOW) ||
-	       err_set(err, EAGAIN,
-		       "base %s: its commands have not been run for this content of the file and of "
-		       "the files of locks, and here they cannot write into the workspace; run them "
-		       "first: glovebox exec -C %s --base %s -- true",
-		       setup->based->base.word, setup->workspace, setup->based->base.word);
+	       refuse_raw(setup, "here they cannot write into the workspace", err);
 }
 
 /* PATHS are those in WORKSPACE only. An entry above the workspace becomes the workspace. */

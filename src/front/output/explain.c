@@ -10,7 +10,9 @@
 #include "base/str.h"
 #include "base/text/text.h"
 #include "cell/directions.h"
+#include "front/hands/based.h"
 #include "front/verb.h"
+#include "image/devcontainer/devcontainer.h"
 #include "policy/config.h"
 #include "policy/credentials/credential.h"
 #include "policy/network.h"
@@ -291,6 +293,24 @@ static struct value *publish_value(const struct cell_spec *spec)
 	return list;
 }
 
+/* The ports that the devcontainer below the cell names, and that the cell does not publish. */
+static struct value *forward_value(const struct setup *setup, const struct cell_spec *spec)
+{
+	const struct devcontainer *read =
+		setup->based != NULL ? setup->based->base.devcontainer : NULL;
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; read != NULL && i < read->port_count; i++) {
+		size_t at = 0;
+
+		while (at < spec->publish_count && spec->publish[at].port != read->ports[i])
+			at++;
+		if (at == spec->publish_count)
+			value_append(list, value_new_integer(read->ports[i]));
+	}
+	return list;
+}
+
 /* Say for which repositories of the workspace the key of a forge holds. */
 static void add_repositories(const struct credential *credential, const char *workspace,
 			     struct buf *shown)
@@ -394,6 +414,7 @@ static struct value *explain_value(const struct setup *setup,
 	value_set(report, "limits", limits_value(setup, timeout_s, who));
 	value_set(report, "network", value_new_texts(spec->network.items));
 	value_set(report, "publish", publish_value(spec));
+	value_set(report, "forward_ports", forward_value(setup, spec));
 	value_set(report, "credentials", credentials_value(setup, spec->workspace));
 	value_set(report, "env", environment_value(spec));
 	buf_init(&above, EXPLAIN_TEXT_MAX);
@@ -490,6 +511,14 @@ static const char *files_head(int64_t level)
 }
 
 /* Print REPORT on OUT, with colours when standard output is a terminal with colours. */
+static void print_numbers(const struct value *list, FILE *out)
+{
+	(void)fprintf(out, " ");
+	for (size_t i = 0; i < value_count(list); i++)
+		(void)fprintf(out, " %lld", (long long)value_integer(value_item(list, i)));
+	(void)fputc('\n', out);
+}
+
 static void print_table(const struct value *report, FILE *out)
 {
 	bool colour = screen_options_of(STDOUT_FILENO).colour;
@@ -526,6 +555,12 @@ static void print_table(const struct value *report, FILE *out)
 		(void)fputc('\n', out);
 		print_head("Published ports", colour, out);
 		print_words(value_member(report, "publish"), out);
+	}
+	if (value_count(value_member(report, "forward_ports")) > 0) {
+		(void)fputc('\n', out);
+		print_head("Ports that the devcontainer names (--publish PORT opens one)",
+			   colour, out);
+		print_numbers(value_member(report, "forward_ports"), out);
 	}
 	if (value_count(value_member(report, "credentials")) > 0) {
 		(void)fputc('\n', out);

@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "base/value.h"
 #include "front/verb.h"
+#include "image/devcontainer/devcontainer.h"
 #include "image/devcontainer/prepared.h"
 #include "image/prune.h"
 #include "image/pull.h"
@@ -531,6 +532,14 @@ static struct value *base_value(const struct base *base, const struct maker_coun
 	value_set(object, "environment", value_new_texts(base->environment));
 	value_set_text(object, "workdir", base->workdir);
 	value_set_text(object, "user", base->user);
+	if (base->devcontainer != NULL) {
+		struct value *ports = value_new_array();
+
+		for (size_t i = 0; i < base->devcontainer->port_count; i++)
+			value_append(ports, value_new_integer(base->devcontainer->ports[i]));
+		value_set(object, "forward_ports", ports);
+		value_set_boolean(object, "is_prepared", base->state != BASE_IS_RAW);
+	}
 	if (base->below != NULL)
 		value_set_text(object, "over", base->below);
 	value_set(object, "entrypoint", value_new_texts(base->entrypoint));
@@ -549,6 +558,19 @@ static void print_texts(const char *label, const char *const *texts, FILE *out)
 	}
 }
 
+/* The ports that the file of BASE names, and whether its commands have been run. */
+static void print_devcontainer(const struct base *base, FILE *out)
+{
+	const struct devcontainer *read = base->devcontainer;
+
+	for (size_t i = 0; i < read->port_count; i++)
+		(void)fprintf(out, "%-12s%" PRIu16 ", which --publish %" PRIu16 " opens\n",
+			      i == 0 ? "ports" : "", read->ports[i], read->ports[i]);
+	if (base->state == BASE_IS_RAW)
+		(void)fprintf(out, "%-12shave not been run; the first cell runs them\n",
+			      "commands");
+}
+
 static void print_base(const struct base *base, const struct maker_counts *counts, FILE *out)
 {
 	const char *const word[] = {base->word, NULL}, *const workdir[] = {base->workdir, NULL},
@@ -565,6 +587,8 @@ static void print_base(const struct base *base, const struct maker_counts *count
 	print_texts("workdir", workdir, out);
 	if (base->user[0] != '\0')
 		print_texts("user", user, out);
+	if (base->devcontainer != NULL)
+		print_devcontainer(base, out);
 	print_texts("entrypoint", base->entrypoint, out);
 	print_texts("command", base->command, out);
 	if (base->kind == BASE_IMAGE)
@@ -649,7 +673,8 @@ const struct verb verb_base_show = {
 	.arguments = "WORD",
 	.help = "Show what a cell with `--base WORD` gets: the folders, the lowest one first, the\n"
 		"variables, the folder where programs start, the user and the entrypoint as the\n"
-		"image names them, its digest, and what was left out of its layers.\n\n"
+		"image names them, its digest, and what was left out of its layers; of a\n"
+		"devcontainer also its ports, and whether its commands have been run.\n\n"
 		"Exit codes: 0 done, 1 the base is not in the cache or is damaged, 2 usage.",
 	.example = "  glovebox base show image:python:3.12\n"
 		   "  glovebox base show rootfs:./debian --json",
