@@ -2,20 +2,24 @@
 """Cells on a base: root file systems made of programs of this machine, and one that lies in wait."""
 import base64
 import contextlib
+import io
 import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(sys.path[0], "..", "serve"))
+sys.path.insert(0, os.path.join(sys.path[0], "..", "bases"))
 import rootfs  # noqa: E402
 import tap  # noqa: E402
 import wire  # noqa: E402
+from layouts import Layout  # noqa: E402
 
 GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
 BUSYBOX = "/bin/busybox"
@@ -554,6 +558,29 @@ OF_THE_BASE = {
     "lists the homes of others", "writes into the libraries of the system", "writes /opt",
     "preloads a library into every program", "plants a job of cron", "plants a job in the spool", "changes who may log in",
     "changes the mode of the root of the view", "gives a file away"}
+
+
+@tap.case
+def attacks_find_the_base_that_is_named():
+    """A stage has a home and a workspace of its own: images and relative words are those of the person."""
+    with place() as p:
+        for word, part in (("image:nope", "is not in the cache; run glovebox base pull image:nope"), ("nope", "it is no base"),
+                           ("rootfs:nope", "No such file"), ("devcontainer", "needs a workspace")):
+            done = p.run("doctor", "--attack", "--base", word)
+            assert done.returncode == 5 and done.stdout == "" and part in done.stderr, (word, done)
+        p.small()
+        done = p.run("doctor", "--attack", "--base", "rootfs:../small")
+        assert done.returncode == 5 and "has no bash" in done.stderr, done
+        p.put("small/bin/bash", '#!/bin/sh\nexec /bin/sh "$@"\n', 0o755)
+        layout = Layout(os.path.join(p.root, "layout"))
+        made = io.BytesIO()
+        with tarfile.open(fileobj=made, mode="w") as archive:
+            archive.add(os.path.join(p.root, "small"), arcname=".")
+        layout.image("v1", [made.getvalue()])
+        assert p.run("base", "pull", "oci:" + layout.path + ":v1").returncode == 0
+        for word in ("rootfs:../small", "oci:../layout:v1"):
+            done = p.run("doctor", "--attack", "--json", "--group", "machine", "--base", word)
+            assert json.loads(done.stdout)["shown"] > 0, (word, done)
 
 
 @tap.plain_case

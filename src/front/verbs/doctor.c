@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "build_config.h"
@@ -20,6 +21,9 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verbs/run.h"
+#include "image/base.h"
+#include "image/snapshot.h"
+#include "image/store.h"
 #include "policy/ceiling.h"
 #include "process/follow.h"
 #include "sandbox/probe.h"
@@ -67,6 +71,8 @@ enum outcome { HELD, THROUGH, UNSHOWN };
 struct ground {
 	const char *root; /* the word of the base on which they stand; or NULL */
 	const char *at;   /* where they show the workspace as well (--at); or NULL */
+	/* the folders of the user, with images and snapshots: a stage has a home of its own */
+	char *cache, *data;
 };
 
 /* The place where one attack is played. */
@@ -255,6 +261,10 @@ static bool stage_make(struct stage *stage, const char *folder, size_t number,
 	variable_add(stage, "LANG=", "C.UTF-8");
 	variable_add(stage, "HOME=", stage->home.data);
 	variable_add(stage, "TMPDIR=", stage->tmp.data);
+	if (stage->ground->cache != NULL)
+		variable_add(stage, "XDG_CACHE_HOME=", stage->ground->cache);
+	if (stage->ground->data != NULL)
+		variable_add(stage, "XDG_DATA_HOME=", stage->ground->data);
 	for (size_t i = 0; attack->variables != NULL && attack->variables[i] != NULL; i++)
 		variable_add(stage, "", attack->variables[i]);
 	return true;
@@ -588,12 +598,82 @@ static int play(const char *only, const struct ground *ground, bool json,
 		       : CODE_FAILED;
 }
 
+/* The folder that the variable NAME, or FALLBACK in the home, is; NULL: there is no home. */
+static char *folder_of(const char *name, const char *fallback)
+{
+	const char *said = config_file_variable(name), *home = config_file_variable("HOME");
+	struct buf path;
+	char *folder = NULL;
+
+	buf_init(&path, PATH_MAX);
+	if (said != NULL && said[0] == '/')
+		(void)buf_adds(&path, said);
+	else if (home != NULL && home[0] == '/')
+		(void)buf_addf(&path, "%s/%s", home, fallback);
+	if (path.size > 0 && !path.overflowed)
+		folder = memory_copy(path.data);
+	buf_fini(&path);
+	return folder;
+}
+
+/* Without a bash no attack begins, and each would count as held. */
+static bool has_bash(const struct base *base)
+{
+	static const char *const places[] = {"bin/bash", "usr/bin/bash"};
+	struct buf path;
+	struct stat st;
+	bool found = base->folder_count == 0; /* this machine */
+
+	buf_init(&path, PATH_MAX);
+	for (size_t i = 0; i < base->folder_count; i++) {
+		for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
+			buf_clear(&path);
+			found |= buf_addf(&path, "%s/%s", base->folders[i], places[k]) &&
+				 lstat(path.data, &st) == 0;
+		}
+	}
+	buf_fini(&path);
+	return found;
+}
+
+/*
+ * Find the base that GROUND names: each stage has a home and a workspace of its own, where a relative
+ * word and the user's images are not found. BASE is closed by the caller in any case.
+ */
+static bool find_ground(struct ground *ground, struct base *base, struct err *err)
+{
+	struct buf images, snapshots;
+	bool found;
+
+	buf_init(&images, PATH_MAX);
+	buf_init(&snapshots, PATH_MAX);
+	ground->cache = folder_of("XDG_CACHE_HOME", ".cache");
+	ground->data = folder_of("XDG_DATA_HOME", ".local/share");
+	const struct base_places places = {
+		.images = image_store_path(ground->cache, NULL, &images) ? images.data : NULL,
+		.snapshots = snapshot_place(ground->data, NULL, &snapshots) ? snapshots.data
+									    : NULL,
+	};
+
+	found = base_open(ground->root, &places, base, err) &&
+		(has_bash(base) ||
+		 err_set(err, ENOENT,
+			 "base %s has no bash, and the attacks are scripts of bash",
+			 ground->root));
+	if (found && base->lasting != NULL)
+		ground->root = base->lasting;
+	buf_fini(&images);
+	buf_fini(&snapshots);
+	return found;
+}
+
 /*
  * Play the attacks (ONLY: of this group; NULL: all) in cells on GROUND, print the score (JSON: as one
  * object), and return an exit code.
  */
-static int doctor_attack(const char *only, const struct ground *ground, bool json, FILE *out)
+static int doctor_attack(const char *only, struct ground *ground, bool json, FILE *out)
 {
+	struct base base = {0};
 	struct interrupt *interrupt = NULL;
 	struct err err = {0};
 	int code;
@@ -604,13 +684,16 @@ static int doctor_attack(const char *only, const struct ground *ground, bool jso
 	(void)umask(S_IWGRP | S_IWOTH);
 	if (only != NULL && !attack_check_group(only, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
-	if (!interrupt_open(&interrupt, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	if (!interrupt_start(interrupt, &err))
+	if (ground->root != NULL && !find_ground(ground, &base, &err))
+		code = verb_complain(CODE_NO_CELL, "%s", err.text);
+	else if (!interrupt_open(&interrupt, &err) || !interrupt_start(interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = play(only, ground, json, interrupt, out);
 	interrupt_close(interrupt);
+	base_close(&base);
+	free(ground->cache);
+	free(ground->data);
 	return code;
 }
 
@@ -1006,8 +1089,8 @@ static bool all_well(const struct value *rows)
 static int doctor_run(const struct options *options, FILE *out)
 {
 	static const char *const of_attacks[] = {"group", "base", "at"};
-	const struct ground ground = {options_text(options, "base"),
-				      options_text(options, "at")};
+	struct ground ground = {.root = options_text(options, "base"),
+				.at = options_text(options, "at")};
 
 	if (options_given(options, "attack") && options_given(options, "config"))
 		return verb_complain(CODE_USAGE, "doctor: --attack heeds no configuration: "
