@@ -429,7 +429,10 @@ bool unpacked_make(struct unpacked *unpacked, struct err *err)
 	/* A folder without its counts was never used. */
 	fd_folder_remove(work.final.data);
 	made = unpack_one(&work, err);
-	if (!made) {
+	if (made) {
+		/* The process of a killed pull may have gone on writing while its folder was removed. */
+		remove_leftovers(unpacked->store, unpacked->diff);
+	} else {
 		if (err->code == EBADMSG)
 			remove_torn(&work, err);
 		fd_folder_remove(work.aside.size > 0 ? work.aside.data : NULL);
