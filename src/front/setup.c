@@ -1550,6 +1550,10 @@ int setup_open(struct setup *setup, const struct options *options,
 	setup->prepares = true;
 	if (has_option(options, "--base") && options_given(options, "base"))
 		setup_set_base(setup, options_text(options, "base"));
+	if (flags != NULL && flags->needs_no_base) {
+		free(setup->policy->cell_base);
+		setup->policy->cell_base = NULL;
+	}
 	if (has_option(options, "--at") && options_given(options, "at"))
 		setup_set_at(setup, options_text(options, "at"));
 	if ((has_option(options, "--write") &&

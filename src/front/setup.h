@@ -57,9 +57,11 @@ struct setup_flags {
 	/* credentials beside those of the policy, which must be there; NULL-ended, or NULL */
 	const char *const *credentials;
 	bool no_credentials; /* none, whatever the policy says */
-	bool explain;        /* note where each key comes from (setup.origins) */
-	bool shipped_only;   /* ignore the user's role files */
-	bool serves;         /* start the configuration's MCP servers */
+	/* the verb only writes files of the workspace: its cell is on this machine's root */
+	bool needs_no_base;
+	bool explain;      /* note where each key comes from (setup.origins) */
+	bool shipped_only; /* ignore the user's role files */
+	bool serves;       /* start the configuration's MCP servers */
 	/*
 	 * A person waits, in a conversation that goes on: no server is waited for longer
 	 * than 2 s, and the tools of a late one join later. Not where the policy names

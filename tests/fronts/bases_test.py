@@ -561,6 +561,22 @@ OF_THE_BASE = {
 
 
 @tap.case
+def what_was_done_on_a_base_that_is_gone_can_be_undone_and_landed():
+    with place() as p:
+        base = p.small()
+        config = p.put("config.json", json.dumps({"agents": {"default": {"write": ["."], "cell_base": base}}}))
+        os.chmod(config, 0o600)
+        assert p.run("tool", "call", "--config", config, "write_file", '{"path": "one", "content": "1\\n"}').returncode == 0
+        assert p.run("exec", "--config", config, "--review", "--", "sh", "-c", "echo 2 > two").returncode == 0
+        os.rename(os.path.join(p.root, "small"), os.path.join(p.root, "gone"))
+        for words, there in ((("undo",), []), (("review",), []), (("land",), ["two"]), (("undo",), [])):
+            done = p.run(*words, "--config", config)
+            assert done.returncode == 0 and sorted(os.listdir(p.work)) == there, (words, done, os.listdir(p.work))
+        done = p.run("exec", "--config", config, "--", "true")
+        assert done.returncode == 125 and "No such file" in done.stderr, done
+
+
+@tap.case
 def attacks_find_the_base_that_is_named():
     """A stage has a home and a workspace of its own: images and relative words are those of the person."""
     with place() as p:

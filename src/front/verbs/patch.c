@@ -344,7 +344,7 @@ static const char *choose_folder(const struct deciding *deciding, const char *in
 static int open_cell(struct deciding *deciding, const char *folder,
 		     const struct undo_aim *undoes)
 {
-	const struct setup_flags flags = {.workspace = folder};
+	const struct setup_flags flags = {.workspace = folder, .needs_no_base = true};
 	int code = setup_open(&deciding->setup, deciding->options, &flags);
 	if (code != CODE_DONE)
 		return code;

@@ -246,7 +246,8 @@ static int put_back(struct reviewing *work)
 	struct session *session = NULL;
 	struct setup setup = {0};
 	struct err err = {0};
-	int code = setup_open(&setup, work->options, NULL);
+	int code = setup_open(&setup, work->options,
+			      &(struct setup_flags){.needs_no_base = true});
 
 	if (code == CODE_DONE) {
 		write_trees(setup.policy, meta);
@@ -272,7 +273,8 @@ static int put_back(struct reviewing *work)
 static int open_work(struct reviewing *work, const char *id, const char *by, bool locks)
 {
 	struct err err = {0};
-	int code = setup_open(&work->setup, work->options, NULL);
+	int code = setup_open(&work->setup, work->options,
+			      &(struct setup_flags){.needs_no_base = true});
 
 	if (code != CODE_DONE)
 		return code;

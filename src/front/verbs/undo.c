@@ -345,7 +345,7 @@ static int undo_run(const struct options *options, FILE *out)
 
 	if (code != CODE_DONE)
 		return code;
-	code = setup_open(&setup, options, NULL);
+	code = setup_open(&setup, options, &(struct setup_flags){.needs_no_base = true});
 	if (code == CODE_DONE && options_given(options, "list")) {
 		code = list_steps(&setup, json, out);
 	} else if (code == CODE_DONE && options_given(options, "mark")) {
