@@ -166,6 +166,13 @@ static bool keep(struct fleet_steps *steps, int fd, struct value **name)
 	return true;
 }
 
+/* Has the cell gone before the end of a run that was told as done? */
+static bool is_lost(const struct fleet_steps *steps, const struct fleet_refusal *refusal)
+{
+	return !steps->ended && (strcmp(refusal->kind, "closed") == 0 ||
+				 strcmp(refusal->kind, "set_up") == 0);
+}
+
 /* Keep the file PATH of the cell. *NAME stays NULL when it cannot be read. */
 static bool keep_file(struct fleet_steps *steps, const char *cell, const char *path,
 		      const char *entry, struct value *result, struct value **name)
@@ -174,12 +181,17 @@ static bool keep_file(struct fleet_steps *steps, const char *cell, const char *p
 	struct err err;
 	auto_close int fd = fleet_steps_file(&err);
 
-	if (fd < 0)
+	if (fd < 0) {
 		note(result, "%s: %s", entry, err.text);
-	else if (!fleet_steps_fetch(steps, cell, path, KEPT_MAX, fd, &refusal))
-		note(result, "%s: %s", entry, refusal.err.text);
-	else
+		return true;
+	}
+	if (fleet_steps_fetch(steps, cell, path, KEPT_MAX, fd, &refusal))
 		return keep(steps, fd, name);
+	if (is_lost(steps, &refusal))
+		return fleet_steps_end(steps, FLEET_SET_UP,
+				       "the task has run, but its cell was lost: %s",
+				       refusal.err.text);
+	note(result, "%s: %s", entry, refusal.err.text);
 	return true;
 }
 
