@@ -171,6 +171,26 @@ class Unwritable(unittest.TestCase):
                 self.assertEqual(result.status, "failed")
                 self.assertIn("cannot be sent", result.text)
 
+    def test_nor_does_a_tool_for_which_there_is_no_thread(self):
+        with glovebox.Cell() as cell:
+            cell.add_tool(lambda: "well", name="mine")
+            with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+                result = cell.tools.call("mine")
+            self.assertEqual((result.status, "can't start new thread" in result.text), ("failed", True))
+            self.assertEqual(cell.tools.call("mine").text, "well")
+
+    def test_names_that_are_no_utf8_do_not_become_one(self):
+        with glovebox.Cell() as cell:
+            for name in (b"\xff", b"\xfe"):
+                with self.assertRaisesRegex(glovebox.Usage, "no UTF-8"):
+                    cell.write_bytes(os.fsdecode(name), name)
+                with self.assertRaisesRegex(glovebox.Usage, "no UTF-8"):
+                    cell.exec(["touch", os.fsdecode(name)])
+            self.assertEqual(cell.listdir(), [])
+            self.assertEqual(cell.exec("echo '\ud83d'").text, "\ufffd\n")
+            self.assertTrue(cell.tools.call("write_file", {"path": "a", "content": "\udcff"}).ok)
+            self.assertEqual(cell.read_text("a"), "\ufffd")
+
     def test_what_was_not_sent_is_not_waited_for(self):
         with mock.patch.object(_engine, "CANCEL_SECONDS", support.PATIENCE_S), glovebox.Engine() as engine:
             cell = glovebox.Cell(engine=engine)

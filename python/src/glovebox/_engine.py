@@ -16,6 +16,7 @@ import itertools
 import json
 import math
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -698,19 +699,25 @@ class Engine:
         self._process.returncode = 0  # no warning about a child that is not ours
 
 
-def _check_value(value: object, depth: int = 1) -> int:
+_BYTES = re.compile("[\udc80-\udcff]")  # as Python has them in names (os.fsdecode)
+
+
+def _check_value(value: object, exact: bool, depth: int = 1) -> int:
     """
     Raise ValueError where the engine could not read VALUE, which may be a model's: an engine that cannot read a line does
-    not know either whose it was. How many values it has.
+    not know either whose it was. EXACT: also where it would read another text. How many values it has.
     """
     if depth > DEPTH_MAX:
         raise ValueError(f"it is more than {DEPTH_MAX} levels deep")
     if isinstance(value, dict):
         if len({key if isinstance(key, str) else json.dumps(key) for key in value}) < len(value):
             raise ValueError("two of its members have the same name")
-        return 1 + sum(_check_value(key, depth) + _check_value(inner, depth + 1) for key, inner in value.items())
+        return 1 + sum(_check_value(key, exact, depth) + _check_value(inner, exact, depth + 1)
+                       for key, inner in value.items())
     if isinstance(value, (list, tuple)):
-        return 1 + sum(_check_value(inner, depth + 1) for inner in value)
+        return 1 + sum(_check_value(inner, exact, depth + 1) for inner in value)
+    if exact and isinstance(value, str) and not value.isascii() and _BYTES.search(value):
+        raise ValueError(f"{value[:100]!r} has bytes that are no UTF-8, and would become another name")
     if isinstance(value, int) and not -1 << 63 <= value < 1 << 63:
         raise ValueError("an integer has more than 64 bits")
     if isinstance(value, float) and not math.isfinite(value):
@@ -719,8 +726,11 @@ def _check_value(value: object, depth: int = 1) -> int:
 
 
 def _line(message: Mapping[str, Any]) -> bytes:
+    # Half a character becomes U+FFFD. In the arguments and answers of tools, which are models' texts, that may be so. A name
+    # with bytes that are no UTF-8 would be another file's then, and two of them the same one.
+    exact = message.get("method") not in (None, "tool/call")
     try:
-        if _check_value(message) > VALUES_MAX:
+        if _check_value(message, exact) > VALUES_MAX:
             raise ValueError(f"it has more than {VALUES_MAX} values")
         line = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":"), allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
