@@ -1,12 +1,14 @@
 """Cells for asyncio: cancelling, tasks beside each other, tools that are coroutines."""
 import asyncio
 import os
+import tempfile
 import time
 import unittest
+from unittest import mock
 
 import glovebox
 import support
-from glovebox import aio
+from glovebox import _engine, aio
 
 # A time that no other test of this machine sleeps.
 LONG = f"4321.{os.getpid()}"
@@ -76,6 +78,38 @@ class Awaited(unittest.IsolatedAsyncioTestCase):
                     break
                 await asyncio.sleep(0.01)
             self.assertEqual([row["cell"] for row in cells], [first.name])
+
+    async def test_a_cancelled_close_ends_those_who_wait_for_programs(self):
+        cell = await aio.Cell()
+        process = await cell.start(["sleep", LONG])
+        waiting = asyncio.create_task(process.wait())
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(cell.close())
+        beginning = asyncio.create_task(cell.start(["sleep", LONG]))
+        await asyncio.sleep(0)
+        closing.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await closing
+        with self.assertRaises(glovebox.Closed):
+            await asyncio.wait_for(waiting, support.PATIENCE_S)
+        with self.assertRaises(glovebox.Closed):
+            await asyncio.wait_for(beginning, support.PATIENCE_S)
+        self.assertTrue(support.until(lambda: not support.processes("sleep", LONG)))
+
+    async def test_a_close_that_was_not_sent_can_be_tried_again(self):
+        async with aio.Cell() as cell:
+            with mock.patch.object(_engine, "QUEUE_MAX", 0), mock.patch.object(_engine, "ATOMIC", 0):
+                with self.assertRaises(glovebox.Busy):
+                    await cell.close()
+            self.assertEqual((await cell.exec("echo well")).text, "well\n")
+
+    async def test_downloads_to_one_place_do_not_meet(self):
+        with tempfile.TemporaryDirectory() as folder:
+            local = os.path.join(folder, "file")
+            async with aio.Cell() as cell:
+                await cell.exec("head -c 17000000 /dev/zero >big")
+                await asyncio.gather(*(cell.download("big", local) for _ in range(3)))
+                self.assertEqual((os.listdir(folder), os.path.getsize(local)), (["file"], 17_000_000))
 
     async def test_tasks_run_beside_each_other(self):
         async with aio.Cell() as cell:

@@ -12,6 +12,7 @@ import contextlib
 import inspect
 import json
 import os
+import secrets
 import tarfile
 import tempfile
 import threading
@@ -24,7 +25,7 @@ from . import _schema, _tree
 from ._engine import Answer, Engine, Flow, HostCall, Pending, check_level, shared_engine
 from ._programs import Process, Shell, Stream
 from ._waiting import ASYNCIO, Mode
-from .errors import Closed, CommandFailed, Denied, Limit, TimedOut, Unavailable, Usage, of_another_process
+from .errors import Busy, Closed, CommandFailed, Denied, Limit, TimedOut, Unavailable, Usage, of_another_process
 from .results import Accounts, Change, ExecResult, Stat, ToolResult
 
 __all__ = ["Cell", "Engine", "Process", "Shell", "Stream", "Tools", "map"]
@@ -128,15 +129,24 @@ class Cell:
         if self._closed or self._cell is None:
             self._closed = True
             return
-        engine = self._engine_now()
+        engine, cell = self._engine_now(), self._cell
         self._closed = True
-        with contextlib.suppress(Unavailable, Closed):
-            params: dict[str, Any] = {"cell": self._cell}
-            if keep:
-                params["keep"] = True
-            told = await engine.request(self._mode, Pending("cell/close"), params, timeout=CLOSE_SECONDS)
-            self._accounts = Accounts.of(told.get("accounts"))
-        engine.end_cell(self._cell)
+        # Programs may have begun behind the request, whose answer comes after theirs.
+        pending = Pending("cell/close", arrived=lambda _: engine.end_cell(cell))
+        try:
+            with contextlib.suppress(Unavailable, Closed):
+                params: dict[str, Any] = {"cell": cell}
+                if keep:
+                    params["keep"] = True
+                told = await engine.request(self._mode, pending, params, timeout=CLOSE_SECONDS)
+                self._accounts = Accounts.of(told.get("accounts"))
+        except Busy:
+            self._closed = bool(pending.id)  # without a number it was not sent, and the cell is open
+            raise
+        finally:
+            # Also where the caller is cancelled: the cell ends all the same, and tasks may wait for its programs.
+            if self._closed:
+                engine.end_cell(cell)
 
     def __del__(self) -> None:
         if getattr(self, "_cell", None) is None or self._closed or self._pid != os.getpid():
@@ -375,7 +385,8 @@ class Cell:
         Copy a file or a folder of the cell to this machine. A file appears whole, or stays as it was. Of a folder, a
         name that goes through a link, and a link that could leave LOCAL, is refused; devices, sockets and pipes stay behind.
         """
-        partial = f"{os.fspath(local)}.{os.getpid()}-{threading.get_ident():x}.part"
+        # Two downloads to one place, also of one thread, must not meet in this file.
+        partial = f"{os.fspath(local)}.{secrets.token_hex(8)}.part"
         try:
             with open(partial, "xb") as file:
                 async for part in self._pieces(remote):
@@ -680,8 +691,12 @@ def _call_function(function: Callable[..., Any], loop: asyncio.AbstractEventLoop
         return _schema.arguments_of(function, call.arguments)
 
     if loop is None:
-        threading.Thread(target=lambda: call.answer(_answer_of(lambda: function(**made()))),
-                         name="glovebox-tool", daemon=True).start()
+        thread = threading.Thread(target=lambda: call.answer(_answer_of(lambda: function(**made()))),
+                                  name="glovebox-tool", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # no thread more: that is this call's failure, and not the engine's
+            call.answer(_failure(error))
         return
 
     async def run() -> None:
