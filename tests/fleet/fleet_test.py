@@ -281,7 +281,8 @@ def a_fleet_in_two_commands_ends_with_a_signal():
         env = {**os.environ, "HOME": folder, "TMPDIR": folder, "PATH": os.path.dirname(NATS) + ":" + os.environ["PATH"]}
         with open(os.path.join(folder, "tasks.jsonl"), "w", encoding="utf-8") as file:
             for i in range(4):
-                file.write(json.dumps(command(i, f"echo {i} >out; echo far >/tmp/far; exit {i % 2}", collect=["/tmp/far", "out"])) + "\n")
+                file.write(json.dumps(command(i, f"echo {i} >out; echo far >/tmp/far; mkdir tmp; echo near >tmp/far; exit {i % 2}",
+                                                collect=["/tmp/far", "tmp/far", "out"])) + "\n")
         up = subprocess.Popen([PROGRAM, "fleet", "up", "--cells", "2", "--lease", "4"], cwd=folder, env=env,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         try:
@@ -312,7 +313,12 @@ def a_fleet_in_two_commands_ends_with_a_signal():
             assert statuses == {"t0": "done", "t1": "failed", "t2": "done", "t3": "failed"}, statuses
             with open(os.path.join(folder, "kept", "t2", "out"), encoding="utf-8") as file:
                 assert file.read() == "2\n"
-            assert os.path.exists(os.path.join(folder, "kept", "t2", "tmp", "far"))
+            # Two of its names are one place: the first is there, and the second is told.
+            with open(os.path.join(folder, "kept", "t2", "tmp", "far"), encoding="utf-8") as file:
+                assert file.read() == "far\n"
+            told = re.findall(r"(\S+) is another file of this result already: the store has this one as the blob (\w{64})", done.stderr)
+            assert len(told) == 4 and all(path.endswith("/tmp/far") for path, _ in told), done.stderr
+            assert len({blob for _, blob in told}) == 1, told
         finally:
             up.send_signal(signal.SIGINT)
             code = up.wait(timeout=WAIT_S)

@@ -743,9 +743,12 @@ static void print_csv(struct value *result, FILE *out)
 	(void)fputc('\n', out);
 }
 
-/* Write the blob HASH as FOLDER/NAME, which stays below FOLDER; EINVAL: it would not. */
+/*
+ * Write the blob HASH as FOLDER/NAME, which stays below FOLDER; EINVAL: it would not, or one of
+ * WRITTEN, the paths of this result, is the same.
+ */
 static bool write_blob(struct fleet_at *at_fleet, const char *folder, const char *name,
-		       const char *hash, struct err *err)
+		       const char *hash, struct value *written, struct err *err)
 {
 	struct buf path;
 	auto_close int fd = -1;
@@ -757,8 +760,14 @@ static bool write_blob(struct fleet_at *at_fleet, const char *folder, const char
 	ok = (path_normal(folder, name, &path) && path_within(path.data, folder) &&
 	      strcmp(path.data, folder) != 0) ||
 	     err_set(err, EINVAL, "\"%.64s\" is no name of a file", name);
+	if (ok && value_member(written, path.data) != NULL)
+		ok = err_set(err, EINVAL,
+			     "%s is another file of this result already: the store has this "
+			     "one as the blob %s",
+			     path.data, hash);
 	ok = ok && fd_make_folders(path.data, err);
 	if (ok) {
+		value_set_boolean(written, path.data, true);
 		/* A file that is there is another one's, or of an earlier line like this. */
 		(void)unlink(path.data);
 		fd = open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -774,6 +783,7 @@ static bool write_blobs(struct printing *printing, const char *id, const struct 
 {
 	static const char *const single[] = {"patch", "journal", NULL};
 	const struct value *files = value_member(result, "files");
+	auto_value struct value *written = value_new_object();
 	struct err *err = &printing->err;
 	struct buf folder;
 	char *here = getcwd(NULL, 0);
@@ -789,14 +799,15 @@ static bool write_blobs(struct printing *printing, const char *id, const struct 
 		const char *hash = value_text(value_member(result, *name));
 
 		if (hash != NULL)
-			ok = write_blob(printing->at_fleet, folder.data, *name, hash, err);
+			ok = write_blob(printing->at_fleet, folder.data, *name, hash,
+					written, err);
 	}
 	for (void *at = value_first(files); ok && at != NULL; at = value_next(files, at)) {
 		const char *hash = value_text(value_at(at));
 
 		if (hash != NULL)
 			ok = write_blob(printing->at_fleet, folder.data, value_key(at),
-					hash, err);
+					hash, written, err);
 		/* The others are wanted all the same. */
 		if (!ok && err->code == EINVAL) {
 			(void)complain("results", err);
