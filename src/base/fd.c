@@ -525,7 +525,8 @@ int fd_open_beneath(int folder, const char *name, int flags)
 
 /*
  * The walk holds one descriptor for each level. A folder that is nested more deeply, on
- * purpose, is moved up, and removed from there.
+ * purpose, is moved up, and removed from there; so is one for which no descriptor is left. Two
+ * descriptors are enough.
  */
 enum { DEPTH_MAX = 200 };
 
@@ -545,7 +546,7 @@ static int folder_open(int parent, const char *name)
 	return fd;
 }
 
-static void remove_below(struct removal *removal, int parent, const char *name, int depth);
+static int remove_below(struct removal *removal, int parent, const char *name, int depth);
 
 /*
  * Move the folder ENTRY of the open folder FD to the top, under a name that a command
@@ -553,12 +554,13 @@ static void remove_below(struct removal *removal, int parent, const char *name, 
  */
 static void move_up(struct removal *removal, int fd, const char *entry)
 {
-	auto_close int own = folder_open(fd, entry);
 	char up[NAME_MAX + 1];
 	uint64_t number;
+	struct stat st;
 
 	/* The kernel moves only a folder that the owner may change. */
-	if (own < 0 || fchmod(own, S_IRWXU) < 0 ||
+	if (fstatat(fd, entry, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
+	    fchmodat(fd, entry, S_IRWXU, 0) < 0 ||
 	    getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return;
 	(void)snprintf(up, sizeof(up), ".glovebox-deep-%016" PRIx64, number);
@@ -571,21 +573,23 @@ static void remove_entry(struct removal *removal, int fd, const char *entry, int
 	if (unlinkat(fd, entry, 0) == 0 ||
 	    (errno == EACCES && fchmod(fd, S_IRWXU) == 0 && unlinkat(fd, entry, 0) == 0))
 		return;
-	if (depth < DEPTH_MAX)
-		remove_below(removal, fd, entry, depth + 1);
-	else
+	if (depth >= DEPTH_MAX ||
+	    (remove_below(removal, fd, entry, depth + 1) == EMFILE && depth > 0))
 		move_up(removal, fd, entry);
 }
 
-static void remove_below(struct removal *removal, int parent, const char *name, int depth)
+/* Returns 0, or the error of the kernel that opens no folder NAME of PARENT. */
+static int remove_below(struct removal *removal, int parent, const char *name, int depth)
 {
 	int fd = folder_open(parent, name);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 	unsigned moved;
 
 	if (folder == NULL) {
+		const int error = errno;
+
 		fd_close(&fd);
-		return;
+		return error;
 	}
 	if (depth == 0)
 		removal->top = fd;
@@ -601,13 +605,14 @@ static void remove_below(struct removal *removal, int parent, const char *name, 
 	} while (depth == 0 && removal->moved != moved);
 	(void)closedir(folder);
 	(void)unlinkat(parent, name, AT_REMOVEDIR);
+	return 0;
 }
 
 void fd_folder_remove_at(int parent, const char *name)
 {
 	struct removal removal = {.top = -1};
 
-	remove_below(&removal, parent, name, 0);
+	(void)remove_below(&removal, parent, name, 0);
 }
 
 void fd_folder_remove(const char *path)

@@ -182,7 +182,8 @@ static inline mode_t folder_mode_opened(mode_t mode, mode_t more)
 
 /*
  * Remove PATH (NULL is allowed) and everything below it, as far as the kernel permits.
- * Links are removed, never followed. Call this only when nobody works in it any more.
+ * Links are removed, never followed. Call this only when nobody works in it any more. Needs two
+ * descriptors, and is faster with as many as there are levels.
  */
 void fd_folder_remove(const char *path);
 /* The same for the folder NAME in the open folder PARENT. */

@@ -49,6 +49,7 @@ CELL_DESCRIPTORS, ANCHOR_DESCRIPTORS, ANCHOR_KIB = 10, 6, 512
 LATE_MOUNTS, CELL_GROUP = {"/dev/shm", "/dev/pts"}, "/cell-"
 ANCHOR_SECONDS = 10      # until an anchor that was ended is gone
 SYS_ADMIN = 1 << 21      # a capability, of which an anchor has no other
+DESCRIPTORS_LEFT = 8
 GROUPS_DESCRIPTORS = 40  # of a groups process with a few groups
 MAPPING_BYTES = 64 << 20  # the largest mapping that is read
 
@@ -954,6 +955,31 @@ def a_cell_that_cannot_be_built_is_refused_and_gone():
             assert closed in error["message"], error
             assert engine.result("cell/list") == {"cells": []}
             engine.result("cell/close", cell=engine.open())
+
+
+@tap.case
+def no_folder_stays_when_descriptors_run_out():
+    with served() as engine:
+        limit = resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE)
+        cell = engine.open()
+        for more in range(DESCRIPTORS_LEFT):
+            fds = map(int, os.listdir(f"/proc/{engine.process.pid}/fd"))
+            resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, (max(fds) + 1 + more, limit[1]))
+            started = []
+            while not started or "result" in started[-1]:
+                started.append(engine.call("exec/start", cell=cell, argv=["sleep", "1000"]))
+                for _ in range(2):
+                    answer = engine.call("cell/open", policy={"write": ["."]})
+                    if "result" in answer:
+                        engine.result("cell/close", cell=answer["result"]["cell"])
+                    else:
+                        assert answer["error"]["data"]["kind"] in ("limit", "set_up"), answer
+                    assert len(os.listdir(engine.temp)) == 1, (more, answer)
+            resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, limit)
+            for answer in started[:-1]:
+                engine.result("exec/cancel", cell=cell, process=answer["result"]["process"])
+                engine.result("exec/wait", cell=cell, process=answer["result"]["process"])
+        ends_clean(engine, engine.process.stdin.close)
 
 
 @tap.case

@@ -50,6 +50,7 @@ enum {
 	STALE_SECONDS = 2, /* the least age of a socket at which nobody listens */
 	FRESH_MODE = 0700, /* of a fresh workspace and its state */
 	SWEEP_MAX = ENGINE_CELLS_MAX, /* folders that one start removes */
+	SPARES = 3, /* descriptors by which a folder can be made, held and removed */
 };
 
 /* The things that all cells of the engine share. */
@@ -57,6 +58,8 @@ struct serving {
 	const struct options *options;
 	struct starter starter;
 	int held; /* the locked file of the fresh workspaces; -1: none yet */
+	/* Kept for the end of a fresh workspace, when the caller's cells have all others. */
+	int spare[SPARES];
 	struct recording *recording; /* of all cells; NULL: the configuration wants none */
 };
 
@@ -99,6 +102,24 @@ static bool below(const char *folder, const char *name, struct buf *path)
 {
 	buf_clear(path);
 	return buf_addf(path, "%s/%s", folder, name);
+}
+
+static bool spares_open(struct serving *serving)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < SPARES; i++) {
+		if (serving->spare[i] < 0)
+			serving->spare[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		ok = ok && serving->spare[i] >= 0;
+	}
+	return ok;
+}
+
+static void spares_close(struct serving *serving)
+{
+	for (size_t i = 0; i < SPARES; i++)
+		fd_close(&serving->spare[i]);
 }
 
 /* Make the file that SERVING holds, in FOLDER. It is locked before it has its name. */
@@ -192,11 +213,16 @@ static bool make_fresh(struct serving *serving, struct engine_place *place,
 	struct buf folder;
 	bool made;
 
+	/* A folder that could not be removed again is not made. */
+	if (!spares_open(serving))
+		return err_set(err, errno, "a fresh workspace: %s", strerror(errno));
 	buf_init(&folder, PATH_MAX);
 	made = verb_temp_folder("serve", &folder, err);
 	if (made) {
 		place->fresh = memory_copy(folder.data);
+		spares_close(serving);
 		hold(serving, place->fresh);
+		(void)spares_open(serving);
 	}
 	buf_clear(&folder);
 	made = made && make_part(place, "work", work, err) &&
@@ -221,13 +247,14 @@ static bool end_layer(struct setup *setup, bool keeps)
 	return false;
 }
 
-static bool forget(struct engine_place *place, bool keeps)
+static bool forget(struct serving *serving, struct engine_place *place, bool keeps)
 {
 	struct kept *kept = place->kept;
-	const bool stays =
-		end_layer(&kept->setup, keeps) || (keeps && place->fresh != NULL);
 	struct buf beside;
+	bool stays;
 
+	spares_close(serving);
+	stays = end_layer(&kept->setup, keeps) || (keeps && place->fresh != NULL);
 	setup_fini(&kept->setup);
 	value_free(kept->entry);
 	value_free(kept->policy);
@@ -245,13 +272,13 @@ static bool forget(struct engine_place *place, bool keeps)
 	}
 	free(place->fresh);
 	*place = (struct engine_place){0};
+	(void)spares_open(serving);
 	return stays;
 }
 
 static bool closed(void *context, struct engine_place *place, bool keeps)
 {
-	(void)context;
-	return forget(place, keeps);
+	return forget(context, place, keeps);
 }
 
 /*
@@ -385,7 +412,7 @@ static bool open_place(void *context, const struct engine_wish *wish, struct loo
 		return true;
 	if (err->code == CEILING_REFUSED)
 		err->code = EACCES;
-	(void)forget(place, false);
+	(void)forget(context, place, false);
 	return false;
 }
 
@@ -419,7 +446,7 @@ static bool freeze(void *context, const char *name, const char *from, struct loo
 		ok = open_session(context, &wish, loop, place, err);
 	}
 	if (!ok)
-		(void)forget(place, false);
+		(void)forget(context, place, false);
 	return ok;
 }
 
@@ -430,7 +457,6 @@ static bool frozen(void *context, struct engine_place *place,
 	struct snapshot *snapshot = &kept->snapshot;
 	bool ok = true;
 
-	(void)context;
 	if (made != NULL) {
 		*waits = -1;
 		if (snapshot_unpacks(snapshot) < 0) {
@@ -447,7 +473,7 @@ static bool frozen(void *context, struct engine_place *place,
 		}
 		ok = ok && snapshot_finish(snapshot, err);
 	}
-	(void)forget(place, false);
+	(void)forget(context, place, false);
 	return ok;
 }
 
@@ -747,7 +773,7 @@ static int serve_unix(struct engine_options *engine, struct interrupt *interrupt
 static int serve_verb(const struct options *options, FILE *out)
 {
 	const uint64_t cells = options_count(options, "max-cells", ENGINE_CELLS);
-	struct serving serving = {.options = options, .held = -1};
+	struct serving serving = {.options = options, .held = -1, .spare = {-1, -1, -1}};
 	struct engine_options engine = {
 		.host = {open_place, closed, freeze, frozen, run_begin, run_end, run_free,
 			 &serving},
@@ -790,6 +816,7 @@ static int serve_verb(const struct options *options, FILE *out)
 	starter_fini(&serving.starter);
 	interrupt_close(interrupt);
 	recording_close(serving.recording);
+	spares_close(&serving);
 	fd_close(&serving.held);
 	return code;
 }

@@ -325,7 +325,7 @@ static void beneath_a_folder_no_link_is_followed(void **state)
 
 /* Folders that are held. */
 
-enum { HELD_ROUNDS = 400, HELD_PATIENCE_S = 60 };
+enum { NESTED = 12, HELD_ROUNDS = 400, HELD_PATIENCE_S = 60 };
 
 /* A folder of the test's. */
 static int test_folder(char path[])
@@ -489,6 +489,38 @@ static void a_folder_is_held_by_its_name_and_not_by_what_it_was(void **state)
 	fd_folder_remove(path);
 }
 
+static void a_folder_is_removed_by_two_descriptors(void **state)
+{
+	char path[] = "/tmp/fd-test-XXXXXX";
+	int folder = test_folder(path);
+	struct rlimit before, few;
+
+	(void)state;
+	for (int i = 0; i < NESTED; i++) {
+		int next;
+
+		assert_int_equal(mkdirat(folder, "beside", 0500), 0);
+		assert_int_equal(symlinkat(path, folder, "link"), 0);
+		assert_int_equal(mkdirat(folder, "next", 0700), 0);
+		next = openat(folder, "next", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_true(next >= 0);
+		fd_close(&folder);
+		folder = next;
+	}
+	fd_close(&folder);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	folder = dup(STDOUT_FILENO); /* the lowest number that is free */
+	assert_true(folder >= 0);
+	few.rlim_cur = (rlim_t)folder + 2;
+	fd_close(&folder);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	fd_folder_remove(path);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(errno, ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,6 +539,7 @@ int main(void)
 		cmocka_unit_test(a_folder_that_is_held_is_not_swept),
 		cmocka_unit_test(nobody_waits_for_a_folder_that_another_took),
 		cmocka_unit_test(a_folder_is_held_by_its_name_and_not_by_what_it_was),
+		cmocka_unit_test(a_folder_is_removed_by_two_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
