@@ -737,6 +737,17 @@ static bool may_open(const struct engine_request *request, const char *name)
 	return false;
 }
 
+/*
+ * The error of the kernel by which TEXT, why a cell could not be opened, says that descriptors have
+ * run out; 0: it says something else. Then no wish is wrong, and this machine lacks nothing.
+ */
+static int ran_out(const char *text)
+{
+	if (strstr(text, strerror(EMFILE)) != NULL || strstr(text, "ulimit -n") != NULL)
+		return EMFILE;
+	return strstr(text, strerror(ENFILE)) != NULL ? ENFILE : 0;
+}
+
 static void cell_open_failed(struct caller *caller, const struct value *id,
 			     const struct err *err)
 {
@@ -747,7 +758,10 @@ static void cell_open_failed(struct caller *caller, const struct value *id,
 	/* A wish that is wrong has no error of the system. */
 	if (fault.kind == CALLER_UNAVAILABLE)
 		fault.kind = CALLER_USAGE;
-	if (fault.kind == CALLER_SET_UP)
+	if (fault.kind != CALLER_LIMIT && ran_out(err->text) != 0)
+		fault = (struct caller_fault){.kind = CALLER_SET_UP,
+					      .error = ran_out(err->text)};
+	else if (fault.kind == CALLER_SET_UP)
 		fault = (struct caller_fault){.kind = CALLER_SET_UP,
 					      .remedy = set_up_remedy};
 	/* A sentence about a base ends with the line that helps, if one does (image/base.h). */

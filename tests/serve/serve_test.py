@@ -973,7 +973,9 @@ def no_folder_stays_when_descriptors_run_out():
                     if "result" in answer:
                         engine.result("cell/close", cell=answer["result"]["cell"])
                     else:
-                        assert answer["error"]["data"]["kind"] in ("limit", "set_up"), answer
+                        data = answer["error"]["data"]
+                        assert data["kind"] in ("limit", "set_up") and data["error"] == "EMFILE", answer
+                        assert "ulimit -n" in data["remedy"], answer
                     assert len(os.listdir(engine.temp)) == 1, (more, answer)
             resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, limit)
             for answer in started[:-1]:
