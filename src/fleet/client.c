@@ -691,13 +691,17 @@ static bool take_answer(const struct value *message, struct value **answer,
 		*answer = value_ref(result);
 		return true;
 	}
+	const int code = code_of(value_text(value_member(data, "error")));
+
 	if (value_integer(value_member(error, "code")) == CLIENT_CANCELLED)
 		kind = "cancelled";
+	/* Too much runs beside this call: no limit of the task's, which may come again. */
+	if (code == EMFILE || code == ENFILE)
+		kind = "busy";
 	/* The sentence of a refused call is its remedy as well. */
 	if (remedy != NULL && sentence != NULL && strstr(sentence, remedy) != NULL)
 		remedy = NULL;
-	(void)refuse(refusal, kind != NULL ? kind : "unavailable",
-		     code_of(value_text(value_member(data, "error"))), "%s%s%s",
+	(void)refuse(refusal, kind != NULL ? kind : "unavailable", code, "%s%s%s",
 		     sentence != NULL ? sentence : "the engine has refused the call",
 		     remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
 	(void)snprintf(refusal->rule, sizeof(refusal->rule), "%s", rule != NULL ? rule : "");

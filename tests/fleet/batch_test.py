@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,7 @@ KILLS = int(os.environ.get("GLOVEBOX_TEST_KILLS", "12" if SANITIZED else "200"))
 KILL_SECONDS = 86400 if "GLOVEBOX_TEST_KILLS" in os.environ else 50
 KILLS_LEAST = 5
 CELLS = 4
+FEW_DESCRIPTORS = 120  # enough for six cells
 SEED = int(os.environ.get("GLOVEBOX_TEST_SEED", random.randrange(1 << 30)))
 
 
@@ -527,6 +529,15 @@ def a_full_store_stops_it_and_nothing_is_lost():
             assert at.statuses() == {"done": 10}
         finally:
             subprocess.run(["umount", "-l", small], check=False)
+
+
+@tap.case
+def too_few_descriptors_for_all_cells_fail_no_task():
+    with place() as at:
+        at.write(commands(40, "sleep 0.2; echo x", attempts=100))
+        few = (FEW_DESCRIPTORS, FEW_DESCRIPTORS)
+        at.batch("-j", "30", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few))
+        assert at.statuses() == {"done": 40}, at.results()
 
 
 @tap.case

@@ -181,8 +181,9 @@ static void close_cell(struct fleet_steps *steps, const char *cell)
 static bool say_bounded(struct fleet_steps *steps, const char *path,
 			const struct fleet_refusal *refused)
 {
-	static const char *const others[] = {"cancelled", "timed_out", "closed", "set_up",
-					     "busy"};
+	static const char *const others[] = {"cancelled",  "timed_out", "closed",
+					     "set_up",     "busy",      "limit",
+					     "unavailable"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (strcmp(refused->kind, others[i]) == 0)
