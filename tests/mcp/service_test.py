@@ -15,6 +15,7 @@ import http.server
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -36,6 +37,7 @@ from rootfs import Rootfs, which  # noqa: E402, pylint: disable=wrong-import-pos
 
 PROGRAM = os.path.abspath(sys.argv[1])
 END_SECONDS = 60
+DESCRIPTORS_LEFT = 20
 SESSIONS = 200
 FEW_SESSIONS = 40  # of a program with sanitizers, whose cells take long to build
 BUILT_AT_ONCE = 32  # a cell has 20 s for that
@@ -1567,6 +1569,25 @@ def a_killed_server_leaves_nothing_and_begins_again():
             assert not [name for name in os.listdir(own) if name.startswith(".gone-")], os.listdir(own)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@tap.case
+def a_server_whose_descriptors_ran_out_takes_connections_again():
+    with Service({}) as service:
+        host, _, port = service.address.rpartition(":")
+        opened = max(map(int, os.listdir(f"/proc/{service.process.pid}/fd")))
+        hard = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (opened + DESCRIPTORS_LEFT, hard))
+        with contextlib.ExitStack() as stack:
+            # More than fit, and fewer than wait in the kernel.
+            for _ in range(3 * DESCRIPTORS_LEFT):
+                stack.enter_context(socket.create_connection((host, int(port)), WAIT_SECONDS))
+            wait_for(lambda: len(os.listdir(f"/proc/{service.process.pid}/fd")) > opened + DESCRIPTORS_LEFT - 2,
+                     "descriptors are left")
+            # All of them end in one turn of the server.
+            service.process.send_signal(signal.SIGSTOP)
+        service.process.send_signal(signal.SIGCONT)
+        assert service.get("/healthz").status == 200
 
 
 @tap.case

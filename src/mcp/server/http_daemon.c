@@ -307,8 +307,15 @@ static void http_connection_changed(void *context, struct MHD_Connection *connec
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		*own = connection_new(context, connection);
 	} else if (*own != NULL) {
+		struct http_daemon *daemon = context;
+
 		connection_free(*own);
 		*own = NULL;
+		/*
+		 * The library that had no descriptor for a connection listens again in the run
+		 * behind the one in which a connection ended, and nothing else would wake it.
+		 */
+		daemon->timer.due_ms = 0;
 	}
 }
 
