@@ -423,14 +423,25 @@ static struct engine_cell *cell_of(const struct engine_request *request,
 	return NULL;
 }
 
+/* Cancel all calls in CELL (NULL: in all cells). Is one of them still under way? */
+static bool cancel_calls(const struct engine *engine, const struct engine_cell *cell)
+{
+	bool under_way = false;
+
+	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next) {
+		if ((cell != NULL && at->cell != cell) || at->running == NULL)
+			continue;
+		running_cancel(at->running);
+		under_way = under_way || !running_is_done(at->running);
+	}
+	return under_way;
+}
+
 /* End all that runs in CELL (NULL: in all cells), and answer the requests that wait. */
 static void end_tasks(struct engine *engine, const struct engine_cell *cell)
 {
 	/* All are cancelled before the first of them is waited for. */
-	for (struct engine_task *at = engine->tasks; at != NULL; at = at->next) {
-		if ((cell == NULL || at->cell == cell) && at->running != NULL)
-			running_cancel(at->running);
-	}
+	(void)cancel_calls(engine, cell);
 	for (struct engine_task **at = &engine->tasks; *at != NULL;) {
 		struct engine_task *task = *at;
 
@@ -1531,14 +1542,35 @@ static bool is_passing(const struct engine_cell *cell)
  * its cell is killed, and its folder removed. When the time is over, the memory of cells that are
  * gone is left to the end of this process.
  */
+/* End all calls. False: one has not ended UNTIL then, though everything in its cell was killed. */
+static bool end_calls(struct engine *engine, int64_t until)
+{
+	const int64_t kills = (clock_now_ms() + until) / 2;
+
+	while (cancel_calls(engine, NULL) && clock_now_ms() < kills)
+		loop_turn(engine->loop, kills);
+	if (!cancel_calls(engine, NULL))
+		return true;
+	for (struct engine_cell *at = engine->cells; at != NULL; at = at->next)
+		session_abandon(at->place.session, false);
+	while (cancel_calls(engine, NULL) && clock_now_ms() < until)
+		loop_turn(engine->loop, until);
+	return !cancel_calls(engine, NULL);
+}
+
 static void end(struct engine *engine)
 {
 	const int64_t now = clock_now_ms();
 
+	/* Its descriptor stays ready once the parent has gone. */
+	loop_remove(&engine->parent);
 	for (struct engine_cell *at = engine->cells; at != NULL; at = at->next) {
 		if (is_passing(at))
 			session_abandon(at->place.session, false);
 	}
+	/* The end of this process takes a call that would be waited for without an end. */
+	if (!end_calls(engine, now + ENGINE_CALLS_MS))
+		return;
 	end_tasks(engine, NULL);
 	for (struct engine_cell *at = engine->cells, *next; at != NULL; at = next) {
 		next = at->next;
@@ -1553,7 +1585,6 @@ static void end(struct engine *engine)
 	while (engine->cells != NULL && clock_now_ms() < now + ENGINE_END_MS)
 		(void)cell_end(engine, engine->cells, false);
 	loop_remove(&engine->stopping);
-	loop_remove(&engine->parent);
 	loop_remove(&engine->listening);
 	loop_remove_timer(&engine->listens_again);
 	spares_close(engine);

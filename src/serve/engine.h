@@ -18,8 +18,9 @@
  * ENGINE_KEPT_MIB that are kept for all of them together: outputs and answers that are
  * gathered, files that are written, and input that programs have not read. The engine ends when the
  * caller's input ends, when stop_fd becomes readable, or when its parent dies. Everything
- * in its cells is killed then. It looks at the workspaces of its caller for ENGINE_LOOK_MS
- * at most; the next session in a workspace looks at what is left.
+ * in its cells is killed then, and a call that has not ended after ENGINE_CALLS_MS ends with the
+ * process. It looks at the workspaces of its caller for ENGINE_LOOK_MS at most; the next session
+ * in a workspace looks at what is left.
  */
 #pragma once
 
@@ -53,7 +54,9 @@ enum {
 	ENGINE_NAME = 128,               /* bytes of a name that the caller gives */
 	ENGINE_VARIABLE = 128 << 10,     /* bytes of a variable, as the kernel has it */
 	ENGINE_SECONDS = 30 * 24 * 3600, /* the longest time that a caller may name */
-	ENGINE_LOOK_MS = 1000, /* for looks into workspaces when the engine ends */
+	ENGINE_CALLS_MS =
+		3000, /* for calls when the engine ends; half of it before all is killed */
+	ENGINE_LOOK_MS = 1000, /* for looks into workspaces then */
 	ENGINE_END_MS = 1500,  /* until the engine returns, when everything is killed */
 };
 
