@@ -343,6 +343,43 @@ def a_bad_line_is_named_and_nothing_is_submitted():
         assert "no jobs" in f.run("fleet", "status", code=None).stdout or not os.path.exists(f.store)
 
 
+class Impatient:
+    """A server that ends connections because nobody told it in time who comes."""
+
+    def __enter__(self):
+        self.listens = socket.create_server(("127.0.0.1", 0))
+        self.url = f"nats://127.0.0.1:{self.listens.getsockname()[1]}"
+        self.calls = 0
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+        return self
+
+    def serve(self):
+        told = {"server_id": "X", "version": "2.9.10", "host": "127.0.0.1", "port": 1, "max_payload": 1048576, "headers": True,
+                "auth_required": True, "proto": 1}
+        with contextlib.suppress(OSError):
+            while True:
+                with self.listens.accept()[0] as caller:
+                    caller.sendall(b"INFO " + json.dumps(told).encode() + b"\r\n")
+                    if caller.recv(1 << 16):
+                        self.calls += 1
+                        caller.sendall(b"-ERR 'Authentication Timeout'\r\n")
+
+    def __exit__(self, *_):
+        self.listens.shutdown(socket.SHUT_RDWR)
+        self.listens.close()
+        self.thread.join()
+
+
+@tap.case
+def a_server_that_does_not_wait_for_a_slow_machine_is_told():
+    with fleet() as f, Impatient() as server:
+        f.write_config(url=server.url)
+        done = f.run("fleet", "workers", code=1)
+        assert "set `timeout` of its `authorization`" in done.stderr and "no such user" not in done.stderr, done.stderr
+        assert server.calls > 1, server.calls
+
+
 @tap.case
 def the_store_and_the_queue_are_named_when_they_are_missing():
     with fleet() as f:
@@ -1190,7 +1227,9 @@ def the_printed_permissions_hold_with_nkeys_over_tls():
             text = text.replace("nkey: U…", f"nkey: {keys[name][1]}", 1)
         # The printed line about the store is played with a server that knows it.
         text = re.sub(r"^jetstream.*$", "jetstream { sync_interval: always }" if CURRENT else "", text, flags=re.M)
-        text += f'tls {{ cert_file: "{path("server.pem")}", key_file: "{path("server.key")}", ca_file: "{path("ca.pem")}", verify: true }}\n'
+        # A slow machine is no other case here.
+        text = text.replace("authorization {", "authorization {\n  timeout: 60", 1)
+        text += f'tls {{ timeout: 60, cert_file: "{path("server.pem")}", key_file: "{path("server.key")}", ca_file: "{path("ca.pem")}", verify: true }}\n'
         with fleet(text) as f:
             tls = {"url": f.server.url.replace("nats:", "tls:"), "ca_file": path("ca.pem"), "certificate": path("client.pem"),
                    "key": path("client.key")}

@@ -55,6 +55,7 @@ struct nats_functions {
 	void (*destroy)(natsConnection *connection);
 	natsConnStatus (*status)(natsConnection *connection);
 	natsStatus (*last_error)(natsConnection *connection, const char **text);
+	const char *(*thread_error)(natsStatus *status);
 	natsStatus (*connected_url)(natsConnection *connection, char *buffer, size_t size);
 	natsStatus (*flush)(natsConnection *connection, int64_t ms);
 	natsStatus (*publish)(natsConnection *connection, const char *subject,
@@ -98,6 +99,7 @@ enum {
 	SERVERS_MAX = 16,
 	PENDING_MESSAGES = 1 << 20, /* that wait in an inbox */
 	PENDING_BYTES = 1 << 30,
+	CONNECT_TRIES = 3, /* at a server that does not wait for a slow machine */
 	RECONNECT_MS = 500,
 	PING_MS = 10000, /* a server that does not answer three of them is lost */
 	READ_BATCH = 256,
@@ -185,6 +187,7 @@ static bool load_functions(struct err *err)
 		{"natsConnection_Destroy", &nats.destroy},
 		{"natsConnection_Status", &nats.status},
 		{"natsConnection_GetLastError", &nats.last_error},
+		{"nats_GetLastError", &nats.thread_error},
 		{"natsConnection_GetConnectedUrl", &nats.connected_url},
 		{"natsConnection_FlushTimeout", &nats.flush},
 		{"natsConnection_Publish", &nats.publish},
@@ -992,6 +995,21 @@ static bool set_options(struct jetstream *jetstream, const struct jetstream_opti
 	return ok;
 }
 
+/* The words of the server, or of the library, about the last connection that failed. */
+static const char *last_words(void)
+{
+	natsStatus last = NATS_OK;
+	const char *text = nats.thread_error(&last);
+
+	return text != NULL ? text : "";
+}
+
+/* Did the server end the connection because it was not told in time who comes? */
+static bool was_too_slow(void)
+{
+	return strcasestr(last_words(), "authentication timeout") != NULL;
+}
+
 static bool connect_to(struct jetstream *jetstream, const struct jetstream_options *wish,
 		       struct err *err)
 {
@@ -1001,12 +1019,18 @@ static bool connect_to(struct jetstream *jetstream, const struct jetstream_optio
 		  err_set(err, ENOMEM, "%s could not be started", libnats.name);
 
 	ok = ok && set_options(jetstream, wish, options, err);
-	if (ok)
+	for (int i = 0; ok && i < CONNECT_TRIES && (i == 0 || was_too_slow()); i++)
 		status = nats.connect(&jetstream->connection, options);
 	if (options != NULL)
 		nats.options_destroy(options);
 	if (!ok || status == NATS_OK)
 		return ok;
+	if (was_too_slow())
+		return err_set(err, ECONNREFUSED,
+			       "%s: the server does not wait long enough for a machine as busy "
+			       "as this one; set `timeout` of its `authorization` to more "
+			       "seconds, and that of its `tls`",
+			       jetstream->shown);
 	switch ((int)status) {
 	case NATS_NO_SERVER:
 	case NATS_TIMEOUT:
@@ -1017,13 +1041,14 @@ static bool connect_to(struct jetstream *jetstream, const struct jetstream_optio
 			       jetstream->shown);
 	case NATS_CONNECTION_AUTH_FAILED:
 	case NATS_NOT_PERMITTED:
-		return err_set(err, EACCES,
-			       "%s: the server knows no such user%s; set `credentials` of `fleet` "
-			       "in the configuration, or nats://USER:PASSWORD@HOST:PORT",
-			       jetstream->shown,
-			       wish->credentials != NULL
-				       ? ", or these credentials have expired"
-				       : "");
+		return err_set(
+			err, EACCES,
+			"%s: the server knows no such user%s (%s); set `credentials` of "
+			"`fleet` in the configuration, or nats://USER:PASSWORD@HOST:PORT",
+			jetstream->shown,
+			wish->credentials != NULL ? ", or these credentials have expired"
+						  : "",
+			last_words());
 	case NATS_SSL_ERROR:
 		return err_set(err, EPROTO,
 			       "%s: TLS failed; set `ca_file` of `fleet` in the configuration "
