@@ -19,6 +19,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -1369,13 +1371,15 @@ static bool index_read(struct git_folder *folder, const char *name, struct links
 
 /*
  * The last large index that this process has read. An engine makes many cells in one
- * repository, and reading takes longer than all else that makes a cell.
+ * repository, and reading takes longer than all else that makes a cell. Sessions of several
+ * threads share it.
  */
 static struct {
+	pthread_mutex_t lock;
 	char *key;
 	char *names; /* as index_links returns them */
 	size_t size;
-} large;
+} large = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 enum {
 	LARGE_INDEX = 1 << 20,
@@ -1397,6 +1401,7 @@ static char *large_key(const struct git_folder *folder, const char *path,
 
 static void large_keep(char **take_key, struct str names)
 {
+	(void)pthread_mutex_lock(&large.lock);
 	free(large.key);
 	free(large.names);
 	large.key = *take_key;
@@ -1404,13 +1409,28 @@ static void large_keep(char **take_key, struct str names)
 	large.names = memory_alloc(names.size + 1);
 	memcpy(large.names, names.data, names.size);
 	large.size = names.size;
+	(void)pthread_mutex_unlock(&large.lock);
+}
+
+/* Put what is known of the index with KEY into READ. False: it is not the last one. */
+static bool large_take(const char *key, struct buf *read)
+{
+	(void)pthread_mutex_lock(&large.lock);
+	const bool known = large.key != NULL && strcmp(large.key, key) == 0;
+
+	if (known) {
+		buf_clear(read);
+		(void)buf_add(read, large.names, large.size);
+	}
+	(void)pthread_mutex_unlock(&large.lock);
+	return known;
 }
 
 /*
  * The stamp and the gitlinks of the index PATH; READ holds them when they are not known.
  * Reading takes some 100 ns for each file of the project, so an index that has not changed
- * since an earlier scan is not read again, nor is a large one for another cell of this process. A shared part never changes, because its name
- * is its hash.
+ * since an earlier scan is not read again, nor is a large one for another cell of this process.
+ * A shared part never changes, because its name is its hash.
  */
 static struct str index_links(struct git_folder *folder, const char *path, struct buf *read)
 {
@@ -1427,8 +1447,8 @@ static struct str index_links(struct git_folder *folder, const char *path, struc
 	const bool is_large = !folder->look.scan->in_cell && st.st_size >= LARGE_INDEX;
 	const bool is_old = clock_ns(&st.st_ctim) < clock_file_ns() - YOUNG_NS;
 	auto_free char *key = is_large ? large_key(folder, path, &st, read->data) : NULL;
-	if (is_large && large.key != NULL && strcmp(large.key, key) == 0)
-		return (struct str){large.names, large.size};
+	if (is_large && large_take(key, read))
+		return buf_str(read);
 	(void)buf_addc(read, '\0');
 	if (index_read(folder, "index", &links, next))
 		(void)index_read(folder, next, &links, next);
