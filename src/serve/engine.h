@@ -54,10 +54,9 @@ enum {
 	ENGINE_NAME = 128,               /* bytes of a name that the caller gives */
 	ENGINE_VARIABLE = 128 << 10,     /* bytes of a variable, as the kernel has it */
 	ENGINE_SECONDS = 30 * 24 * 3600, /* the longest time that a caller may name */
-	ENGINE_CALLS_MS =
-		3000, /* for calls when the engine ends; half of it before all is killed */
-	ENGINE_LOOK_MS = 1000, /* for looks into workspaces then */
-	ENGINE_END_MS = 1500,  /* until the engine returns, when everything is killed */
+	ENGINE_CALLS_MS = 3000, /* for calls at its end; half of it until all is killed */
+	ENGINE_LOOK_MS = 1000,  /* for looks into workspaces then */
+	ENGINE_END_MS = 1500,   /* until the engine returns, when everything is killed */
 };
 
 /* The wishes of the caller for a new cell. All values are borrowed. */
