@@ -737,15 +737,18 @@ const struct session_base *session_base(const struct session *session)
 
 void session_tell_base(const struct session *session, struct value *object)
 {
-	static const struct field told_fields[] = {
-		FIELD(struct session_base, word),
-		FIELD(struct session_base, digest, .optional = true),
-		FIELD(struct session_base, user, .optional = true),
-		{0},
-	};
+	const struct session_base *base = &session->base;
+	struct value *told;
 
-	if (session->base.word != NULL)
-		value_set(object, "base", fields_print(told_fields, &session->base));
+	if (base->word == NULL)
+		return;
+	told = value_new_object();
+	value_set_text(told, "word", base->word);
+	if (base->digest[0] != '\0')
+		value_set_text(told, "digest", base->digest);
+	if (base->user[0] != '\0')
+		value_set_text(told, "user", base->user);
+	value_set(object, "base", told);
 }
 
 int session_take_socket(struct session *session, const char *path)
