@@ -399,7 +399,7 @@ static dev_t *disks_of(const struct cell_spec *spec, size_t *count)
 void groups_front_close(struct groups_front *front)
 {
 	if (front->place.version != 0)
-		cgroup_front_leave(&front->place, getpid());
+		cgroup_front_leave(&front->place);
 }
 
 /* Find the group of FRONT, unless it is known, and whether it can keep LIMITS. */
@@ -702,7 +702,7 @@ static void remove_all(struct maker *maker)
 			(void)poll(NULL, 0, REMOVE_STEP_MS);
 	}
 	if (maker->cell.version == 0) {
-		cgroup_front_leave(&maker->place, maker->front_pid);
+		cgroup_front_leave(&maker->place);
 		return;
 	}
 	cgroup_leave(&maker->place);
@@ -712,7 +712,7 @@ static void remove_all(struct maker *maker)
 		return;
 	}
 	cgroup_cell_remove(&maker->above, &maker->cell, REMOVE_MS);
-	cgroup_front_leave(&maker->above, maker->front_pid);
+	cgroup_front_leave(&maker->above);
 }
 
 /* Find the group of the front, and that of its cell, NAME, unless NAME is empty. */

@@ -672,6 +672,7 @@ bool cgroup_front(struct cgroup_place *place, pid_t front, struct err *err)
 	bool made, swept = false;
 	int first = -1;
 
+	/* Nobody can ask for the start of FRONT any more once it was waited for. */
 	front_name(front, name);
 	folders_none(folders);
 	for (int i = 0; i < CGROUP_FOLDERS; i++) {
@@ -696,20 +697,18 @@ bool cgroup_front(struct cgroup_place *place, pid_t front, struct err *err)
 		controllers_pass(folders[CGROUP_TIME]);
 	folders_close(place->folders);
 	memcpy(place->folders, folders, sizeof(folders));
+	(void)snprintf(place->front, sizeof(place->front), "%s", name);
 	return true;
 }
 
-void cgroup_front_leave(struct cgroup_place *place, pid_t front)
+void cgroup_front_leave(struct cgroup_place *place)
 {
-	char name[CGROUP_NAME_MAX];
-
-	front_name(front, name);
 	for (int i = 0; i < CGROUP_FOLDERS; i++) {
 		if (place->folders[i] < 0)
 			continue;
 		auto_close int above = folder_open(place->folders[i], "..");
 		if (above >= 0)
-			(void)unlinkat(above, name, AT_REMOVEDIR);
+			(void)unlinkat(above, place->front, AT_REMOVEDIR);
 	}
 	cgroup_leave(place);
 }

@@ -44,11 +44,14 @@ enum {
 	CGROUP_FOLDERS
 };
 
+enum { CGROUP_NAME_MAX = 80 };
+
 /* The place where we can make groups. */
 struct cgroup_place {
 	int version; /* 2 or 1; 0: nowhere */
 	/* held; -1: the controller is missing; in version 2 all are the same folder */
 	int folders[CGROUP_FOLDERS];
+	char front[CGROUP_NAME_MAX]; /* the group of cgroup_front; "": none */
 };
 
 /*
@@ -66,9 +69,7 @@ void cgroup_leave(struct cgroup_place *place);
  */
 bool cgroup_front(struct cgroup_place *place, pid_t front, struct err *err);
 /* cgroup_leave, and remove the group of the front when nothing is left below it. */
-void cgroup_front_leave(struct cgroup_place *place, pid_t front);
-
-enum { CGROUP_NAME_MAX = 80 };
+void cgroup_front_leave(struct cgroup_place *place);
 
 struct cgroup {
 	char name[CGROUP_NAME_MAX];

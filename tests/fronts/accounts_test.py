@@ -25,6 +25,10 @@ for i in range(int(sys.argv[1]) - 1):
         break
 while time.process_time() < float(sys.argv[2]):
     pass
+try:
+    os.wait()
+except ChildProcessError:
+    pass
 """
 # Its child is waited for by nobody.
 HIDES = """import os, signal, time

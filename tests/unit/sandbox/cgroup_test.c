@@ -405,7 +405,7 @@ static void what_a_dead_front_left_is_swept(void **state)
 
 	(void)state;
 	place_of_front(&place);
-	cgroup_front_leave(&place, getpid());
+	cgroup_front_leave(&place);
 	assert_int_equal(pipe(dead_ends), 0);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(pipe(told), 0);
@@ -419,10 +419,10 @@ static void what_a_dead_front_left_is_swept(void **state)
 	assert_int_equal(front_count(&place, getpid()), 1);
 	(void)close(ends[1]);
 	assert_int_equal(waitpid(living, NULL, 0), living);
-	cgroup_front_leave(&place, getpid());
+	cgroup_front_leave(&place);
 	place_of_front(&place);
 	assert_int_equal(front_count(&place, living), 0);
-	cgroup_front_leave(&place, getpid());
+	cgroup_front_leave(&place);
 	(void)close(ends[0]);
 	(void)close(dead_ends[0]);
 	(void)close(dead_ends[1]);
@@ -457,7 +457,7 @@ static void a_cell_is_counted_whatever_its_processes_do(void **state)
 	(void)state;
 	place_of_front(&place);
 	if (place.version != 1 || place.folders[CGROUP_CPU] < 0) {
-		cgroup_front_leave(&place, getpid());
+		cgroup_front_leave(&place);
 		unit_skip("groups of version 1 are not here; the cases of exec try version 2");
 	}
 	if (!cgroup_cell_make(&place, 1, &limits, &cell, &err))
@@ -476,7 +476,7 @@ static void a_cell_is_counted_whatever_its_processes_do(void **state)
 	assert_true(usage.written == UINT64_MAX);
 	cgroup_cell_remove(&place, &cell, 1000);
 	assert_int_equal(front_count(&place, getpid()), 1);
-	cgroup_front_leave(&place, getpid());
+	cgroup_front_leave(&place);
 }
 
 int main(void)
