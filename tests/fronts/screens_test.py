@@ -126,8 +126,15 @@ def obey(tty, order):
         raise ValueError(f"no order: {order}")
 
 
+def nowhere(text, work):
+    """TEXT without the path WORK, whose end a narrow screen leaves out where the folder for temporary files has a long name."""
+    for size in range(len(work) - 1, len("/tmp/"), -1):
+        text = re.sub(re.escape(work[:size]) + r"(…|\.\.\.)", "WORK", text)
+    return text
+
+
 def settled(text, tty):
-    text = re.sub(r"\b\d+(\.\d+)?(\s)s\b", r"N\2s", text.replace(tty.work, "WORK"))
+    text = re.sub(r"\b\d+(\.\d+)?(\s)s\b", r"N\2s", nowhere(text.replace(tty.work, "WORK"), tty.work))
     # A look that was made meanwhile may have a number of its own.
     text = re.sub(r"(\bstep|/undo) \d+\b", r"\1 N", text)
     text = re.sub(r"\bpatch (›?)[0-9a-f]{8}\b", r"patch \1ID", re.sub("[\u2800-\u28ff]", "⠿", text))
