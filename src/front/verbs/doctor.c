@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "build_config.h"
@@ -601,16 +602,12 @@ static int play(const char *only, const struct ground *ground, bool json,
 /* The folder that the variable NAME, or FALLBACK in the home, is; NULL: there is no home. */
 static char *folder_of(const char *name, const char *fallback)
 {
-	const char *said = config_file_variable(name), *home = config_file_variable("HOME");
 	struct buf path;
 	char *folder = NULL;
 
 	buf_init(&path, PATH_MAX);
-	if (said != NULL && said[0] == '/')
-		(void)buf_adds(&path, said);
-	else if (home != NULL && home[0] == '/')
-		(void)buf_addf(&path, "%s/%s", home, fallback);
-	if (path.size > 0 && !path.overflowed)
+	if (path_xdg(config_file_variable(name), config_file_variable("HOME"), fallback,
+		     ".", &path))
 		folder = memory_copy(path.data);
 	buf_fini(&path);
 	return folder;
