@@ -387,6 +387,17 @@ static void take_quoted(struct str rest, struct mention *mention)
 	mention->end += take_lines(str_part(rest, close + 1, rest.size), mention);
 }
 
+/* Is TEXT what may stand between the end of a mention and a blank? */
+static bool is_closing(struct str text)
+{
+	const struct str closing = STR(".,;:!?)]}'\"`");
+	size_t at = 0;
+
+	while (at < text.size && memchr(closing.data, text.data[at], closing.size) != NULL)
+		at++;
+	return at == text.size;
+}
+
 static void take_plain(struct str rest, struct mention *mention)
 {
 	size_t end = 0, colon;
@@ -399,10 +410,8 @@ static void take_plain(struct str rest, struct mention *mention)
 	for (colon = 0; (colon = str_find(word, STR(":"), colon)) != SIZE_MAX; colon++) {
 		const size_t lines = take_lines(str_part(word, colon, word.size), mention);
 
-		/* The end of a sentence may follow. */
-		if (lines == 0 ||
-		    (colon + lines < end &&
-		     strchr(".,;:!?)]}'\"`", word.data[colon + lines]) == NULL)) {
+		/* The end of a sentence may follow, and nothing else of a name. */
+		if (lines == 0 || !is_closing(str_part(word, colon + lines, end))) {
 			mention->first = mention->last = 0;
 			continue;
 		}
@@ -431,10 +440,11 @@ bool mention_next(struct str text, size_t at, struct mention *mention)
 
 void mention_add(struct str name, struct buf *out)
 {
-	bool quotes = false;
+	struct mention plain = {0};
 
-	for (size_t i = 0; i < name.size; i++)
-		quotes = quotes || is_blank(name.data[i]);
+	/* A name with blanks, or one that ends like the lines of another file, is not read whole. */
+	take_plain(name, &plain);
+	const bool quotes = !str_equal(plain.name, name);
 	(void)buf_adds(out, quotes ? "@\"" : "@");
 	(void)buf_addstr(out, name);
 	if (quotes)

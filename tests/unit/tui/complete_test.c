@@ -95,6 +95,9 @@ static void mentions_are_found(void **state)
 		{"(@src/a.c:7)", "src/a.c", 7, 7},
 		{"see @a.c:7-3", "a.c:7-3", 0, 0},
 		{"@a:b.c", "a:b.c", 0, 0},
+		{"@a.c:11.c", "a.c:11.c", 0, 0},
+		{"(see @a.c:11).", "a.c", 11, 11},
+		{"@\"a.c:11\"", "a.c:11", 0, 0},
 		{"see @\"my file.c\":3-4 and", "my file.c", 3, 4},
 		{"@\"open end", "open end", 0, 0},
 		{"me@example.org", NULL, 0, 0},
@@ -116,7 +119,7 @@ static void mentions_are_found(void **state)
 	}
 }
 
-static void a_name_with_blanks_has_quotes(void **state)
+static void a_name_that_would_be_read_otherwise_has_quotes(void **state)
 {
 	struct buf out;
 
@@ -124,7 +127,9 @@ static void a_name_with_blanks_has_quotes(void **state)
 	buf_init(&out, 256);
 	mention_add(STR("a b.c"), &out);
 	mention_add(STR("/x"), &out);
-	assert_string_equal(out.data, "@\"a b.c\"@/x");
+	mention_add(STR("a.c:11"), &out);
+	mention_add(STR("a.c:11.c"), &out);
+	assert_string_equal(out.data, "@\"a b.c\"@/x@\"a.c:11\"@a.c:11.c");
 	buf_fini(&out);
 }
 
@@ -135,7 +140,7 @@ int main(void)
 		cmocka_unit_test(what_was_used_last_comes_first),
 		cmocka_unit_test(names_that_cannot_be_typed_are_left_out),
 		cmocka_unit_test(mentions_are_found),
-		cmocka_unit_test(a_name_with_blanks_has_quotes),
+		cmocka_unit_test(a_name_that_would_be_read_otherwise_has_quotes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
