@@ -1,5 +1,5 @@
 /*
- * Fuzz target of what is typed: tui/typing, keys, line with its insets and changes,
+ * Fuzz target of what is typed: tui/typing, keys, term, line with its insets and changes,
  * line_frame and line_history. The first two
  * bytes are the size of the terminal, the third that of the pieces, the rest what is typed; it
  * is the history as well. The text stays UTF-8, the cursor on a border, nothing that a
@@ -8,6 +8,7 @@
 #include "tui/line.h"
 
 #include "base/text/text.h"
+#include "tui/term.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -208,6 +209,7 @@ static struct value *see(void *context, struct str paths, const struct value *be
 
 struct play {
 	struct typing typing;
+	struct term term;
 	struct line line;
 	struct line_frame shown, wanted;
 	struct line_look look;
@@ -223,6 +225,14 @@ static void step(struct play *play)
 	buf_init(&typed, TYPING_MAX * 3);
 	buf_init(&out, FRAME_MAX);
 	while (typing_next(&play->typing, &key, &typed)) {
+		/* An answer of the terminal is bytes: what term takes of it is printable. */
+		if (key == TYPING_ANSWER) {
+			term_take(&play->term, buf_str(&typed));
+			check(text_find_unseen(str_of(play->term.name)) ==
+			      strlen(play->term.name));
+			buf_clear(&typed);
+			continue;
+		}
 		check(text_is_utf8(buf_str(&typed)));
 		if (line_take(&play->line, key, buf_str(&typed)) == LINE_DONE) {
 			is_sent_whole(&play->line, play->line.history);
@@ -263,6 +273,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	play.look.colour = data[0] & 1;
 	play.look.unicode = data[1] & 1;
 	typing_init(&play.typing);
+	term_init(&play.term);
 	line_init(&play.line, history, completer);
 	play.line.camera.pictures = see;
 	line_frame_init(&play.shown);
