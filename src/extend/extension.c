@@ -300,7 +300,7 @@ static void add_styles(struct extension *extension, const char *config)
 	for (size_t i = 0; i < own.count; i++) {
 		struct brought *item = &own.items[i];
 
-		if (item->problem == NULL && strlen(item->text) > STYLE_MAX)
+		if (item->text != NULL && strlen(item->text) > STYLE_MAX)
 			item->problem = memory_copy("it is longer than 32 KiB");
 		commands_add(&extension->styles, item, true);
 	}
