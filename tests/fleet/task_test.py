@@ -71,9 +71,9 @@ class Place:
                 if stream is not None:
                     stream.close()
 
-    def begin(self, *tasks, how="work"):
+    def begin(self, *tasks, how="work", program=GLOVEBOX):
         """The driver at work on TASKS, whose ids are task-N unless they have one."""
-        driver = self.start(how, GLOVEBOX, "file:" + self.store)
+        driver = self.start(how, program, "file:" + self.store)
         for number, task in enumerate(tasks):
             driver.stdin.write(json.dumps({"id": f"task-{number}", **task}) + "\n")
         driver.stdin.close()
@@ -606,6 +606,54 @@ def an_engine_that_is_killed_fails_all_calls_within_a_second():
             assert not tap.is_late(time.monotonic() - began, 1), time.monotonic() - began
             assert driver.returncode == 0 and "closed: cell/list: the engine was ended by signal 9" in out, (out, errors)
             assert out.endswith("gone 1\n"), out
+
+
+# Stands between the driver and an engine, and answers METHOD as the engine does when the worker of the cell was killed.
+WITHOUT_A_WORKER = """#!{python}
+import json, subprocess, sys, threading
+engine = subprocess.Popen([{program!r}, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+one = threading.Lock()
+def say(line):
+    with one:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+def ask():
+    for line in sys.stdin.buffer:
+        call = json.loads(line)
+        if call.get("method") == {method!r}:
+            say(json.dumps({{"jsonrpc": "2.0", "id": call["id"], "error": {{
+                "code": {code}, "message": "The worker ended before it took this call.",
+                "data": {{"kind": {kind!r}}}}}}}).encode() + b"\\n")
+        else:
+            engine.stdin.write(line)
+            engine.stdin.flush()
+    engine.stdin.close()
+threading.Thread(target=ask, daemon=True).start()
+for line in engine.stdout:
+    say(line)
+sys.exit(engine.wait())
+"""
+
+
+@tap.case
+def a_cell_that_is_lost_before_its_files_are_kept_makes_no_task_done():
+    task = {"run": {"command": "echo one >out.txt"}, "collect": ["out.txt", "patch"]}
+    refusals = (("file/read", "unavailable", -32603), ("file/read", "closed", -32005), ("cell/patch", "set_up", -32002))
+    for method, kind, code in refusals:
+        with place() as at:
+            between = at.write("between", WITHOUT_A_WORKER.format(python=sys.executable, program=GLOVEBOX, method=method, kind=kind,
+                                                                  code=code))
+            os.chmod(between, 0o755)
+            lost, failed = at.end(at.begin({"id": "a", **task}, {"id": "b", **task, "run": {"command": "exit 3"}}, program=between))
+            assert lost["status"] == "set_up" and "the task has run, but its cell was lost: The worker" in lost["message"], lost
+            # What has become of the task is known before that, and is no other then.
+            assert failed["status"] == "failed" and failed["exit"] == 3, failed
+    with place() as at:
+        between = at.write("between", WITHOUT_A_WORKER.format(python=sys.executable, program=GLOVEBOX, method="file/read",
+                                                              kind="no_such", code=-32001))
+        os.chmod(between, 0o755)
+        result, = at.end(at.begin(task, program=between))
+        assert result["status"] == "done" and result["files"] == {"out.txt": None} and len(result["notes"]) == 1, result
 
 
 @tap.case

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,7 @@
 enum {
 	NOTES_MAX = 100,
 	COLLECT_S = 300, /* for all of it, however little time the task has left */
+	KILLED_CODE = 128 + SIGKILL,
 };
 /* Bytes of all that is kept of a task, and so of each thing. */
 #define KEPT_MAX ((uint64_t)FLEET_BLOB_MAX)
@@ -166,62 +168,79 @@ static bool keep(struct fleet_steps *steps, int fd, struct value **name)
 	return true;
 }
 
-/* Has the cell gone before the end of a run that was told as done? */
-static bool is_lost(const struct fleet_steps *steps, const struct fleet_refusal *refusal)
+/* What is kept of a task that has ended. */
+struct keeping {
+	/* A copy: what fails in it decides about the task only where a function says so. */
+	struct fleet_steps steps;
+	const struct fleet_site *site;
+	const struct fleet_collect *collect;
+	struct value *result;
+	bool was_done; /* nothing had ended the task before */
+};
+
+/*
+ * ENTRY is not kept for the reason SAID, which the result notes. False: the reason is that the cell
+ * was LOST, and the task would be told as done without what it was to make.
+ */
+static bool go_without(struct keeping *keeping, const char *entry, bool lost,
+		       const char *said)
 {
-	return !steps->ended && (strcmp(refusal->kind, "closed") == 0 ||
-				 strcmp(refusal->kind, "set_up") == 0);
+	if (lost && keeping->was_done) {
+		auto_free char *why = memory_copy(said); /* of these steps, perhaps */
+
+		keeping->steps.ended = false;
+		return fleet_steps_end(&keeping->steps, FLEET_SET_UP,
+				       "the task has run, but its cell was lost: %s", why);
+	}
+	note(keeping->result, "%s: %s", entry, said);
+	return true;
 }
 
 /* Keep the file PATH of the cell. *NAME stays NULL when it cannot be read. */
-static bool keep_file(struct fleet_steps *steps, const char *cell, const char *path,
-		      const char *entry, struct value *result, struct value **name)
+static bool keep_file(struct keeping *keeping, const char *path, const char *entry,
+		      struct value **name)
 {
 	struct fleet_refusal refusal = {0};
 	struct err err;
 	auto_close int fd = fleet_steps_file(&err);
 
-	if (fd < 0) {
-		note(result, "%s: %s", entry, err.text);
-		return true;
-	}
-	if (fleet_steps_fetch(steps, cell, path, KEPT_MAX, fd, &refusal))
-		return keep(steps, fd, name);
-	if (is_lost(steps, &refusal))
-		return fleet_steps_end(steps, FLEET_SET_UP,
-				       "the task has run, but its cell was lost: %s",
-				       refusal.err.text);
-	note(result, "%s: %s", entry, refusal.err.text);
-	return true;
+	if (fd < 0)
+		return go_without(keeping, entry, false, err.text);
+	if (fleet_steps_fetch(&keeping->steps, keeping->site->cell, path, KEPT_MAX, fd,
+			      &refusal))
+		return keep(&keeping->steps, fd, name);
+	return go_without(keeping, entry, fleet_steps_is_loss(&refusal), refusal.err.text);
 }
 
-/* Keep what git says has changed in the repository since TREE. */
-static bool keep_diff(struct fleet_steps *steps, const struct fleet_site *site,
-		      size_t nth, const char *entry, const char *tree,
-		      struct value *result, struct value **name)
+/* Keep what git says has changed in the repository of ENTRY since its tree was made. */
+static bool keep_diff(struct keeping *keeping, size_t nth, const char *entry,
+		      struct value **name)
 {
+	struct fleet_steps *steps = &keeping->steps;
+	const char *tree = keeping->collect->trees[nth];
 	struct fleet_ran ran;
 	char number[16], path[64];
-	bool ok, kept = true;
+	bool kept;
 
 	(void)snprintf(number, sizeof(number), "%zu", nth);
 	(void)snprintf(path, sizeof(path), "/tmp/.glovebox-patch-%zu/patch", nth);
 	const char *const argv[] = {
-		"sh",   "-c", patch_text, "patch", repository_of(site, entry),
+		"sh",   "-c", patch_text, "patch", repository_of(keeping->site, entry),
 		number, tree, path,       NULL};
-	ok = fleet_steps_run(steps, site->cell, "patch", argv, NULL, &ran);
-	if (ok && ran.code == 0)
-		kept = keep_file(steps, site->cell, path, entry, result, name);
+	if (!fleet_steps_run(steps, keeping->site->cell, "patch", argv, NULL, &ran))
+		kept = go_without(keeping, entry, steps->cell_lost, steps->said);
+	else if (ran.code != 0)
+		kept = go_without(keeping, entry, ran.code == KILLED_CODE, ran.said.data);
 	else
-		note(result, "%s: %s", entry, ok ? ran.said.data : steps->said);
+		kept = keep_file(keeping, path, entry, name);
 	fleet_ran_fini(&ran);
 	return kept;
 }
 
 /* Keep what the engine says has changed in the workspace of the cell. */
-static bool keep_patch(struct fleet_steps *steps, const struct fleet_site *site,
-		       struct value *result, struct value **name)
+static bool keep_patch(struct keeping *keeping, struct value **name)
 {
+	struct fleet_steps *steps = &keeping->steps;
 	struct value *params = value_new_object();
 	auto_value struct value *answer = NULL;
 	struct str patch;
@@ -229,54 +248,47 @@ static bool keep_patch(struct fleet_steps *steps, const struct fleet_site *site,
 	struct err err;
 	auto_close int fd = fleet_steps_file(&err);
 
-	value_set_text(params, "cell", site->cell);
-	if (!fleet_steps_call(steps, "cell/patch", params, &answer)) {
-		note(result, PATCH ": %s", steps->said);
-		return true;
-	}
+	value_set_text(params, "cell", keeping->site->cell);
+	if (!fleet_steps_call(steps, "cell/patch", params, &answer))
+		return go_without(keeping, PATCH, steps->cell_lost, steps->said);
 	patch = value_str(value_member(answer, "patch"));
 	because = value_text(value_member(answer, "because"));
 	if (because != NULL)
-		note(result, PATCH ": %s", because);
-	if (fd < 0 || !fd_write_all(fd, patch.data, patch.size, &err)) {
-		note(result, PATCH ": %s", err.text);
-		return true;
-	}
+		note(keeping->result, PATCH ": %s", because);
+	if (fd < 0 || !fd_write_all(fd, patch.data, patch.size, &err))
+		return go_without(keeping, PATCH, false, err.text);
 	return keep(steps, fd, name);
 }
 
-static bool keep_named(struct fleet_steps *steps, const struct fleet_site *site,
-		       const char *entry, struct value *result, struct value **name)
+static bool keep_named(struct keeping *keeping, const char *entry, struct value **name)
 {
-	const char *cwd = steps->work->task->cwd;
+	const char *cwd = keeping->steps.work->task->cwd;
 	char path[2 * PATH_MAX];
 
 	if (cwd == NULL || entry[0] == '/')
-		return keep_file(steps, site->cell, entry, entry, result, name);
+		return keep_file(keeping, entry, entry, name);
 	(void)snprintf(path, sizeof(path), "%s/%s", cwd, entry);
-	return keep_file(steps, site->cell, path, entry, result, name);
+	return keep_file(keeping, path, entry, name);
 }
 
-/* Keep the entry NTH. False: the store has failed. */
-static bool keep_entry(struct fleet_steps *steps, const struct fleet_site *site,
-		       const struct fleet_collect *collect, size_t nth,
-		       struct value *result, struct value *files)
+/* Keep the entry NTH. False: the store has failed, or the cell was lost. */
+static bool keep_entry(struct keeping *keeping, size_t nth, struct value *files)
 {
-	const char *entry = value_text(value_item(steps->work->task->collect, nth));
+	const char *entry = value_text(value_item(keeping->steps.work->task->collect, nth));
 	const bool is_whole = strcmp(entry, PATCH) == 0, is_part = begins(entry, PATCH_OF);
-	struct value *name = NULL;
+	struct value *result = keeping->result, *name = NULL;
 	bool ok = true;
 
-	if (collect->trees[nth] != NULL)
-		ok = keep_diff(steps, site, nth, entry, collect->trees[nth], result, &name);
-	else if (is_whole && !site->apart)
-		ok = keep_patch(steps, site, result, &name);
+	if (keeping->collect->trees[nth] != NULL)
+		ok = keep_diff(keeping, nth, entry, &name);
+	else if (is_whole && !keeping->site->apart)
+		ok = keep_patch(keeping, &name);
 	else if (is_whole)
 		note(result, PATCH ": git is needed in the cell for that");
 	else if (is_part)
 		note(result, "%s: the task ended before its run", entry);
 	else
-		ok = keep_named(steps, site, entry, result, &name);
+		ok = keep_named(keeping, entry, &name);
 	if (name == NULL)
 		name = value_new_null();
 	if (is_whole || (is_part && value_member(result, PATCH) == NULL))
@@ -292,25 +304,29 @@ bool fleet_collect_all(struct fleet_steps *steps, const struct fleet_site *site,
 {
 	const struct value *wanted = steps->work->task->collect;
 	struct value *files = value_new_object(), *name = NULL;
-	/* Nothing that happens here decides about the task, unless the store fails. */
-	struct fleet_steps own = *steps;
+	struct keeping keeping = {.steps = *steps,
+				  .site = site,
+				  .collect = collect,
+				  .result = result,
+				  .was_done = !steps->ended};
+	struct fleet_steps *own = &keeping.steps;
 	bool ok = true;
 
-	own.due_ms = clock_deadline(COLLECT_S);
+	own->due_ms = clock_deadline(COLLECT_S);
 	for (size_t i = 0; i < value_count(wanted) && i < FLEET_COLLECT_MAX && ok; i++) {
-		own.ended = false;
+		own->ended = false;
 		/* The journal ends with what is done here. */
 		if (!str_is(value_str(value_item(wanted, i)), JOURNAL))
-			ok = keep_entry(&own, site, collect, i, result, files);
+			ok = keep_entry(&keeping, i, files);
 	}
-	own.ended = own.ended && !ok;
-	if (ok && own.journal >= 0)
-		ok = keep(&own, own.journal, &name);
+	own->ended = own->ended && !ok;
+	if (ok && own->journal >= 0)
+		ok = keep(own, own->journal, &name);
 	if (name != NULL)
 		value_set(result, JOURNAL, name);
 	value_set(result, "files", files);
 	if (ok)
 		return true;
 	steps->ended = false; /* whatever became of it: the task is to be done again */
-	return fleet_steps_end(steps, own.status, "%s", own.said);
+	return fleet_steps_end(steps, own->status, "%s", own->said);
 }

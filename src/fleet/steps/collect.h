@@ -24,8 +24,9 @@ bool fleet_collect_wants_journal(const struct fleet_task *task);
 bool fleet_collect_begin(struct fleet_steps *steps, const struct fleet_site *site,
 			 struct fleet_collect *collect);
 /*
- * Put all that the task wants into the store and into RESULT; the cell is still open. False:
- * the store did not take a blob, and the task has ended with that reason.
+ * Put all that the task wants into the store and into RESULT; the cell is still open. False: the
+ * store did not take a blob, or the cell of a task that was done so far has gone before its files
+ * were kept. The task has ended with that reason, and is done again.
  */
 bool fleet_collect_all(struct fleet_steps *steps, const struct fleet_site *site,
 		       const struct fleet_collect *collect, struct value *result);

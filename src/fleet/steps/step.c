@@ -94,7 +94,20 @@ bool fleet_steps_refused(struct fleet_steps *steps, const struct fleet_refusal *
 		if (strcmp(refusal->kind, kinds[i].kind) == 0)
 			status = kinds[i].status;
 	}
+	if (!steps->ended)
+		steps->cell_lost = fleet_steps_is_loss(refusal);
 	return fleet_steps_end(steps, status, "%s", refusal->err.text);
+}
+
+bool fleet_steps_is_loss(const struct fleet_refusal *refusal)
+{
+	static const char *const kinds[] = {"closed", "set_up", "busy", "unavailable"};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(refusal->kind, kinds[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 bool fleet_steps_cancelled(const struct fleet_steps *steps)

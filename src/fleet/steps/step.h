@@ -28,6 +28,7 @@ struct fleet_steps {
 	bool ended;       /* the next two say how */
 	enum fleet_status status;
 	char said[ERR_TEXT_MAX]; /* "" where there is nothing to say */
+	bool cell_lost;          /* and by a refusal that fleet_steps_is_loss knows */
 	int journal;             /* a file without a name; -1: nobody wants one */
 	uint64_t journal_size;
 };
@@ -44,6 +45,11 @@ bool fleet_steps_end(struct fleet_steps *steps, enum fleet_status status,
 		     const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The same for a call that the engine has refused. */
 bool fleet_steps_refused(struct fleet_steps *steps, const struct fleet_refusal *refusal);
+/*
+ * Has the cell, or the worker in it that was asked, gone, so that REFUSAL tells nothing of what was
+ * asked for?
+ */
+bool fleet_steps_is_loss(const struct fleet_refusal *refusal);
 /* The seconds that are left; 0: none. */
 double fleet_steps_left(const struct fleet_steps *steps);
 /* Has somebody cancelled the task? */
