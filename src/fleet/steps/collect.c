@@ -168,7 +168,7 @@ static bool keep(struct fleet_steps *steps, int fd, struct value **name)
 	return true;
 }
 
-/* What is kept of a task that has ended. */
+/* All that the keeping of a task which has ended needs. */
 struct keeping {
 	/* A copy: what fails in it decides about the task only where a function says so. */
 	struct fleet_steps steps;
