@@ -2,9 +2,9 @@
 
 #include "extend/commands.h"
 
-#include "base/front_matter.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/front_matter.h"
 #include "base/text/text.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
 #include "extend/skills.h"
 
 #include "base/err.h"
-#include "base/front_matter.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/front_matter.h"
 #include "base/text/text.h"
 #include "tool/call.h"
 

@@ -5,11 +5,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/libcurl.h"
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/str.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,38 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/*
- * The few functions of libcurl that are used. Options are set through the function that
- * takes any argument.
- */
-struct curl_functions {
-	CURLcode (*global_init)(long flags);
-	CURL *(*easy_init)(void);
-	CURLcode (*easy_setopt)(CURL *easy, CURLoption option, ...);
-	CURLcode (*easy_getinfo)(CURL *easy, CURLINFO info, ...);
-	const char *(*easy_strerror)(CURLcode code);
-	void (*easy_cleanup)(CURL *easy);
-	CURLM *(*multi_init)(void);
-	CURLMcode (*multi_add_handle)(CURLM *multi, CURL *easy);
-	CURLMcode (*multi_remove_handle)(CURLM *multi, CURL *easy);
-	CURLMcode (*multi_perform)(CURLM *multi, int *running);
-	CURLMcode (*multi_poll)(CURLM *multi, struct curl_waitfd *extra, unsigned count,
-				int timeout_ms, int *ready);
-	CURLMsg *(*multi_info_read)(CURLM *multi, int *left);
-	CURLMcode (*multi_cleanup)(CURLM *multi);
-	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
-	void (*slist_free_all)(struct curl_slist *list);
-	time_t (*getdate)(const char *text, const time_t *unused);
-};
-
 struct http {
-	struct curl_functions curl;
+	struct libcurl curl;
 	CURLM *multi;
 	bool trimmed; /* library_trim was called */
 };
-
-/* The file name since 2006; libcurl keeps its ABI. */
-static const struct library libcurl = {"libcurl.so.4", "7.66", "libcurl4", "asking a model"};
 
 enum {
 	/*
@@ -86,36 +59,12 @@ struct exchange {
 	int64_t enough_ms; /* when the callback returned HTTP_ENOUGH */
 };
 
-static bool load_functions(struct curl_functions *curl, struct err *err)
-{
-	const struct library_function wanted[] = {
-		{"curl_global_init", &curl->global_init},
-		{"curl_easy_init", &curl->easy_init},
-		{"curl_easy_setopt", &curl->easy_setopt},
-		{"curl_easy_getinfo", &curl->easy_getinfo},
-		{"curl_easy_strerror", &curl->easy_strerror},
-		{"curl_easy_cleanup", &curl->easy_cleanup},
-		{"curl_multi_init", &curl->multi_init},
-		{"curl_multi_add_handle", &curl->multi_add_handle},
-		{"curl_multi_remove_handle", &curl->multi_remove_handle},
-		{"curl_multi_perform", &curl->multi_perform},
-		{"curl_multi_poll", &curl->multi_poll},
-		{"curl_multi_info_read", &curl->multi_info_read},
-		{"curl_multi_cleanup", &curl->multi_cleanup},
-		{"curl_slist_append", &curl->slist_append},
-		{"curl_slist_free_all", &curl->slist_free_all},
-		{"curl_getdate", &curl->getdate},
-	};
-
-	return library_load(&libcurl, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
-}
-
 bool http_open(struct http **http, struct err *err)
 {
-	struct curl_functions curl;
+	struct libcurl curl;
 	struct http *opened;
 
-	if (!load_functions(&curl, err))
+	if (!libcurl_load(&curl, "asking a model", err))
 		return false;
 	opened = memory_alloc(sizeof(*opened));
 	opened->curl = curl;
@@ -123,7 +72,7 @@ bool http_open(struct http **http, struct err *err)
 		opened->multi = opened->curl.multi_init();
 	if (!opened->multi) {
 		free(opened);
-		return err_set(err, EIO, "%s could not be started", libcurl.name);
+		return err_set(err, EIO, "libcurl could not be started");
 	}
 	*http = opened;
 	return true;
@@ -298,7 +247,7 @@ bool http_is_here(const char *url)
 static bool http_set_common(const struct http *http, CURL *easy, const char *url,
 			    size_t (*write)(char *, size_t, size_t, void *), void *context)
 {
-	const struct curl_functions *curl = &http->curl;
+	const struct libcurl *curl = &http->curl;
 	bool ok = curl->easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
 		  curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, write) == CURLE_OK &&
 		  curl->easy_setopt(easy, CURLOPT_WRITEDATA, context) == CURLE_OK &&
@@ -329,7 +278,7 @@ static bool http_set_common(const struct http *http, CURL *easy, const char *url
 static bool http_set_body(const struct http *http, CURL *easy, struct str body,
 			  const struct curl_slist *headers)
 {
-	const struct curl_functions *curl = &http->curl;
+	const struct libcurl *curl = &http->curl;
 
 	return curl->easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK &&
 	       curl->easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
@@ -409,7 +358,7 @@ static bool http_set_method(struct exchange *exchange)
 
 static bool set_options(struct exchange *exchange, struct err *err)
 {
-	const struct curl_functions *curl = &exchange->http->curl;
+	const struct libcurl *curl = &exchange->http->curl;
 	const struct http_request *request = exchange->request;
 	CURL *easy = exchange->easy;
 	bool ok = http_set_common(exchange->http, easy, request->url, on_bytes, exchange) &&
@@ -459,7 +408,7 @@ static int code_of(const struct exchange *exchange, CURLcode code)
 
 static bool finish_transfer(struct exchange *exchange, CURLcode code)
 {
-	const struct curl_functions *curl = &exchange->http->curl;
+	const struct libcurl *curl = &exchange->http->curl;
 	const char *text = exchange->error_text[0] ? exchange->error_text
 						   : curl->easy_strerror(code);
 
@@ -515,7 +464,7 @@ static void tell_sent(struct exchange *exchange)
 
 static bool run(struct exchange *exchange)
 {
-	const struct curl_functions *curl = &exchange->http->curl;
+	const struct libcurl *curl = &exchange->http->curl;
 	CURLM *multi = exchange->http->multi;
 	struct curl_waitfd stop = {.fd = exchange->request->stop_fd,
 				   .events = CURL_WAIT_POLLIN};
@@ -629,7 +578,7 @@ static bool ask_begin(struct asking *asking, int64_t left_ms)
 /* Find which of ASKED have ended, and with which result. */
 static void ask_collect(struct http *http, struct asking *asked, size_t count)
 {
-	const struct curl_functions *curl = &http->curl;
+	const struct libcurl *curl = &http->curl;
 	CURLMsg *message;
 	int left;
 
@@ -647,7 +596,7 @@ static void ask_collect(struct http *http, struct asking *asked, size_t count)
 void http_ask_all(struct http *http, struct http_question *questions, size_t count,
 		  int64_t deadline_ms)
 {
-	const struct curl_functions *curl = &http->curl;
+	const struct libcurl *curl = &http->curl;
 	struct asking *asked = memory_array(count + 1, sizeof(*asked));
 	int running = 0;
 

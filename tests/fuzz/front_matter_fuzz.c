@@ -2,7 +2,7 @@
  * front_matter_fuzz: any text as a role's file; what is taken can be printed and read
  * as a role.
  */
-#include "base/front_matter.h"
+#include "base/text/front_matter.h"
 
 #include "front/agents.h"
 

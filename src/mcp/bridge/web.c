@@ -3,13 +3,12 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/library.h"
+#include "base/libcurl.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "mcp/bridge/headers.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -24,27 +23,8 @@ enum {
 	WHY_MAX = 2 * CURL_ERROR_SIZE,
 };
 
-struct web_functions {
-	CURLcode (*global_init)(long flags);
-	CURL *(*easy_init)(void);
-	CURLcode (*easy_setopt)(CURL *easy, CURLoption option, ...);
-	CURLcode (*easy_getinfo)(CURL *easy, CURLINFO info, ...);
-	const char *(*easy_strerror)(CURLcode code);
-	void (*easy_cleanup)(CURL *easy);
-	CURLM *(*multi_init)(void);
-	CURLMcode (*multi_add_handle)(CURLM *multi, CURL *easy);
-	CURLMcode (*multi_remove_handle)(CURLM *multi, CURL *easy);
-	CURLMcode (*multi_perform)(CURLM *multi, int *running);
-	CURLMcode (*multi_poll)(CURLM *multi, struct curl_waitfd *extra, unsigned count,
-				int timeout_ms, int *ready);
-	CURLMsg *(*multi_info_read)(CURLM *multi, int *left);
-	CURLMcode (*multi_cleanup)(CURLM *multi);
-	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
-	void (*slist_free_all)(struct curl_slist *list);
-};
-
 struct web {
-	struct web_functions curl;
+	struct libcurl curl;
 	CURLM *multi;
 	struct web_exchange *first;
 	const char *proxy, *certificates; /* of the environment; or NULL */
@@ -66,39 +46,12 @@ struct web_exchange {
 	void *context;
 };
 
-/* The same library as model/http.c loads. */
-static const struct library libcurl = {"libcurl.so.4", "7.66", "libcurl4",
-				       "an MCP server over HTTP"};
-
-static bool load(struct web_functions *curl, struct err *err)
-{
-	const struct library_function wanted[] = {
-		{"curl_global_init", &curl->global_init},
-		{"curl_easy_init", &curl->easy_init},
-		{"curl_easy_setopt", &curl->easy_setopt},
-		{"curl_easy_getinfo", &curl->easy_getinfo},
-		{"curl_easy_strerror", &curl->easy_strerror},
-		{"curl_easy_cleanup", &curl->easy_cleanup},
-		{"curl_multi_init", &curl->multi_init},
-		{"curl_multi_add_handle", &curl->multi_add_handle},
-		{"curl_multi_remove_handle", &curl->multi_remove_handle},
-		{"curl_multi_perform", &curl->multi_perform},
-		{"curl_multi_poll", &curl->multi_poll},
-		{"curl_multi_info_read", &curl->multi_info_read},
-		{"curl_multi_cleanup", &curl->multi_cleanup},
-		{"curl_slist_append", &curl->slist_append},
-		{"curl_slist_free_all", &curl->slist_free_all},
-	};
-
-	return library_load(&libcurl, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
-}
-
 bool web_open(struct web **opened, struct err *err)
 {
-	struct web_functions curl;
+	struct libcurl curl;
 	struct web *web;
 
-	if (!load(&curl, err))
+	if (!libcurl_load(&curl, "an MCP server over HTTP", err))
 		return false;
 	web = memory_alloc(sizeof(*web));
 	web->curl = curl;
@@ -110,7 +63,7 @@ bool web_open(struct web **opened, struct err *err)
 		web->multi = curl.multi_init();
 	if (!web->multi) {
 		free(web);
-		return err_set(err, EIO, "%s could not be started", libcurl.name);
+		return err_set(err, EIO, "libcurl could not be started");
 	}
 	*opened = web;
 	return true;
@@ -320,7 +273,7 @@ static bool is_unsent(const struct web_exchange *exchange, CURLcode code)
 
 static void finish(struct web_exchange *exchange, CURLcode code)
 {
-	const struct web_functions *curl = &exchange->web->curl;
+	const struct libcurl *curl = &exchange->web->curl;
 	char why[WHY_MAX];
 	long tunnel = 0;
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/library.h"
+#include "base/libcurl.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
@@ -14,7 +14,6 @@
 #include "tools/walled.h"
 #include "tools/web/html.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <iconv.h>
 #include <signal.h>
@@ -26,52 +25,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct curl_functions {
-	CURLcode (*global_init)(long flags);
-	CURL *(*easy_init)(void);
-	CURLcode (*easy_setopt)(CURL *easy, CURLoption option, ...);
-	CURLcode (*easy_perform)(CURL *easy);
-	CURLcode (*easy_getinfo)(CURL *easy, CURLINFO info, ...);
-	const char *(*easy_strerror)(CURLcode code);
-	void (*easy_reset)(CURL *easy);
-	void (*easy_cleanup)(CURL *easy);
-	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
-	void (*slist_free_all)(struct curl_slist *list);
-	CURLU *(*url)(void);
-	void (*url_cleanup)(CURLU *url);
-	CURLUcode (*url_set)(CURLU *url, CURLUPart part, const char *text, unsigned flags);
-	CURLUcode (*url_get)(const CURLU *url, CURLUPart part, char **text, unsigned flags);
-	void (*free)(void *text);
-};
-
-static bool load_curl(struct curl_functions *curl, struct err *err)
+static bool load_curl(struct libcurl *curl, struct err *err)
 {
-	static const struct library library = {"libcurl.so.4", "7.66", "libcurl4",
-					       "reading the web"};
-	const struct library_function wanted[] = {
-		{"curl_global_init", &curl->global_init},
-		{"curl_easy_init", &curl->easy_init},
-		{"curl_easy_setopt", &curl->easy_setopt},
-		{"curl_easy_perform", &curl->easy_perform},
-		{"curl_easy_getinfo", &curl->easy_getinfo},
-		{"curl_easy_strerror", &curl->easy_strerror},
-		{"curl_easy_reset", &curl->easy_reset},
-		{"curl_easy_cleanup", &curl->easy_cleanup},
-		{"curl_slist_append", &curl->slist_append},
-		{"curl_slist_free_all", &curl->slist_free_all},
-		{"curl_url", &curl->url},
-		{"curl_url_cleanup", &curl->url_cleanup},
-		{"curl_url_set", &curl->url_set},
-		{"curl_url_get", &curl->url_get},
-		{"curl_free", &curl->free},
-	};
-
-	return library_load(&library, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
+	return libcurl_load(curl, "reading the web", err);
 }
 
 /* Addresses. */
 
-static bool add_part(const struct curl_functions *curl, const CURLU *url, CURLUPart part,
+static bool add_part(const struct libcurl *curl, const CURLU *url, CURLUPart part,
 		     unsigned flags, struct buf *out)
 {
 	char *text = NULL;
@@ -85,7 +46,7 @@ static bool add_part(const struct curl_functions *curl, const CURLU *url, CURLUP
 }
 
 /* Are the packets to the host of URL those of the cell's own loopback? */
-static bool is_loopback(const struct curl_functions *curl, const CURLU *url)
+static bool is_loopback(const struct libcurl *curl, const CURLU *url)
 {
 	struct network_host host;
 	struct buf text;
@@ -99,7 +60,7 @@ static bool is_loopback(const struct curl_functions *curl, const CURLU *url)
 }
 
 /* Make URL what is asked for: https, without a fragment. */
-static bool settle_address(const struct curl_functions *curl, CURLU *url, struct err *err)
+static bool settle_address(const struct libcurl *curl, CURLU *url, struct err *err)
 {
 	char *scheme = NULL, *port = NULL, *user = NULL;
 	bool is_http, is_https, has_user;
@@ -132,7 +93,7 @@ static bool settle_address(const struct curl_functions *curl, CURLU *url, struct
  */
 static bool fetch_address(const char *url, struct buf *out, struct buf *host, struct err *err)
 {
-	struct curl_functions curl;
+	struct libcurl curl;
 	CURLU *parsed;
 	bool ok;
 
@@ -167,7 +128,7 @@ static bool fetch_address(const char *url, struct buf *out, struct buf *host, st
 static bool fetch_resolve(const char *base, const char *href, struct buf *out)
 {
 	static const char *const schemes[] = {"http://", "https://", "mailto:"};
-	struct curl_functions curl;
+	struct libcurl curl;
 	const size_t size = out->size;
 	CURLU *parsed;
 	bool ok;
@@ -197,7 +158,7 @@ static bool fetch_resolve(const char *base, const char *href, struct buf *out)
 /* The child: one request after the other, until one is no redirection. */
 
 struct visit {
-	struct curl_functions curl;
+	struct libcurl curl;
 	CURL *easy;
 	const struct fetch_request *request;
 	bool proxied;                 /* a proxy is asked first */
@@ -250,7 +211,7 @@ static int look_at_clock(void *context, curl_off_t total, curl_off_t now,
 static void set_options(struct visit *visit, const char *url, struct curl_slist *headers,
 			bool is_first)
 {
-	const struct curl_functions *curl = &visit->curl;
+	const struct libcurl *curl = &visit->curl;
 	const char *certificates = getenv("SSL_CERT_FILE");
 	CURL *easy = visit->easy;
 
@@ -280,7 +241,7 @@ static void set_options(struct visit *visit, const char *url, struct curl_slist 
 
 static struct curl_slist *headers_of(const struct visit *visit, bool is_first)
 {
-	const struct curl_functions *curl = &visit->curl;
+	const struct libcurl *curl = &visit->curl;
 	const char *const *more = is_first ? visit->request->headers : NULL;
 	struct curl_slist *list = NULL;
 
@@ -335,7 +296,7 @@ static bool fail_visit(struct visit *visit, CURLcode code, const char *url, stru
 static bool visit_once(struct visit *visit, const char *url, bool is_first,
 		       struct buf *to, struct err *err)
 {
-	const struct curl_functions *curl = &visit->curl;
+	const struct libcurl *curl = &visit->curl;
 	struct curl_slist *headers = headers_of(visit, is_first);
 	const char *type = NULL, *redirect = NULL;
 	CURLcode code;

@@ -2,7 +2,7 @@
  * front_matter: what is taken, how plain words are read, and what is refused at which
  * line.
  */
-#include "base/front_matter.h"
+#include "base/text/front_matter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * front_matter: splits the file, walks the events of libyaml, and reads plain words by
  * YAML's core schema.
  */
-#include "base/front_matter.h"
+#include "base/text/front_matter.h"
 
 #include "base/memory.h"
 #include "base/text/text.h"
