@@ -145,7 +145,10 @@ static int try_view(struct cell_spec *spec, int layer, const char *path, int tre
 			arena_copy(&spec->arena, str_of(path));
 	fine = fine && shape_show_tree(spec, path, &held, false, true, &err);
 	count = spec->view.count - count;
-	int code = fine ? 0 : err.code != 0 ? err.code : EIO;
+	int code = fine                    ? 0
+		   : err.code != 0         ? err.code
+		   : held < 0 || upper < 0 ? EMFILE
+					   : EIO;
 	if (fine) {
 		struct view view = {&spec->view.entries[spec->view.count - count], count,
 				    -1};
@@ -196,33 +199,60 @@ static int open_place(const struct cell_spec *spec, struct review *review, size_
 	return fd_take(&layer);
 }
 
-/* Can the layer of the tree N of REVIEW lie at PLACE? Its folder is there then. */
-static bool try_place(struct cell_spec *spec, struct review *review, size_t n, int tree,
-		      enum review_place place)
+/*
+ * Can the layer of the tree N of REVIEW lie at PLACE? Its folder is there then. 0: it can; or a
+ * number of errno.h.
+ */
+static int try_place(struct cell_spec *spec, struct review *review, size_t n, int tree,
+		     enum review_place place)
 {
-	auto_close int layer = open_place(spec, review, n, place, NULL);
-	const bool fits = layer >= 0 && has_attributes(layer) &&
-			  try_view(spec, layer, review->meta.trees[n].path, tree) == 0;
+	struct err err = {.code = EIO};
+	auto_close int layer = open_place(spec, review, n, place, &err);
+	char own[FD_NAME_ROOM];
+	int code;
 
-	if (!fits && layer >= 0) {
-		char own[FD_NAME_ROOM];
-
+	if (layer < 0)
+		return err.code;
+	code = has_attributes(layer)
+		       ? try_view(spec, layer, review->meta.trees[n].path, tree)
+		       : EOPNOTSUPP;
+	if (code != 0)
 		(void)shape_empty_layer(fd_name(layer, own));
-	}
-	return fits;
+	return code;
 }
 
-/* The place of the tree N of REVIEW by trying. The first tree decides for those after it. */
-static enum review_place find_place(struct cell_spec *spec, struct review *review,
-				    size_t n, int tree)
+/* Does the error CODE tell of this moment, and nothing of the place that was tried? */
+static bool is_momentary(int code)
 {
-	if ((n == 0 || !review->meta.memory) &&
-	    try_place(spec, review, n, tree, REVIEW_ON_DISK))
-		return REVIEW_ON_DISK;
-	if ((n == 0 || review->meta.memory) &&
-	    try_place(spec, review, n, tree, REVIEW_IN_MEMORY))
-		return REVIEW_IN_MEMORY;
-	return REVIEW_COPIED;
+	return code == EMFILE || code == ENFILE || code == ENOMEM;
+}
+
+/*
+ * Find *PLACE of the tree N of REVIEW by trying. The first tree decides for those after it. False:
+ * it cannot be known now.
+ */
+static bool find_place(struct cell_spec *spec, struct review *review, size_t n, int tree,
+		       enum review_place *place, struct err *err)
+{
+	static const enum review_place places[] = {REVIEW_ON_DISK, REVIEW_IN_MEMORY};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const bool in_memory = places[i] == REVIEW_IN_MEMORY;
+		int code;
+
+		if (n > 0 && in_memory != review->meta.memory)
+			continue;
+		*place = places[i];
+		code = try_place(spec, review, n, tree, places[i]);
+		if (code == 0)
+			return true;
+		/* A copy of the tree would be no answer to that. */
+		if (is_momentary(code))
+			return err_set(err, ECHILD, REVIEW_KEY ": a layer over %s: %s",
+				       review->meta.trees[n].path, strerror(code));
+	}
+	*place = REVIEW_COPIED;
+	return true;
 }
 
 /* Sentences. */
@@ -373,15 +403,18 @@ bool carrier_find(struct cell_spec *spec, struct review *review, size_t n, int t
 	buf_init(&key, KEY_ROOM);
 	key_make(review, spec, tree, &key);
 	enum review_place place = note_read(review, path, &key);
+	bool known = true;
+
 	/* The place of the first tree decides for all of them. */
 	if (place == REVIEW_PLACES ||
 	    (n > 0 && (place == REVIEW_IN_MEMORY) != review->meta.memory) ||
 	    place == REVIEW_COPIED || !review_move_tree(review, n, place, NULL)) {
-		place = find_place(spec, review, n, tree);
-		note_write(review, path, &key, place);
+		known = find_place(spec, review, n, tree, &place, err);
+		if (known)
+			note_write(review, path, &key, place);
 	}
 	buf_fini(&key);
-	return place != REVIEW_COPIED || make_copy(spec, review, n, tree, err);
+	return known && (place != REVIEW_COPIED || make_copy(spec, review, n, tree, err));
 }
 
 /* Telling. */
@@ -465,7 +498,7 @@ bool carrier_tell(const char *folder, const char *workspace, const char **remedy
 	struct cell_spec spec;
 	struct err err = {0};
 	char type[TYPE_MAX];
-	bool good = true;
+	enum review_place place = REVIEW_COPIED;
 	struct buf key;
 	size_t n;
 
@@ -481,13 +514,17 @@ bool carrier_tell(const char *folder, const char *workspace, const char **remedy
 	spec_begin(&spec, workspace);
 	buf_init(&key, KEY_ROOM);
 	key_make(review, &spec, tree, &key);
-	const enum review_place place = find_place(&spec, review, n, tree);
-	note_correct(review, workspace, &key, place);
-	buf_fini(&key);
-	if (place == REVIEW_ON_DISK)
+	const bool known = find_place(&spec, review, n, tree, &place, &err);
+	if (known)
+		note_correct(review, workspace, &key, place);
+	if (!known || place == REVIEW_ON_DISK)
 		*remedy = NULL;
+	buf_fini(&key);
 	type_of(folder, type);
-	if (place == REVIEW_ON_DISK)
+	bool good = known;
+	if (!known)
+		(void)buf_addf(text, "not known: %s", err.text);
+	else if (place == REVIEW_ON_DISK)
 		(void)buf_addf(text, "on disk, in %s", folder);
 	else if (place == REVIEW_IN_MEMORY)
 		(void)buf_addf(text,
