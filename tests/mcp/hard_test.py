@@ -596,6 +596,24 @@ class Cases:
                 expect(answer.startswith(b"HTTP/1.1 400"), f"{coding}: {answer}")
         expect(server.close() == 0, "it failed")
 
+    def a_body_that_is_too_large_is_refused_before_it_is_sent(self):
+        """Where the client waits for that; one that does not wait is read to its end and told then."""
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        for size, wanted in ((MESSAGE_MAX + 1, b"HTTP/1.1 413"), (MESSAGE_MAX * 1000, b"HTTP/1.1 413"), (2, b"HTTP/1.1 100")):
+            with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+                client.settimeout(WAIT_SECONDS)
+                client.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                               b"Expect: 100-Continue\r\nContent-Length: %d\r\n\r\n" % size)
+                answer = client.recv(100)
+                expect(answer.startswith(wanted), f"{size}: {answer}")
+        with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+            client.settimeout(WAIT_SECONDS)
+            client.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                           b"Content-Length: %d\r\n\r\n" % (MESSAGE_MAX + 1) + b" " * (MESSAGE_MAX + 1))
+            expect(client.recv(100).startswith(b"HTTP/1.1 413"), "it was taken")
+        expect(server.close() == 0, "it failed")
+
     def more_requests_than_there_may_be_are_told_so(self):
         server = self.http("--patience", "0.05")
         host, _, port = server.address.rpartition(":")

@@ -12,6 +12,7 @@
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/text/text.h"
 #include "process/loop.h"
 
 #include <errno.h>
@@ -733,6 +734,28 @@ static void turn_away(struct http_exchange *exchange)
 		    STR("Too many requests are under way; ask again in a second.\n"));
 }
 
+static void answer_too_large(struct http_exchange *exchange)
+{
+	http_daemon_answer(exchange, STATUS_TOO_LARGE, "text/plain",
+			   STR("The request is too large.\n"));
+}
+
+/*
+ * Does the client wait for a word of ours before it sends more than we take? One that sends without
+ * waiting is read to its end: it would find the connection broken, and perhaps never read why.
+ */
+static bool asks_for_too_much(const struct http_exchange *exchange)
+{
+	const char *expects = http_daemon_header(exchange, "Expect");
+	const char *length = http_daemon_header(exchange, "Content-Length");
+	uint64_t size;
+
+	return expects != NULL && length != NULL &&
+	       strcasecmp(expects, "100-continue") == 0 &&
+	       text_parse_count(length, UINT64_MAX, &size, NULL) &&
+	       size > exchange->daemon->options.body_max;
+}
+
 static void take_whole(struct http_daemon *daemon, struct http_exchange *exchange)
 {
 	http_connection_asked(exchange->carrier);
@@ -741,8 +764,7 @@ static void take_whole(struct http_daemon *daemon, struct http_exchange *exchang
 		answer_busy(exchange,
 			    STR("Too much is being sent at once; ask again in a second.\n"));
 	else if (exchange->taken == BODY_TOO_LARGE)
-		http_daemon_answer(exchange, STATUS_TOO_LARGE, "text/plain",
-				   STR("The request is too large.\n"));
+		answer_too_large(exchange);
 	else
 		daemon->options.whole(daemon->options.context, exchange,
 				      buf_str(&exchange->body));
@@ -772,6 +794,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 		else
 			exchange->owner =
 				daemon->options.head(daemon->options.context, exchange);
+		if (exchange->progress < ANSWERED && asks_for_too_much(exchange))
+			answer_too_large(exchange);
 		if (exchange->progress >= ANSWERED)
 			return http_exchange_queue(exchange);
 		http_connection_let_in(exchange->carrier);
