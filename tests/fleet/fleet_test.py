@@ -1252,6 +1252,107 @@ def the_printed_permissions_hold_with_nkeys_over_tls():
             assert worker.wait(timeout=WAIT_S) == 143, f.said(worker)
 
 
+class Mute:
+    """In the place of a server that is gone: it greets, wants TLS, and says nothing any more."""
+
+    def __init__(self, port):
+        self.listens, self.callers, self.heard = socket.create_server(("127.0.0.1", port)), [], 0
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        told = {"server_id": "X", "version": "2.9.10", "host": "127.0.0.1", "port": 1, "max_payload": 1048576, "headers": True,
+                "tls_required": True, "proto": 1}
+        with contextlib.suppress(OSError):
+            while True:
+                caller = self.listens.accept()[0]
+                self.callers.append(caller)
+                caller.sendall(b"INFO " + json.dumps(told).encode() + b"\r\n")
+                self.heard += caller.recv(1) != b""
+
+    def close(self):
+        self.listens.shutdown(socket.SHUT_RDWR)
+        self.listens.close()
+        for caller in self.callers:
+            caller.close()
+        self.thread.join()
+
+
+@contextlib.contextmanager
+def stopped(f):
+    f.server.kill(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        f.server.kill(signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def mute(f):
+    f.server.kill()
+    server = Mute(f.server.port)
+    try:
+        wait_for(lambda: server.heard >= 2, "both workers to come again")
+        # Their library waits under its lock; the workers do not.
+        wait_for(lambda: "was not renewed in time" in f.said(f.processes[0]), "the end of the lease")
+        yield
+    finally:
+        server.close()
+    f.server.start()
+
+
+def workers_end(silence, config="", **more):
+    """An idle worker and one with a task end in SILENCE of the server, and their task comes again."""
+    with fleet(config) as f:
+        if config:
+            more["url"] = f.server.url.replace("nats:", "tls:")
+        f.write_config(**more, lease_s=LEASE_S)
+        workers = [f.worker("--name", "busy", cells=1), f.worker("--name", "idle", "--lanes", "other", cells=1)]
+        wait_for(lambda: all("cells" in f.said(worker) for worker in workers), "the workers")
+        f.run("fleet", "submit", f.tasks("e", [command(0, "sleep 600")]), "--job", "e")
+
+        def told(name):
+            return [line for line in f.run("fleet", "logs", "e", "--json").stdout.splitlines() if "began" in line and name in line]
+        wait_for(lambda: told("busy"), "the task")
+        with silence(f):
+            for worker in workers:
+                worker.send_signal(signal.SIGTERM)
+            for worker in workers:
+                assert worker.wait(timeout=WAIT_S) == 143, f.said(worker)
+        second = f.worker("--name", "second", cells=1)
+        wait_for(lambda: told("second"), "the task at the second worker")
+        second.send_signal(signal.SIGTERM)
+        assert second.wait(timeout=WAIT_S) == 143, f.said(second)
+
+
+@tap.case
+def workers_end_beside_a_server_that_does_not_answer():
+    workers_end(stopped)
+
+
+@contextlib.contextmanager
+def tls():
+    """The configuration of a server with TLS, and the file of its authority."""
+    need_server()
+    if shutil.which("openssl") is None:
+        raise tap.Skip("openssl is not installed")
+    with tempfile.TemporaryDirectory(prefix="glovebox-fleet-test-") as folder:
+        path = certificates(folder)
+        yield f'tls {{ timeout: 60, cert_file: "{path("server.pem")}", key_file: "{path("server.key")}" }}\n', path("ca.pem")
+
+
+@tap.case
+def workers_end_beside_a_server_that_stops_its_tls():
+    with tls() as (config, ca_file):
+        workers_end(stopped, config, ca_file=ca_file)
+
+
+@tap.case
+def workers_end_while_a_server_lets_them_wait_for_its_tls():
+    with tls() as (config, ca_file):
+        workers_end(mute, config, ca_file=ca_file)
+
+
 @tap.case
 def the_manifest_is_yaml():
     text = tap.run([PROGRAM, "fleet", "manifest", "kubernetes"]).stdout

@@ -42,6 +42,11 @@ struct nats_functions {
 	natsStatus (*set_fail_requests)(natsOptions *options, bool fail);
 	natsStatus (*set_error_handler)(natsOptions *options, natsErrHandler handler,
 					void *closure);
+	natsStatus (*set_write_deadline)(natsOptions *options, int64_t ms);
+	natsStatus (*set_lost_handler)(natsOptions *options,
+				       natsConnectionHandler handler, void *closure);
+	natsStatus (*set_found_handler)(natsOptions *options,
+					natsConnectionHandler handler, void *closure);
 	natsStatus (*set_closed_handler)(natsOptions *options,
 					 natsConnectionHandler handler, void *closure);
 	natsStatus (*set_credentials)(natsOptions *options, const char *file,
@@ -53,7 +58,6 @@ struct nats_functions {
 				 const char *key);
 	natsStatus (*connect)(natsConnection **connection, natsOptions *options);
 	void (*destroy)(natsConnection *connection);
-	natsConnStatus (*status)(natsConnection *connection);
 	natsStatus (*last_error)(natsConnection *connection, const char **text);
 	const char *(*thread_error)(natsStatus *status);
 	natsStatus (*connected_url)(natsConnection *connection, char *buffer, size_t size);
@@ -101,7 +105,8 @@ enum {
 	PENDING_BYTES = 1 << 30,
 	CONNECT_TRIES = 3, /* at a server that does not wait for a slow machine */
 	RECONNECT_MS = 500,
-	PING_MS = 10000, /* a server that does not answer three of them is lost */
+	PING_MS = 10000,        /* a server that does not answer three of them is lost */
+	WRITE_MS = 3 * PING_MS, /* a server that reads nothing for so long is lost too */
 	READ_BATCH = 256,
 	ENDINGS_MAX = 256, /* that are sent together */
 	SLICE_MS = 250, /* a connection that is lost meanwhile is noticed within this */
@@ -130,7 +135,12 @@ struct jetstream {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	char denied[256]; /* the last refusal of a permission; LOCK is held */
-	bool closed;      /* no handler is called any more; likewise */
+	/*
+	 * As the library's handlers told; likewise. The library itself is not asked: it makes a
+	 * connection again under its lock, and waits for a server's TLS without an end.
+	 */
+	bool connected;
+	bool closed; /* no handler is called any more; likewise */
 
 	/* Ends of tasks (jetstream_finish). */
 	pthread_mutex_t ends;
@@ -178,6 +188,9 @@ static bool load_functions(struct err *err)
 		{"natsOptions_SetPingInterval", &nats.set_ping_interval},
 		{"natsOptions_SetFailRequestsOnDisconnect", &nats.set_fail_requests},
 		{"natsOptions_SetErrorHandler", &nats.set_error_handler},
+		{"natsOptions_SetWriteDeadline", &nats.set_write_deadline},
+		{"natsOptions_SetDisconnectedCB", &nats.set_lost_handler},
+		{"natsOptions_SetReconnectedCB", &nats.set_found_handler},
 		{"natsOptions_SetClosedCB", &nats.set_closed_handler},
 		{"natsOptions_SetUserCredentialsFromFiles", &nats.set_credentials},
 		{"natsOptions_SetNKey", &nats.set_nkey},
@@ -185,7 +198,6 @@ static bool load_functions(struct err *err)
 		{"natsOptions_LoadCertificatesChain", &nats.load_chain},
 		{"natsConnection_Connect", &nats.connect},
 		{"natsConnection_Destroy", &nats.destroy},
-		{"natsConnection_Status", &nats.status},
 		{"natsConnection_GetLastError", &nats.last_error},
 		{"nats_GetLastError", &nats.thread_error},
 		{"natsConnection_GetConnectedUrl", &nats.connected_url},
@@ -241,6 +253,16 @@ static void msg_auto_destroy(natsMsg **msg)
 
 /* The mistake, with the remedy. */
 
+static bool is_closed(struct jetstream *jetstream)
+{
+	bool closed;
+
+	(void)pthread_mutex_lock(&jetstream->lock);
+	closed = jetstream->closed;
+	(void)pthread_mutex_unlock(&jetstream->lock);
+	return closed;
+}
+
 static bool fail_late(const struct jetstream *jetstream, const char *doing, int seconds,
 		      struct err *err)
 {
@@ -275,7 +297,7 @@ static bool fail(struct jetstream *jetstream, natsStatus status, const char *doi
 	case NATS_CONNECTION_DISCONNECTED:
 	case NATS_CONNECTION_CLOSED:
 		/* The library tries for ever, unless it is refused twice. */
-		if (nats.status(jetstream->connection) == NATS_CONN_STATUS_CLOSED)
+		if (is_closed(jetstream))
 			return err_set(
 				err, EKEYREJECTED,
 				"%s: the server takes these credentials no longer: they "
@@ -364,7 +386,7 @@ static bool ask(struct jetstream *jetstream, const char *subject, struct str bod
 	auto_msg natsMsg *msg = NULL;
 	natsStatus status;
 
-	if (nats.status(jetstream->connection) != NATS_CONN_STATUS_CONNECTED)
+	if (!jetstream_connected(jetstream))
 		return fail(jetstream, NATS_CONNECTION_DISCONNECTED, doing, err);
 	status = nats.request(&msg, jetstream->connection, subject, body.data,
 			      (int)body.size, seconds * INT64_C(1000));
@@ -393,7 +415,7 @@ bool jetstream_store(struct jetstream *jetstream, const char *subject, struct st
 	auto_value struct value *answer = NULL;
 	natsStatus status;
 
-	if (nats.status(jetstream->connection) != NATS_CONN_STATUS_CONNECTED)
+	if (!jetstream_connected(jetstream))
 		return fail(jetstream, NATS_CONNECTION_DISCONNECTED, doing, err);
 	status = nats.msg_create(&msg, subject, NULL, data.data, (int)data.size);
 	if (status == NATS_OK && expected != NULL)
@@ -444,7 +466,12 @@ int64_t jetstream_number(struct str text)
 
 bool jetstream_connected(struct jetstream *jetstream)
 {
-	return nats.status(jetstream->connection) == NATS_CONN_STATUS_CONNECTED;
+	bool connected;
+
+	(void)pthread_mutex_lock(&jetstream->lock);
+	connected = jetstream->connected;
+	(void)pthread_mutex_unlock(&jetstream->lock);
+	return connected;
 }
 
 const char *jetstream_shown(const struct jetstream *jetstream)
@@ -538,6 +565,9 @@ void jetstream_inbox_close(struct jetstream_inbox *inbox)
 
 void jetstream_inbox_stop(struct jetstream_inbox *inbox)
 {
+	/* Without a connection nothing comes, and the server forgets what was asked for with it. */
+	if (!jetstream_connected(inbox->jetstream))
+		return;
 	(void)nats.drain(inbox->subscription, JETSTREAM_WAIT_S * INT64_C(1000));
 	flush(inbox->jetstream);
 }
@@ -853,6 +883,26 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
 	(void)pthread_mutex_unlock(&jetstream->lock);
 }
 
+static void note_connected(struct jetstream *jetstream, bool connected)
+{
+	(void)pthread_mutex_lock(&jetstream->lock);
+	jetstream->connected = connected;
+	(void)pthread_mutex_unlock(&jetstream->lock);
+}
+
+/* The library's thread calls these one after the other, in the order of what happened. */
+static void on_lost(natsConnection *connection, void *closure)
+{
+	(void)connection;
+	note_connected(closure, false);
+}
+
+static void on_found(natsConnection *connection, void *closure)
+{
+	(void)connection;
+	note_connected(closure, true);
+}
+
 /* The last handler that the library's thread calls for a connection. */
 static void on_closed(natsConnection *connection, void *closure)
 {
@@ -860,6 +910,7 @@ static void on_closed(natsConnection *connection, void *closure)
 
 	(void)connection;
 	(void)pthread_mutex_lock(&jetstream->lock);
+	jetstream->connected = false;
 	jetstream->closed = true;
 	(void)pthread_cond_signal(&jetstream->changed);
 	(void)pthread_mutex_unlock(&jetstream->lock);
@@ -975,9 +1026,12 @@ static bool set_options(struct jetstream *jetstream, const struct jetstream_opti
 		     nats.set_timeout(options, JETSTREAM_WAIT_S * INT64_C(1000)) == NATS_OK &&
 		     nats.set_max_reconnect(options, -1) == NATS_OK &&
 		     nats.set_reconnect_wait(options, RECONNECT_MS) == NATS_OK &&
-		     nats.set_ping_interval(options, 10000) == NATS_OK &&
+		     nats.set_ping_interval(options, PING_MS) == NATS_OK &&
+		     nats.set_write_deadline(options, WRITE_MS) == NATS_OK &&
 		     nats.set_fail_requests(options, true) == NATS_OK &&
 		     nats.set_error_handler(options, on_error, jetstream) == NATS_OK &&
+		     nats.set_lost_handler(options, on_lost, jetstream) == NATS_OK &&
+		     nats.set_found_handler(options, on_found, jetstream) == NATS_OK &&
 		     nats.set_closed_handler(options, on_closed, jetstream) == NATS_OK) ||
 		    err_set(err, EINVAL, "%s refuses an option", libnats.name));
 	if (ok && wish->credentials != NULL)
@@ -1019,6 +1073,8 @@ static bool connect_to(struct jetstream *jetstream, const struct jetstream_optio
 		  err_set(err, ENOMEM, "%s could not be started", libnats.name);
 
 	ok = ok && set_options(jetstream, wish, options, err);
+	/* A connection that is lost right away is told afterwards. */
+	note_connected(jetstream, true);
 	for (int i = 0; ok && i < CONNECT_TRIES && (i == 0 || was_too_slow()); i++)
 		status = nats.connect(&jetstream->connection, options);
 	if (options != NULL)

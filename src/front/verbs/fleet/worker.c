@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,8 +23,9 @@
 #include <unistd.h>
 
 enum {
-	TICK_MS = 100,               /* between looks whether all is over */
-	AWAY_MS = 2000,              /* between two tries to at_fleet the server */
+	TICK_MS = 100,  /* between looks whether all is over */
+	END_MS = 60000, /* for the end; less than supervisors wait before they kill */
+	AWAY_MS = 2000, /* between two tries to at_fleet the server */
 	SAME_SIGNAL_MS = 100,        /* timeout(1), npm and docker send a signal twice */
 	WORDS_MAX = QUEUE_LANES_MAX, /* lanes, and labels */
 };
@@ -42,13 +44,22 @@ static const struct option_row worker_options[] = {
 	{0},
 };
 
-/* A run of the verb. */
+/*
+ * A run of the verb. A thread of its own takes the signals, because the main thread may wait for a
+ * server, a store or an engine that does not answer, and a signal must end the worker all the same.
+ */
 struct working {
 	struct fleet_worker *worker;
 	bool drains_on_term;
+	pthread_t watch;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* The lock is held for these. */
+	enum { OPENS, WORKS, DRAINS, ENDS } wanted;
 	int signal; /* the first one that came */
 	int64_t signal_ms;
-	enum { WORKS, DRAINS, ENDS } state;
+	int64_t until_ms; /* the process ends then in any case; 0: no end has begun */
+	bool over;        /* nothing is waited for any more */
 };
 
 static void say(void *context, const char *line)
@@ -57,7 +68,10 @@ static void say(void *context, const char *line)
 	(void)verb_complain(0, "worker: %s", line);
 }
 
-/* The first INT: no new tasks. The second, TERM and HUP: end what runs. One more: end at once. */
+/*
+ * The first INT: no new tasks. The second, TERM and HUP: end what runs. One more: end at once, as
+ * before there is any task. The lock is held.
+ */
 static void take_signal(struct working *working, int number)
 {
 	const int64_t now_ms = clock_now_ms();
@@ -66,17 +80,71 @@ static void take_signal(struct working *working, int number)
 		return;
 	working->signal = working->signal != 0 ? working->signal : number;
 	working->signal_ms = now_ms;
-	if (working->state == ENDS)
+	if (working->wanted == OPENS || working->wanted == ENDS)
 		_exit(CODE_SIGNAL + number);
-	if (working->state == WORKS &&
+	if (working->wanted == WORKS &&
 	    (number == SIGINT || (number == SIGTERM && working->drains_on_term))) {
-		working->state = DRAINS;
-		fleet_worker_drain(working->worker);
-		say(NULL, "no more tasks begin; once more ends those that run");
-		return;
+		working->wanted = DRAINS;
+	} else {
+		working->wanted = ENDS;
+		working->until_ms = now_ms + END_MS;
 	}
-	working->state = ENDS;
-	fleet_worker_stop(working->worker);
+	(void)pthread_cond_signal(&working->changed);
+}
+
+/* The worker's end takes too long: the process ends as if it were killed. */
+static void end_late(const struct working *working)
+{
+	char line[160];
+
+	(void)snprintf(line, sizeof(line),
+		       "the server, the store or the engine does not let it end within %d s, and "
+		       "it ends now; its tasks come again when their lease is over",
+		       END_MS / 1000);
+	say(NULL, line);
+	_exit(working->signal != 0 ? CODE_SIGNAL + working->signal : CODE_FAILED);
+}
+
+static void *watch_main(void *context)
+{
+	const struct timespec tick = {0, TICK_MS * 1000000L};
+	struct working *working = context;
+	bool over = false;
+	sigset_t set;
+
+	fleet_at_signals(&set);
+	while (!over) {
+		const int number = sigtimedwait(&set, NULL, &tick);
+
+		(void)pthread_mutex_lock(&working->lock);
+		over = working->over;
+		if (!over && number > 0)
+			take_signal(working, number);
+		if (!over && working->until_ms > 0 && clock_now_ms() >= working->until_ms)
+			end_late(working);
+		(void)pthread_mutex_unlock(&working->lock);
+	}
+	return NULL;
+}
+
+static bool watch_begin(struct working *working, struct err *err)
+{
+	(void)pthread_mutex_init(&working->lock, NULL);
+	(void)pthread_cond_init(&working->changed, NULL);
+	return pthread_create(&working->watch, NULL, watch_main, working) == 0 ||
+	       err_set(err, EAGAIN, "a thread could not be started");
+}
+
+static void watch_end(struct working *working)
+{
+	(void)pthread_mutex_lock(&working->lock);
+	working->over = true;
+	(void)pthread_mutex_unlock(&working->lock);
+	/* The thread waits for signals; behind one it sees that all is over. */
+	(void)pthread_kill(working->watch, SIGTERM);
+	(void)pthread_join(working->watch, NULL);
+	(void)pthread_cond_destroy(&working->changed);
+	(void)pthread_mutex_destroy(&working->lock);
 }
 
 /* The name in a heartbeat's key: HOST-PROCESS, of letters, digits, "-" and "_". */
@@ -131,15 +199,10 @@ static bool read_words(const char *option, char *copy,
 /* Open the queue, waiting for a server that is away. Returns an exit code, -1: it is open. */
 static int open_queue(struct fleet_at *at_fleet)
 {
-	const struct timespec wait = {AWAY_MS / 1000, 0};
 	struct err err = {0};
 	bool told = false;
-	sigset_t set;
 
-	fleet_at_signals(&set);
 	while (!fleet_at_open_queue(at_fleet, &err)) {
-		int number;
-
 		if (err.code != ECONNREFUSED && err.code != ETIMEDOUT &&
 		    err.code != ENOTCONN && err.code != EIO)
 			return verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
@@ -148,38 +211,66 @@ static int open_queue(struct fleet_at *at_fleet)
 			(void)verb_complain(0, "worker: %s. It is tried again each %d s",
 					    err.text, AWAY_MS / 1000);
 		told = true;
-		number = sigtimedwait(&set, NULL, &wait);
-		if (number > 0)
-			return CODE_SIGNAL + number;
+		(void)poll(NULL, 0, AWAY_MS);
 	}
 	return -1;
+}
+
+/* Do what the signals want, until no task runs any more. */
+static void follow_signals(struct working *working)
+{
+	int done = WORKS;
+
+	while (!fleet_worker_over(working->worker)) {
+		const struct timespec until = clock_after(TICK_MS);
+		int wanted;
+
+		(void)pthread_mutex_lock(&working->lock);
+		if ((int)working->wanted == done)
+			(void)pthread_cond_clockwait(&working->changed, &working->lock,
+						     CLOCK_MONOTONIC, &until);
+		wanted = (int)working->wanted;
+		(void)pthread_mutex_unlock(&working->lock);
+		if (wanted == done)
+			continue;
+		done = wanted;
+		if (wanted == DRAINS) {
+			fleet_worker_drain(working->worker);
+			say(NULL, "no more tasks begin; once more ends those that run");
+		} else {
+			fleet_worker_stop(working->worker);
+		}
+	}
 }
 
 static int work(struct fleet_at *at_fleet, const struct fleet_worker_options *options,
 		struct working *working, FILE *out)
 {
-	const struct timespec tick = {0, TICK_MS * 1000000L};
 	struct err err = {0};
-	sigset_t set;
+	int code;
 
+	(void)pthread_mutex_lock(&working->lock);
+	working->wanted = WORKS;
+	(void)pthread_mutex_unlock(&working->lock);
 	if (!fleet_worker_start(options, &working->worker, &err))
 		return verb_complain(CODE_FAILED, "worker: %s", err.text);
 	(void)fprintf(out, "%s: %zu cells for the fleet %s, store %s\n", options->name,
 		      options->cells, at_fleet->name, fleet_store_where(at_fleet->store));
 	(void)fflush(out);
-	fleet_at_signals(&set);
-	while (!fleet_worker_over(working->worker)) {
-		const int number = sigtimedwait(&set, NULL, &tick);
-
-		if (number > 0)
-			take_signal(working, number);
-	}
+	follow_signals(working);
+	(void)pthread_mutex_lock(&working->lock);
+	if (working->until_ms == 0)
+		working->until_ms = clock_now_ms() + END_MS;
+	(void)pthread_mutex_unlock(&working->lock);
 	fleet_worker_finish(working->worker);
+	(void)pthread_mutex_lock(&working->lock);
 	/* A drain that was asked for has done what it should. */
-	if (working->state == DRAINS && working->signal == SIGTERM)
-		return CODE_DONE;
-	/* Without a signal, it is the server that wants this worker no longer. */
-	return working->signal != 0 ? CODE_SIGNAL + working->signal : CODE_FAILED;
+	code = working->wanted == DRAINS && working->signal == SIGTERM ? CODE_DONE
+	       /* Without a signal, it is the server that wants this worker no longer. */
+	       : working->signal != 0 ? CODE_SIGNAL + working->signal
+				      : CODE_FAILED;
+	(void)pthread_mutex_unlock(&working->lock);
+	return code;
 }
 
 static int worker_verb(const struct options *options, FILE *out)
@@ -221,6 +312,10 @@ static int worker_verb(const struct options *options, FILE *out)
 	fleet_at_signals(&set);
 	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 	own_name(own);
+	if (!watch_begin(&working, &err)) {
+		fleet_at_fini(&at_fleet);
+		return verb_complain(CODE_FAILED, "worker: %s", err.text);
+	}
 	if (!fleet_at_open_store(&at_fleet, true, &err)) {
 		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED,
 				     "worker: %s", err.text);
@@ -244,6 +339,7 @@ static int worker_verb(const struct options *options, FILE *out)
 		code = work(&at_fleet, &wanted, &working, out);
 	}
 	fleet_at_fini(&at_fleet);
+	watch_end(&working);
 	return code;
 }
 
@@ -253,7 +349,8 @@ static const char worker_help[] =
 	"again elsewhere when their lease is over, after two minutes.\n\n"
 	"INT takes no more tasks and waits for those that run; a second INT, or TERM, ends\n"
 	"them in order and gives them back. --drain-on TERM: TERM is as INT. Tasks that were\n"
-	"taken, but not begun, go back at once in either case.";
+	"taken, but not begun, go back at once in either case. Nothing holds up the end for\n"
+	"more than a minute, whether the server, the store or the engine answers or not.";
 
 const struct verb verb_worker = {
 	.name = "worker",
