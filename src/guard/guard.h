@@ -81,8 +81,10 @@ struct guard {
 	size_t root_count;
 	int64_t began_ns; /* wall clock: older files were there before */
 	/*
-	 * the same by the kernel's clock for files, which goes in steps: only older files
-	 * were certainly there before
+	 * the same by the kernel's clock for files, which goes in steps and lies up to some ms
+	 * behind: only older files were certainly there before. One that was made in the same
+	 * step counts as new where the age decides; waiting for the next step would cost
+	 * each cell as long as a third of its start
 	 */
 	int64_t ticked_ns;
 	/*
