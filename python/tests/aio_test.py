@@ -8,7 +8,7 @@ from unittest import mock
 
 import glovebox
 import support
-from glovebox import _engine, aio
+from glovebox import _engine, _waiting, aio
 
 # A time that no other test of this machine sleeps.
 LONG = f"4321.{os.getpid()}"
@@ -60,6 +60,24 @@ class Awaited(unittest.IsolatedAsyncioTestCase):
                 await cell.exec(["sleep", LONG], timeout=0.3)
             self.assertTrue(support.until(lambda: not support.processes("sleep", LONG)))
             self.assertEqual((await cell.exec("echo well")).text, "well\n")
+
+    async def test_a_cancellation_that_comes_with_the_answer_is_not_forgotten(self):
+        for turns in range(6):
+            signal = _waiting.ASYNCIO.signal()
+
+            async def waits(signal=signal):
+                await signal.wait(1000)
+                await asyncio.sleep(1000)
+
+            task = asyncio.ensure_future(waits())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            signal.set()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            done, _ = await asyncio.wait([task], timeout=0.5)
+            self.assertTrue(done and task.cancelled(), turns)
 
     async def test_a_cancelled_opening_leaves_no_cell(self):
         engine = glovebox._engine.shared_engine()

@@ -9,6 +9,7 @@ import os
 import pathlib
 import pickle
 import signal
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -479,6 +480,17 @@ class Opening(unittest.TestCase):
             pending = glovebox._engine.Pending("cell/list")
             open_now = glovebox._waiting.finish(engine.request(glovebox._waiting.BLOCKING, pending, {}))
         self.assertNotIn("left", [row["cell"] for row in open_now["cells"]])
+
+    def test_a_cell_left_open_is_closed_where_warnings_are_errors(self):
+        text = ("import glovebox, warnings\nfrom glovebox import _engine, _waiting\nwarnings.simplefilter('error')\n"
+                "left = glovebox.Cell(name='left')\ndel left\n"
+                "with glovebox.Cell(name='other'):\n"
+                "    told = _waiting.finish(_engine.shared_engine().request(_waiting.BLOCKING, _engine.Pending('cell/list'), {}))\n"
+                "print([row['cell'] for row in told['cells']])")
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False,
+                              timeout=support.PATIENCE_S)
+        self.assertEqual(done.stdout.strip(), "['other']", done.stderr)
+        self.assertIn("was never closed", done.stderr)
 
     def test_threads_share_a_cell_and_an_engine(self):
         said, failed = [], []

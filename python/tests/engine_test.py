@@ -123,6 +123,17 @@ class Life(unittest.TestCase):
         self.assertEqual(cell.exec("echo mine").text, "mine\n")
         cell.close()
 
+    def test_a_child_leaves_the_block_of_its_parents_cell_by_its_own_exit(self):
+        text = ("import glovebox, os, sys\n"
+                "with glovebox.Cell() as cell:\n"
+                "    child = os.fork()\n"
+                "    if child == 0:\n        sys.exit(7)\n"
+                "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), cell.exec('echo mine').text)")
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False,
+                              timeout=support.PATIENCE_S)
+        self.assertEqual(done.stdout.split(), ["7", "mine"], done.stderr)
+        self.assertEqual(done.stderr, "")
+
     def test_a_child_that_lives_on_does_not_hold_the_engine(self):
         text = ("import glovebox, os, sys, time\ncell = glovebox.Cell()\n"
                 "print(glovebox._engine.shared_engine().pid, flush=True)\n"

@@ -53,12 +53,13 @@ def _making(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, Any]],
     return call
 
 
-def _as(method: Callable[P, None]) -> Callable[[Callable[..., None]], Callable[P, None]]:
-    """Decorator: the arguments are those of METHOD."""
-    def decorate(function: Callable[..., None]) -> Callable[P, None]:
+def _as(method: Callable[Concatenate[Any, P], None],
+        ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """Decorator: the arguments are those of METHOD, and the object is another one."""
+    def decorate(function: Callable[..., None]) -> Callable[Concatenate[Any, P], None]:
         @functools.wraps(method)
-        def call(*args: P.args, **kwargs: P.kwargs) -> None:
-            function(*args, **kwargs)
+        def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
+            function(self, *args, **kwargs)
         return call
     return decorate
 
@@ -170,8 +171,8 @@ class Cell(_Face):
     def __enter__(self) -> Cell:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, *error: object) -> None:
+        finish(self._core.__aexit__(*error))
 
     @property
     def name(self) -> str:

@@ -56,20 +56,27 @@ class _BlockingSignal:
 class _AsyncioSignal:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._event = asyncio.Event()
+        self._event = asyncio.Event()  # it has happened, or the time is over
+        self._happened = False
 
     def set(self) -> None:
         # A loop that is closed has nobody who waits.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._event.set)
+            self._loop.call_soon_threadsafe(self._happen)
+
+    def _happen(self) -> None:
+        self._happened = True
+        self._event.set()
 
     async def wait(self, timeout: float | None = None) -> bool:
-        if timeout is None:
-            return await self._event.wait()
+        # Not by asyncio.wait_for: before Python 3.12 it forgets a cancellation that comes together with the event.
+        timer = None if timeout is None else self._loop.call_later(max(0.0, timeout), self._event.set)
         try:
-            return await asyncio.wait_for(self._event.wait(), timeout)
-        except asyncio.TimeoutError:
-            return False
+            await self._event.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return self._happened
 
 
 class _Blocking:

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from typing import IO, Any, TypeVar
 
 from . import _schema, _tree
@@ -112,14 +112,16 @@ class Cell:
             raise
         return self
 
-    def __await__(self) -> Any:
+    def __await__(self) -> Generator[Any, None, Cell]:
         return self.open().__await__()
 
     async def __aenter__(self) -> Cell:
         return await self.open()
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        # A child of os.fork that leaves the block ends as it wants to: the cell is its parent's.
+        if self._pid == os.getpid():
+            await self.close()
 
     async def close(self, keep: bool = False) -> None:
         """
@@ -152,8 +154,9 @@ class Cell:
         if getattr(self, "_cell", None) is None or self._closed or self._pid != os.getpid():
             return
         if self._engine is not None and self._engine.alive:
-            warnings.warn(f"{self!r} was never closed", ResourceWarning, source=self, stacklevel=2)
+            # First: where warnings are errors, nothing behind the warning is done.
             self._engine.leave("cell/close", {"cell": self._cell})
+            warnings.warn(f"{self!r} was never closed", ResourceWarning, source=self, stacklevel=2)
 
     @property
     def name(self) -> str:
