@@ -79,6 +79,69 @@ class Awaited(unittest.IsolatedAsyncioTestCase):
             done, _ = await asyncio.wait([task], timeout=0.5)
             self.assertTrue(done and task.cancelled(), turns)
 
+    async def test_what_was_cancelled_between_two_pieces_takes_no_place(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(aio, "PIECE", 4096):
+            with open(os.path.join(folder, "f"), "wb") as file:
+                file.write(b"x" * 20000)
+            async with aio.Cell() as cell:
+                await cell.upload(folder, "whole")
+                ask = cell._ask
+
+                async def ask_once(method, **params):
+                    told = await ask(method, **params)
+                    asyncio.current_task().cancel()
+                    return told
+
+                for call in (lambda number: cell.upload(folder, f"up{number}"),
+                             lambda number: cell.download("whole", os.path.join(folder, f"down{number}")),
+                             lambda number: cell.write_bytes(f"f{number}", b"x" * 20000)):
+                    for number in range(20):
+                        # The first request of an upload is that of the folder above it, if there is one.
+                        with mock.patch.object(cell, "_ask", ask_once), self.assertRaises(asyncio.CancelledError):
+                            await asyncio.ensure_future(call(number))
+                await cell.upload(folder, "again")
+                self.assertEqual(sorted(await cell.listdir()), ["again", "whole"])
+
+    async def test_writers_of_one_file_in_pieces_do_not_meet(self):
+        async with aio.Cell() as cell:
+            with mock.patch.object(aio, "PIECE", 4096):
+                texts = [letter * 40000 for letter in (b"a", b"b", b"c", b"d")]
+                await asyncio.gather(*(cell.write_bytes(name, text) for name, text
+                                       in zip(("f", "./f", "d/../f", os.path.join(cell.workspace, "f")), texts)))
+                self.assertIn(await cell.read_bytes("f"), texts)
+
+    async def test_output_without_end_can_be_left(self):
+        async with aio.Cell() as cell:
+            async def lines():
+                process = await cell.start("yes")
+                async for _ in process.stdout:
+                    pass
+
+            async def waits():
+                await (await cell.start("yes")).wait()
+
+            for reads in (lines, waits):
+                began = time.monotonic()
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(reads(), 0.3)
+                self.assertLess(time.monotonic() - began, support.PATIENCE_S)
+
+    async def test_a_shell_that_was_cancelled_while_it_began_is_ended(self):
+        async with aio.Cell() as cell:
+            start = cell._start
+
+            async def start_once(*words):
+                process = await start(*words)
+                asyncio.current_task().cancel()
+                return process
+
+            with mock.patch.object(cell, "_start", start_once), self.assertRaises(asyncio.CancelledError):
+                await asyncio.ensure_future(cell.shell())
+            end = time.monotonic() + support.PATIENCE_S
+            while any(row["running"] for row in (await cell._ask("exec/list"))["processes"]):
+                self.assertLess(time.monotonic(), end)
+                await asyncio.sleep(0.02)
+
     async def test_a_cancelled_opening_leaves_no_cell(self):
         engine = glovebox._engine.shared_engine()
         async with aio.Cell() as first:

@@ -477,7 +477,7 @@ static struct engine_pieces **pieces_begin(const struct engine_request *request,
 		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY},
 			      "file/write: %zu files come in pieces already; end one of them by "
-			      "`last`",
+			      "`last` or file/drop",
 			      count);
 		return NULL;
 	}
@@ -622,9 +622,26 @@ static void write_file(const struct engine_request *request)
 	buf_fini(&path);
 }
 
+/* Nobody sends the rest of a file that came in pieces. */
+static void drop_pieces(const struct engine_request *request)
+{
+	struct engine_pieces **at;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (take_path(request, "path", &path)) {
+		at = pieces_find(request, path.data);
+		if (*at != NULL)
+			pieces_drop(at);
+		caller_answer(request->caller, request->id, value_new_object());
+	}
+	buf_fini(&path);
+}
+
 const struct engine_method engine_files[] = {
 	{"file/read", read_params, read_file},
 	{"file/write", write_params, write_file},
+	{"file/drop", path_params, drop_pieces},
 	{"file/stat", path_params, stat_file},
 	{"file/list", path_params, list_folder},
 	{"file/remove", remove_params, remove_file},

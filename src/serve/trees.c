@@ -122,8 +122,9 @@ static struct engine_tree *tree_new(const struct engine_request *request,
 	if (engine->tree_count >= TREES_MAX) {
 		caller_refuse(request->caller, request->id,
 			      &(struct caller_fault){.kind = CALLER_BUSY,
-						     .remedy = "let one of them pass to its end, "
-							       "or close its cell"},
+						     .remedy =
+							     "let one of them pass to its end, "
+							     "or give one up by tree/drop"},
 			      "%s: %d trees pass in pieces already, which is the most",
 			      name, TREES_MAX);
 		return NULL;
@@ -171,15 +172,15 @@ static void tree_drop(struct engine_tree *tree)
 	tree_free(tree);
 }
 
-/* The tree that REQUEST of the method NAME names; NULL: it was refused. */
+/* The tree that REQUEST of the method NAME names, which is EITHER way or COMES; NULL: refused. */
 static struct engine_tree *tree_find(const struct engine_request *request,
-				     const char *name, bool comes)
+				     const char *name, bool either, bool comes)
 {
 	const int64_t number = value_integer(value_member(request->params, "tree"));
 	struct engine *engine = request->engine;
 
 	for (struct engine_tree *at = engine->trees; at != NULL; at = at->next) {
-		if (at->cell == request->cell && at->comes == comes &&
+		if (at->cell == request->cell && (either || at->comes == comes) &&
 		    at->number == (uint64_t)number)
 			return at;
 	}
@@ -432,7 +433,7 @@ static void put_tree(const struct engine_request *request)
 	if (!path_fits(request, "tree/put") || (last && !engine_has_room(request, 0)))
 		return;
 	tree = begins ? tree_new(request, "tree/put", true)
-		      : tree_find(request, "tree/put", true);
+		      : tree_find(request, "tree/put", false, true);
 	if (tree == NULL)
 		return;
 	if (begins)
@@ -555,10 +556,28 @@ static void get_tree(const struct engine_request *request)
 				   get_turn);
 		return;
 	}
-	tree = tree_find(request, "tree/get", false);
+	tree = tree_find(request, "tree/get", false, false);
 	if (tree != NULL && !answer_piece(tree, request->caller, request->id,
 					  value_new_object(), offset, wanted))
 		tree_drop(tree);
+}
+
+/* tree/drop. */
+
+static const struct row drop_params[] = {
+	ENGINE_ROW_CELL,
+	{"tree", ROW_ID, true, "the number of the tree", .min = 1, .max = INT32_MAX},
+	{0},
+};
+
+static void drop_tree(const struct engine_request *request)
+{
+	struct engine_tree *tree = tree_find(request, "tree/drop", true, false);
+
+	if (tree == NULL)
+		return;
+	tree_drop(tree);
+	caller_answer(request->caller, request->id, value_new_object());
 }
 
 /* cell/snapshot. */
@@ -865,6 +884,7 @@ static void take_snapshot(const struct engine_request *request)
 const struct engine_method engine_trees[] = {
 	{"tree/put", put_params, put_tree},
 	{"tree/get", get_params, get_tree},
+	{"tree/drop", drop_params, drop_tree},
 	{"cell/snapshot", snapshot_params, take_snapshot},
 	{0},
 };

@@ -61,7 +61,7 @@ NEEDS = {
     "exec/more": {"process": 1, "bytes": 1}, "exec/cancel": {"process": 1}, "exec/list": {},
     "exec/end_output": {"process": 1, "stream": "stdout"}, "exec/watch": {"process": 1}, "exec/unwatch": {"process": 1}, "file/read": {"path": "a"}, "file/write": {"path": "a", "bytes": ""},
     "file/stat": {"path": "a"}, "file/list": {"path": "."}, "file/remove": {"path": "a"},
-    "file/rename": {"path": "a", "to": "b"}, "file/make_dir": {"path": "a"}, "tree/put": {"bytes": ""}, "tree/get": {},
+    "file/rename": {"path": "a", "to": "b"}, "file/make_dir": {"path": "a"}, "tree/put": {"bytes": ""}, "tree/get": {}, "tree/drop": {"tree": 1}, "file/drop": {"path": "a"},
     "tool/list": {},
     "tool/call": {"tool": "bash", "arguments": {"command": "true"}},
     "tool/register": {"name": "mine", "description": "d", "schema": {}},
@@ -451,6 +451,22 @@ def pieces_that_were_given_up_are_dropped():
         assert refused["data"]["error"] == "EMFILE" and "ulimit -n" in refused["data"]["remedy"], refused
         resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, before)
         engine.result("file/write", cell=cell, path="g", bytes="", last=False)
+
+
+@tap.case
+def a_caller_can_give_up_pieces():
+    with served() as engine:
+        cell = engine.open()
+        for name in range(16):
+            engine.result("file/write", cell=cell, path=f"f{name}", bytes=wire.encode(b"one"), last=False)
+        refused = engine.error("file/write", "busy", cell=cell, path="g", bytes="", last=False)
+        assert "file/drop" in refused["message"], refused
+        engine.result("file/drop", cell=cell, path=f"{engine.result('cell/info', cell=cell)['workspace']}/f3")
+        engine.result("file/drop", cell=cell, path="f3")
+        engine.error("file/write", "usage", cell=cell, path="f3", bytes="", offset=3)
+        engine.result("file/write", cell=cell, path="g", bytes="", last=False)
+        engine.result("file/write", cell=cell, path="f4", bytes=wire.encode(b" two"), offset=3)
+        assert wire.decode(engine.result("file/read", cell=cell, path="f4")["bytes"]) == b"one two"
 
 
 @contextlib.contextmanager

@@ -344,6 +344,27 @@ def what_may_not_be_written_is_refused_and_what_is_blocked_is_not_packed():
 
 
 @tap.case
+def a_caller_can_give_up_trees():
+    with served() as engine:
+        cell = engine.open()
+        engine.result("file/write", cell=cell, path="f", bytes=wire.encode(b"x" * 20000))
+        puts = [engine.result("tree/put", cell=cell, bytes="", last=False)["tree"] for _ in range(8)]
+        gets = [engine.result("tree/get", cell=cell, size=1)["tree"] for _ in range(8)]
+        for method, more in (("tree/put", {"bytes": "", "last": False}), ("tree/get", {"size": 1})):
+            refused = engine.error(method, "busy", cell=cell, **more)
+            assert "tree/drop" in refused["data"]["remedy"], refused
+        other = engine.open()
+        engine.error("tree/drop", "no_such", cell=other, tree=puts[0])
+        for number in puts + gets:
+            engine.result("tree/drop", cell=cell, tree=number)
+            engine.error("tree/drop", "no_such", cell=cell, tree=number)
+        engine.error("tree/put", "no_such", cell=cell, bytes="", tree=puts[0], offset=0)
+        engine.error("tree/get", "no_such", cell=cell, tree=gets[0], offset=1)
+        for _ in range(16):
+            engine.result("tree/get", cell=cell, size=1)
+
+
+@tap.case
 def many_trees_go_into_one_folder_at_once():
     with served() as engine:
         cell = engine.open()

@@ -138,6 +138,7 @@ class Process:
         """
         end = None if timeout is None else time.monotonic() + timeout
         while self._result is None:
+            await self._cell._mode.sleep(0)
             self._gather()
             if self._flow.error is not None:
                 raise self._flow.error
@@ -193,6 +194,8 @@ class Process:
 
     async def _next(self, streams: tuple[str, ...], stream: str) -> bytes:
         """The next output of STREAM; b"" behind the last byte."""
+        # Others have their turn, and a caller can be cancelled, also while there is always more.
+        await self._cell._mode.sleep(0)
         while True:
             kept = self._kept[stream]
             if kept:
@@ -238,7 +241,9 @@ class Shell:
         process = await cell._start({"argv": ["bash", "-c", "stty -echo -onlcr 2>/dev/null; exec bash --noprofile --norc "
                                               "--noediting -i"], "env": env}, (24, 200))
         shell = cls(process, mark.encode())
-        if await shell._until_ready(time.monotonic() + START_SECONDS) is None:
+        with shell._taken():
+            ready = await shell._until_ready(time.monotonic() + START_SECONDS)
+        if ready is None:
             await process.kill()
             raise Closed(f"the shell has not begun in {START_SECONDS:.0f} s: {bytes(shell._output[:200])!r}")
         if (ended := process.poll()) is not None:
@@ -341,6 +346,7 @@ class Shell:
         flow = self._process._flow
         name = self._process.stdout._name
         while True:
+            await self._process._cell._mode.sleep(0)
             over = flow.over
             data = flow.take(name)
             if data:

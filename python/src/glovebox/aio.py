@@ -41,6 +41,7 @@ INPUT_MAX = 8 << 20  # bytes of input that go with the request; more is written 
 KEEP_MAX = 64 << 20  # bytes of an output
 GRACE_SECONDS = 30.0  # after its time that an engine has to say that a program was ended
 CLOSE_SECONDS = 30.0
+WRITE_SECONDS = 0.02  # until a file is looked at again that somebody else writes in pieces
 WRITE: Sequence[str] = (".",)
 
 
@@ -70,6 +71,8 @@ class Cell:
         self._about: Answer = {}
         self._accounts: Accounts | None = None
         self._minimum_level = minimum_level
+        self._writing: set[str] = set()  # files that are written in pieces
+        self._writing_lock = threading.Lock()
         self._params = _open_params(workspace, base, write, read, network, env, policy, agent, layer, memory, cpus,
                                     name, at)
         self.tools: Tools = Tools(self)
@@ -308,19 +311,41 @@ class Cell:
         await self.write_bytes(path, text.encode(encoding))
 
     async def _write(self, path: PathLike, pieces: Iterable[bytes | memoryview]) -> None:
-        name, offset = os.fspath(path), 0
+        name = os.fspath(path)
         following = iter(pieces)
-        piece = next(following, b"")
-        while True:
-            after = next(following, None)
-            params: dict[str, Any] = {"path": name, "bytes": base64.b64encode(piece).decode()}
-            if offset or after is not None:
-                params.update(offset=offset, last=after is None)
-            await self._ask("file/write", _path=name, **params)
-            if after is None:
-                return
-            offset += len(piece)
-            piece = after
+        piece, after = next(following, b""), next(following, None)
+        if after is None:
+            await self._ask("file/write", _path=name, path=name, bytes=base64.b64encode(piece).decode())
+            return
+        # The engine knows pieces by their file: those of two callers must not meet.
+        key = os.path.normpath(os.path.join(self.workspace, name))
+        while not self._begin_writing(key):
+            await self._mode.sleep(WRITE_SECONDS)
+        offset = 0
+        try:
+            while True:
+                await self._ask("file/write", _path=name, path=name, bytes=base64.b64encode(piece).decode(),
+                                offset=offset, last=after is None)
+                if after is None:
+                    return
+                offset += len(piece)
+                piece, after = after, next(following, None)
+        except BaseException:
+            self._leave("file/drop", path=name)
+            raise
+        finally:
+            self._writing.discard(key)
+
+    def _begin_writing(self, key: str) -> bool:
+        with self._writing_lock:
+            begins = key not in self._writing
+            self._writing.add(key)
+        return begins
+
+    def _leave(self, method: str, **params: Any) -> None:
+        """Have the engine forget what was begun. Never fails, and does not wait."""
+        if self._engine is not None and not self._closed:
+            self._engine.leave(method, {"cell": self._cell, **params})
 
     async def listdir(self, path: PathLike = ".") -> list[str]:
         """The names in a folder, sorted."""
@@ -375,13 +400,23 @@ class Cell:
         """The tar PACKED is unpacked by the engine, as a whole or not at all."""
         more: dict[str, Any] = {"path": remote}
         piece, offset = packed.read(PIECE), 0
-        while True:
-            after = packed.read(PIECE)
-            told = await self._ask("tree/put", _path=remote, bytes=base64.b64encode(piece).decode(), last=not after, **more)
-            if not after:
-                return
-            offset += len(piece)
-            piece, more = after, {"tree": told["tree"], "offset": offset}
+        try:
+            while True:
+                after = packed.read(PIECE)
+                told = await self._ask("tree/put", _path=remote, _late=self._drop_tree,
+                                       bytes=base64.b64encode(piece).decode(), last=not after, **more)
+                if not after:
+                    return
+                offset += len(piece)
+                piece, more = after, {"tree": told["tree"], "offset": offset}
+        except BaseException:
+            self._drop_tree(more)
+            raise
+
+    def _drop_tree(self, told: Mapping[str, Any]) -> None:
+        """The tree of which TOLD has the number passes no further, if there is one."""
+        if "tree" in told:
+            self._leave("tree/drop", tree=told["tree"])
 
     async def download(self, remote: PathLike, local: PathLike) -> None:
         """
@@ -421,16 +456,20 @@ class Cell:
                         remedy="name a newer program with GLOVEBOX")
         more: dict[str, Any] = {"path": remote}
         offset, skipped, end = 0, 0, False
-        while not end:
-            told = await self._ask("tree/get", _path=remote, **more)
-            data = base64.b64decode(told.get("bytes") or "")
-            end = bool(told.get("end")) or not data
-            offset += len(data)
-            skipped = max(skipped, int(told.get("skipped") or 0))
-            more = {"tree": told["tree"], "offset": offset}
-            if offset > FOLDER_MAX:
-                raise Limit(f"download: {remote} has more than {FOLDER_MAX >> 30} GiB")
-            packed.write(data)
+        try:
+            while not end:
+                told = await self._ask("tree/get", _path=remote, _late=self._drop_tree, **more)
+                data = base64.b64decode(told.get("bytes") or "")
+                end = bool(told.get("end")) or not data
+                offset += len(data)
+                skipped = max(skipped, int(told.get("skipped") or 0))
+                more = {"tree": told["tree"], "offset": offset}
+                if offset > FOLDER_MAX:
+                    raise Limit(f"download: {remote} has more than {FOLDER_MAX >> 30} GiB")
+                packed.write(data)
+        except BaseException:
+            self._drop_tree(more)
+            raise
         packed.seek(0)
         return skipped
 
