@@ -630,6 +630,7 @@ static bool add_line(struct fleet_tasks *tasks, struct str line, struct place pl
 /* Read the file of TASKS to its end. */
 static bool read_lines(struct fleet_tasks *tasks, struct err *err)
 {
+	static const struct str byte_order_mark = STR("\xef\xbb\xbf");
 	auto_free char *room = memory_alloc(READ_BYTES);
 	struct hash *hash = hash_new();
 	struct place place = {.number = 1};
@@ -650,6 +651,11 @@ static bool read_lines(struct fleet_tasks *tasks, struct err *err)
 		}
 		hash_add(hash, rest);
 		ended = n == 0;
+		/* Editors of other systems put a byte order mark there, which is no part of JSON. */
+		if (offset == 0 && str_starts(rest, byte_order_mark)) {
+			rest = str_part(rest, byte_order_mark.size, rest.size);
+			place.offset = byte_order_mark.size;
+		}
 		while (ok && (rest.size > 0 || (ended && line.size > 0))) {
 			const bool whole = buf_take_line(&line, &rest) || ended;
 			const struct str text = str_trim(buf_str(&line));

@@ -238,6 +238,27 @@ def a_bad_line_is_told_with_its_number_and_nothing_is_begun():
 
 
 @tap.case
+def a_file_of_another_system_is_read():
+    with place() as at:
+        with open(at.tasks, "wb") as file:
+            file.write(b"\xef\xbb\xbf" + b"".join(json.dumps(task).encode() + b"\r\n" for task in commands(3)))
+        at.batch("--job", "mine", "--shard", "0/3", "--no-steal")
+        os.remove(at.tasks)
+        done = at.run("--job", "mine", "--out", at.store)
+        assert done.returncode == 0 and at.statuses() == {"done": 3}, (done.said, done.complained)
+
+
+@tap.case
+def a_full_disk_for_its_lines_is_told_once():
+    with place() as at, open("/dev/full", "wb") as full:
+        at.write(commands(8))
+        done = subprocess.run([PROGRAM, "batch", at.tasks, "--out", at.store, "--json"], stdout=full, stderr=subprocess.PIPE,
+                              env=at.environment, timeout=WAIT_SECONDS, check=False)
+        assert done.returncode == 1 and done.stderr.count(b"No space left on device") == 1, done
+        assert at.statuses() == {"done": 8}, at.statuses()
+
+
+@tap.case
 def a_job_belongs_to_one_file():
     with place() as at:
         at.write(commands(2))

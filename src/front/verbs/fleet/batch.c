@@ -197,8 +197,9 @@ static void print_line(struct batching *batching, const struct buf *text)
 
 static void print_event(struct batching *batching, struct value *take_event)
 {
-	(void)verb_print_json(take_event, 0, batching->out);
-	(void)fflush(batching->out);
+	/* That nothing more can be written is told once, and not for each line. */
+	if (!ferror(batching->out))
+		(void)verb_print_json(take_event, 0, batching->out);
 	value_free(take_event);
 }
 
