@@ -313,6 +313,16 @@ def a_fleet_in_two_commands_ends_with_a_signal():
             assert statuses == {"t0": "done", "t1": "failed", "t2": "done", "t3": "failed"}, statuses
             with open(os.path.join(folder, "kept", "t2", "out"), encoding="utf-8") as file:
                 assert file.read() == "2\n"
+            # A second one in this folder would take the queue and the address away from the first.
+            second = tap.run([PROGRAM, "fleet", "up"], cwd=folder, env=env, timeout=WAIT_S)
+            assert second.returncode == 1 and "is up in" in second.stderr, second
+            with open(place[1].removeprefix("@"), encoding="ascii") as file:
+                assert file.read().strip() == url
+            with open("/dev/full", "wb") as full:
+                unwritten = subprocess.run([PROGRAM, "fleet", "results", "two", "--json", *place], cwd=folder, env=env, stdout=full,
+                                           stderr=subprocess.PIPE, timeout=WAIT_S, check=False)
+            assert unwritten.returncode == 1, unwritten
+            assert unwritten.stderr.splitlines() == [b"glovebox: standard output: No space left on device"], unwritten
             # Two of its names are one place: the first is there, and the second is told.
             with open(os.path.join(folder, "kept", "t2", "tmp", "far"), encoding="utf-8") as file:
                 assert file.read() == "far\n"

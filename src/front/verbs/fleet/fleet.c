@@ -47,6 +47,9 @@ enum {
 /* The exit code of a failure: who asked in a wrong way is told so. */
 static int complain(const char *verb, const struct err *err)
 {
+	/* An output that failed was told where it was printed. */
+	if (err->text[0] == '\0')
+		return CODE_FAILED;
 	return verb_complain(err->code == EINVAL ? CODE_USAGE : CODE_FAILED,
 			     "fleet %s: %s", verb, err->text);
 }

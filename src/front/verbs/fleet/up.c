@@ -33,6 +33,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +66,7 @@ static const struct option_row up_options[] = {
 struct upping {
 	const struct options *options;
 	char *folder;                       /* absolute */
+	int held;                           /* the folder, locked; -1: not yet */
 	char *url;                          /* with the password */
 	char *at;                           /* "@FILE", where the URL is */
 	char password[PASSWORD_DIGITS + 1]; /* of the server, new at each start */
@@ -85,6 +87,23 @@ static char *below(const char *folder, const char *name)
 	return text;
 }
 
+/* Two servers in one folder would write over each other's queue. */
+static bool hold_folder(struct upping *up, struct err *err)
+{
+	/* The user may have made it a link. */
+	auto_free char *itself = below(up->folder, ".");
+
+	up->held = fd_hold(AT_FDCWD, itself, LOCK_EX | LOCK_NB, 0);
+	if (up->held >= 0)
+		return true;
+	if (errno == EWOULDBLOCK)
+		return err_set(err, EBUSY,
+			       "a fleet is up in %s already; use that one, end it, or name another "
+			       "--folder",
+			       up->folder);
+	return err_set(err, errno, "%s: %s", up->folder, strerror(errno));
+}
+
 static bool find_folder(struct upping *up, struct err *err)
 {
 	const char *wish = options_text(up->options, "folder");
@@ -100,7 +119,7 @@ static bool find_folder(struct upping *up, struct err *err)
 	if (ok) {
 		up->folder = memory_copy(path.data);
 		inside = below(up->folder, "ports/x");
-		ok = fd_make_folders(inside, err);
+		ok = fd_make_folders(inside, err) && hold_folder(up, err);
 	}
 	buf_fini(&path);
 	return ok;
@@ -354,7 +373,7 @@ static bool make_queue(struct upping *up, struct err *err)
 static int up_run(const struct options *options, FILE *out)
 {
 	const struct timespec tick = {0, LOOK_MS * 1000000L};
-	struct upping up = {.options = options};
+	struct upping up = {.options = options, .held = -1};
 	char program[PATH_MAX];
 	const ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	struct err err = {0};
@@ -388,6 +407,7 @@ static int up_run(const struct options *options, FILE *out)
 					     up.folder);
 	}
 	end_all(&up);
+	fd_close(&up.held);
 	if (up.url != NULL)
 		explicit_bzero(up.url, strlen(up.url));
 	explicit_bzero(up.password, sizeof(up.password));
