@@ -111,14 +111,15 @@ class Awaited(unittest.IsolatedAsyncioTestCase):
                 self.assertIn(await cell.read_bytes("f"), texts)
 
     async def test_output_without_end_can_be_left(self):
+        much = "yes " + "much" * 1000
         async with aio.Cell() as cell:
             async def lines():
-                process = await cell.start("yes")
+                process = await cell.start(much)
                 async for _ in process.stdout:
                     pass
 
             async def waits():
-                await (await cell.start("yes")).wait()
+                await (await cell.start(much)).wait()
 
             for reads in (lines, waits):
                 began = time.monotonic()
