@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -630,11 +632,15 @@ static void say(struct probe_reach *reach, enum sandbox_level level, const char 
 	(void)snprintf(reach->remedy, sizeof(reach->remedy), "%s", remedy);
 }
 
-void probe_reach(struct probe_reach *reach)
-{
-	struct probe_spaces spaces;
+static struct probe_reach found;
+static pthread_once_t found_once = PTHREAD_ONCE_INIT;
 
-	memset(reach, 0, sizeof(*reach));
+static void find_reach(void)
+{
+	struct probe_reach *reach = &found;
+	struct probe_spaces spaces;
+	int shown;
+
 	reach->strength.level = SANDBOX_SEALED;
 	if (!probe_seccomp()) {
 		int code = errno;
@@ -649,7 +655,15 @@ void probe_reach(struct probe_reach *reach)
 		    probe_landlock_remedy(code));
 		return;
 	}
+	/*
+	 * The kernel gives root the ID maps of the children of a process that hides its memory: an
+	 * ordinary user could write none, and would seem to have no user namespaces.
+	 */
+	shown = prctl(PR_GET_DUMPABLE);
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	probe_namespaces(&spaces);
+	if (shown != 1)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/*
 	 * A shortage of the moment does not lower the level. A cell of L3 reports it
 	 * itself, and is never built weaker.
@@ -661,4 +675,10 @@ void probe_reach(struct probe_reach *reach)
 		    : spaces.lacking == SPACES_PROC   ? "a /proc of one's own"
 						      : "a view of mounts",
 		    spaces.because, spaces.remedy);
+}
+
+void probe_reach(struct probe_reach *reach)
+{
+	(void)pthread_once(&found_once, find_reach);
+	*reach = found;
 }

@@ -33,7 +33,10 @@ size_t probe_kernel(struct probe_fact facts[PROBE_FACTS_MAX]);
  */
 int probe_view(struct view *view, const struct sandbox_identity *identity, const char *path);
 
-/* The highest level that this machine can reach. */
+/*
+ * The highest level that this machine can reach. A process looks once: its cells have one level,
+ * also behind the moment when it hides its memory.
+ */
 struct probe_reach {
 	struct sandbox_strength strength;
 	/* the obstacle to the next higher level, and its remedy; "" at L3 */

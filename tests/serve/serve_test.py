@@ -454,6 +454,16 @@ def pieces_that_were_given_up_are_dropped():
 
 
 @tap.case
+def each_cell_of_an_ordinary_user_has_the_level_of_the_first():
+    # Behind its first cell an engine hides its memory, and the kernel lets it map no user then.
+    user = 71000 + os.getpid() % 10000 if os.geteuid() == 0 else None
+    with served("--minimum-level", "L0", user=user) as engine:
+        levels = [engine.result("cell/open")["level"] for _ in range(4)]
+        levels += [engine.result("cell/info", cell=f"c{number}")["level"] for number in range(1, 5)]
+        assert set(levels) == {engine.hello["level"]}, (levels, engine.hello)
+
+
+@tap.case
 def a_caller_can_give_up_pieces():
     with served() as engine:
         cell = engine.open()

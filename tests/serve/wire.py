@@ -28,7 +28,7 @@ class Ended(AssertionError):
 class Engine:
     """An engine in a home and with a temporary folder of its own, and its caller."""
 
-    def __init__(self, program, folder, *options, greets=True, home=None):
+    def __init__(self, program, folder, *options, greets=True, home=None, user=None):
         self.folder = folder
         self.home, self.work, self.temp = (os.path.join(folder, name) for name in ("home", "work", "temp"))
         self.home = home or self.home
@@ -37,8 +37,15 @@ class Engine:
         environment = {"PATH": os.environ["PATH"], "HOME": self.home, "TMPDIR": self.temp, "LANG": "C.UTF-8"}
         # A sanitizer that looks for leaks would find the cells that the engine leaves to its end.
         environment.update({name: os.environ[name] for name in ("ASAN_OPTIONS",) if name in os.environ})
+        if user is not None:
+            # The folders above the program may be closed to it.
+            program = shutil.copy(program, os.path.join(folder, "glovebox"))
+            os.chmod(program, 0o755)
+            for path in (folder, self.home, self.work, self.temp):
+                os.chown(path, user, user)
         self.process = subprocess.Popen([program, "serve", *options], cwd=folder, env=environment,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user, group=user,
+                                        extra_groups=None if user is None else [])
         self.got, self.held, self.number = queue.Queue(), [], 0
         self.listens = threading.Event()
         self.listens.set()
