@@ -95,8 +95,9 @@ class Life(unittest.TestCase):
         child = os.fork()
         if child == 0:
             said = []
+            cell._core._writing.add(os.path.join(cell.workspace, "large"))  # a thread of the parent was there
             for call in (lambda: cell.exec("true"), lambda: cell.close(), lambda: cell.tools.bash(command="true"),
-                         lambda: glovebox.Cell(engine=engine)):
+                         lambda: glovebox.Cell(engine=engine), lambda: cell.write_bytes("large", bytes(20 << 20))):
                 try:
                     call()
                     said.append("nothing")
@@ -116,10 +117,10 @@ class Life(unittest.TestCase):
         with os.fdopen(reading) as file:
             said = file.read().splitlines()
         os.waitpid(child, 0)
-        for line in said[:4]:
+        for line in said[:5]:
             self.assertIn(f"this cell was opened in process {os.getpid()}; open one here", line)
-        self.assertEqual(said[4], "own")
-        self.assertNotEqual(int(said[5]), engine.pid)
+        self.assertEqual(said[5], "own")
+        self.assertNotEqual(int(said[6]), engine.pid)
         self.assertEqual(cell.exec("echo mine").text, "mine\n")
         cell.close()
 

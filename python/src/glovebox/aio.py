@@ -320,6 +320,7 @@ class Cell:
         # The engine knows pieces by their file: those of two callers must not meet.
         key = os.path.normpath(os.path.join(self.workspace, name))
         while not self._begin_writing(key):
+            self._engine_now()  # in a child of os.fork nobody ends what its parent writes
             await self._mode.sleep(WRITE_SECONDS)
         offset = 0
         try:
