@@ -1298,6 +1298,11 @@ static void *keeper_main(void *context)
 	struct fleet_worker *worker = context;
 	int64_t marks_ms = 0, beat_ms = 0, shares_ms = 0;
 
+	/* Not behind the first rest: the worker takes tasks already, and is to be seen. */
+	if (fleet_queue_connected(worker->options.queue)) {
+		send_heartbeat(worker);
+		beat_ms = clock_now_ms();
+	}
 	while (rest(worker, TICK_MS)) {
 		const int64_t now_ms = clock_now_ms();
 		bool news;
