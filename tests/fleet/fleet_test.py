@@ -473,7 +473,8 @@ def jobs_are_done_looked_at_and_done_once_more():
         # The same line again is the same job, and does nothing twice.
         again = f.run("fleet", "submit", path, "--job", "j", "--fleet-name", "main").stdout
         assert "0 queued now" in again and again.endswith("glovebox fleet status j --fleet-name main\n"), again
-        assert "1 results taken away, 1 tasks queued" in f.run("fleet", "retry", "j", "--status", "failed").stdout
+        again = f.run("fleet", "retry", "j", "--status", "failed").stdout
+        assert "1 results taken away, 1 tasks queued" in again, again
         f.wait_for_results("j", 6)
         assert f.result("j", "t3")["began"] != before["began"]
         logged = f.run("fleet", "logs", "j", "t3").stdout
