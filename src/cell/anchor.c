@@ -443,6 +443,29 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 	}
 }
 
+/*
+ * Listen at PORT. Any port is none of those that programs of the cell will listen at: they
+ * are taken until it is found.
+ */
+static bool listener_make(const struct cell_spec *spec, uint16_t port,
+			  int fds[ANCHOR_FDS], struct err *err)
+{
+	int kept[NETWORK_PUBLISHED_MAX][2];
+	size_t count = 0;
+	struct err taken;
+
+	for (size_t i = 0; port == 0 && i < spec->kept_count; i++) {
+		if (sandbox_listen(spec->kept[i], &kept[count][0], &kept[count][1], &taken))
+			count++;
+	}
+	bool ok = sandbox_listen(port, &fds[0], &fds[1], err);
+	while (count > 0) {
+		fd_close(&kept[--count][0]);
+		fd_close(&kept[count][1]);
+	}
+	return ok;
+}
+
 static bool listeners_make(const struct anchor *anchor, struct err *err)
 {
 	for (size_t i = 0; i < anchor->spec->listen_count; i++) {
@@ -450,7 +473,7 @@ static bool listeners_make(const struct anchor *anchor, struct err *err)
 						   .code = anchor->spec->listen[i]};
 		int fds[ANCHOR_FDS];
 
-		if (!sandbox_listen(anchor->spec->listen[i], &fds[0], &fds[1], err))
+		if (!listener_make(anchor->spec, anchor->spec->listen[i], fds, err))
 			return false;
 		bool ok = send_reply(anchor->control, &reply, fds, fds[1] >= 0 ? 2 : 1);
 		int code = errno;

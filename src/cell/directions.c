@@ -257,7 +257,7 @@ static void add_authority(const struct direction *rows, size_t row_count,
 				 network_print(&credential->hosts[j].host,
 					       credential->hosts[j].port, target));
 	}
-	/* The first listener is the one for requests to the proxy (view/shape.c). */
+	/* The last listener is the one for requests to the proxy (view/shape.c). */
 	if (spec->listen_count == 0)
 		spec->listen[spec->listen_count++] = 0;
 }

@@ -1655,11 +1655,12 @@ static bool shape_add_network(const struct shape_options *options,
 		return false;
 	for (size_t i = 0; i < network->count; i++)
 		spec_add(spec, &spec->network, network->items[i]);
-	spec->listen[spec->listen_count++] = 0;
 	for (size_t i = 0; i < network->count; i++) {
 		if (entries[i].carried && !listens_at(spec, entries[i].port))
 			spec->listen[spec->listen_count++] = entries[i].port;
 	}
+	/* Any free port comes last: before, it might be one of the others. */
+	spec->listen[spec->listen_count++] = 0;
 	hosts_add(spec, entries, network->count);
 	return true;
 }
@@ -1677,7 +1678,11 @@ static bool shape_add_publish(const struct shape_options *options,
 	spec->publish_count = policy->publish.count;
 	spec->publish_listed = policy->publish.count - policy->publish_said;
 	spec->publishes = true;
-	return policy_read_publish(policy, spec->publish, err);
+	if (!policy_read_publish(policy, spec->publish, err))
+		return false;
+	for (size_t i = 0; i < spec->publish_count; i++)
+		spec->kept[spec->kept_count++] = spec->publish[i].port;
+	return true;
 }
 
 /* Enough for all build tools, and few enough to keep a fork bomb harmless. */

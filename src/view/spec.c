@@ -456,6 +456,7 @@ static const struct field spec_fields[] = {
 	FIELD_LIST(struct cell_spec, view.entries, view.count, "view", entry_fields,
 		   .initial = &entry_initial, .min = 1, .max = INT32_MAX),
 	FIELD_NUMBERS(struct cell_spec, listen, listen_count, "listen"),
+	FIELD_NUMBERS(struct cell_spec, kept, kept_count, "kept"),
 	FIELD_LIST(struct cell_spec, roots, root_count, "roots", root_fields),
 	FIELD_TEXTS(struct cell_spec, writable.items, writable.count, "writable"),
 	FIELD_TEXTS(struct cell_spec, blocked.items, blocked.count, "blocked"),

@@ -100,11 +100,11 @@ struct cell_spec {
 	size_t login_count;
 	const char *resolver; /* NULL: the machine's own */
 	/*
-	 * ports of the cell's loopback that the proxy serves; 0: any free port, for
-	 * requests
+	 * ports of the cell's loopback that the proxy serves; 0, the last one: any free port,
+	 * for requests, beside those kept for programs of the cell
 	 */
-	uint16_t listen[1 + NETWORK_CARRIED_MAX];
-	size_t listen_count;
+	uint16_t listen[1 + NETWORK_CARRIED_MAX], kept[NETWORK_PUBLISHED_MAX];
+	size_t listen_count, kept_count;
 	const char *workspace; /* real */
 	/*
 	 * The place at which programs and the model see the workspace, absolute and normal

@@ -288,6 +288,7 @@ static void specification_fill(struct cell_spec *spec)
 	spec_add(spec, &spec->blocked, "/w/secret");
 	spec_add_environment(spec, "PATH=%s", "/bin");
 	spec->listen[spec->listen_count++] = 65535;
+	spec->kept[spec->kept_count++] = 3000;
 	spec->workspace = "/w";
 	spec->home = "/home/glovebox";
 	spec->temp = "/tmp/session";
@@ -356,6 +357,8 @@ static void a_specification_is_read_back(void **state)
 	assert_string_equal(read.environment.items[0], "PATH=/bin");
 	assert_int_equal(read.listen_count, 1);
 	assert_int_equal(read.listen[0], 65535);
+	assert_int_equal(read.kept_count, 1);
+	assert_int_equal(read.kept[0], 3000);
 	assert_null(read.guard);
 	assert_string_equal(read.workspace, "/w");
 	assert_string_equal(read.home, "/home/glovebox");
