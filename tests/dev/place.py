@@ -2,7 +2,9 @@
 import contextlib
 import json
 import os
+import random
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -47,6 +49,33 @@ def copies(programs, prefix):
     for path in made:
         os.chmod(path, 0o755)
     return folder, made
+
+
+# The sockets that say which ports this process has chosen.
+_PORTS = []
+# Below are those of services; a cell has its own service at the second one.
+_FIRST_PORT, _PORT_OF_CELLS = 10240, 27183
+
+
+def unused_port():
+    """A port of 127.0.0.1 for a program that has to be told one, which is ours until this process ends. The kernel
+    gives it to nobody who asks for any port, as it does with one that was free a moment ago, and a socket with its
+    number keeps it from our other tests."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        first, last = map(int, file.read().split())
+    ports = [port for port in range(_FIRST_PORT, 65536) if not first <= port <= last and port != _PORT_OF_CELLS]
+    for port in random.sample(ports, len(ports)):
+        mine = socket.socket(socket.AF_UNIX)
+        try:
+            mine.bind(f"\0glovebox-test-port-{port}")
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            mine.close()
+            continue
+        _PORTS.append(mine)
+        return port
+    raise SystemExit(f"Bail out! no port from {_FIRST_PORT} on is free beside those from {first} to {last}")
 
 
 def sanitizers():

@@ -74,7 +74,7 @@ class Server:
             before, block, behind = config.partition("jetstream {")
             config = f"{before}jetstream {{ sync_interval: always, {behind}" if block else \
                 f"{config}\njetstream {{ sync_interval: always }}\n"
-        self.folder, self.port, self.process = folder, -1, None
+        self.folder, self.port, self.process = folder, places.unused_port(), None
         self.config = os.path.join(folder, "nats.conf")
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(config)

@@ -16,6 +16,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
+from place import unused_port  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv[2])
@@ -58,17 +59,6 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def free_ports(count):
-    """Ports that nobody has now."""
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
-
-
 class Slurm:
     """A controller and a node, in the foreground, as children of this process."""
 
@@ -82,7 +72,7 @@ class Slurm:
         self.store = os.path.join(self.folder, "store")
         self.tasks = os.path.join(self.folder, "tasks.jsonl")
         self.daemons = []
-        controller, node = free_ports(2)
+        controller, node = unused_port(), unused_port()
         configuration = os.path.join(self.folder, "slurm.conf")
         with open(configuration, "w", encoding="utf-8") as out:
             out.write(CONFIGURATION.format(host=socket.gethostname().split(".")[0], user=getpass.getuser(), folder=self.folder,

@@ -9,6 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, sys.argv[1])
+from place import unused_port  # noqa: E402
 import tap  # noqa: E402
 import terminal  # noqa: E402
 
@@ -279,9 +280,7 @@ def a_login_by_a_copied_address_comes_back_too():
 @tap.case
 def a_hostile_end_of_the_callback_holds_nobody_up():
     """Connections that are too many, say too much before the browser does, or end at once."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = unused_port()
     script = "import socket, sys\n" \
              "def ask(line):\n" \
              "    one = socket.socket(socket.AF_UNIX)\n" \

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, sys.argv[1])
+from place import unused_port  # pylint: disable=wrong-import-position
 import tap  # pylint: disable=wrong-import-position
 
 PROGRAM = sys.argv[2]
@@ -193,12 +194,6 @@ def a_variable_names_the_database(here):
     assert "orders" in here.done("list_tables", "$OTHER")["text"]
     assert "DATABASE_URL" in here.failed("list_tables")
     assert "NOT_THERE" in here.failed("list_tables", "$NOT_THERE")
-
-
-def unused_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Server:

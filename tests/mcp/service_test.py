@@ -32,6 +32,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 for beside in ("dev", "fronts"):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", beside))
 from client import LEGACY, MODERN, WAIT_SECONDS, adopt_orphans, children, left_behind  # noqa: E402, pylint: disable=wrong-import-position
+from place import unused_port  # noqa: E402, pylint: disable=wrong-import-position
 import tap  # noqa: E402, pylint: disable=wrong-import-position
 from rootfs import Rootfs, which  # noqa: E402, pylint: disable=wrong-import-position
 
@@ -315,12 +316,6 @@ def bearer(token):
     return {"Authorization": "Bearer " + token}
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def refused(settings, *words, tokens=None, code=2, **options):
     """What a server says that does not start."""
     try:
@@ -440,7 +435,7 @@ def a_cell_ends_when_its_life_is_over_and_its_calls_are_answered():
 
 @tap.case
 def no_cell_begins_while_the_former_of_its_name_ends():
-    settings = {"life_s": 1, "workspace": "{cell}", "on_close": "delete", "metrics": f"127.0.0.1:{free_port()}"}
+    settings = {"life_s": 1, "workspace": "{cell}", "on_close": "delete", "metrics": f"127.0.0.1:{unused_port()}"}
     with Service(settings) as service, concurrent.futures.ThreadPoolExecutor() as pool:
         # It hears no signal but the last, so that its cell takes some time to end.
         slow = pool.submit(service.bash, "trap '' TERM INT HUP; echo x >former; while :; do sleep 0.1; done")
@@ -1135,7 +1130,7 @@ def quotas_need_a_control_group_or_a_word():
 
 @tap.case
 def the_service_tells_how_it_is():
-    with Service({"metrics": f"127.0.0.1:{free_port()}"}, tokens={"ann-" + "0" * 16: {}}) as service:
+    with Service({"metrics": f"127.0.0.1:{unused_port()}"}, tokens={"ann-" + "0" * 16: {}}) as service:
         token = "ann-" + "0" * 16
         service.bash("exit 3", token=token)
         service.call("write_file", {"path": "/usr/made", "content": "x"}, token=token)
@@ -1163,7 +1158,7 @@ def records_that_are_lost_are_counted():
     with socket.socket() as silent:
         # Nothing is taken here.
         silent.bind(("127.0.0.1", 0))
-        settings = {"metrics": f"127.0.0.1:{free_port()}", "otlp": {"endpoint": "http://127.0.0.1:%d" % silent.getsockname()[1]}}
+        settings = {"metrics": f"127.0.0.1:{unused_port()}", "otlp": {"endpoint": "http://127.0.0.1:%d" % silent.getsockname()[1]}}
         with Service(settings) as service:
             assert service.bash("true").status == 200
             assert service.metrics()["glovebox_queue_dropped_total"] == 0
@@ -1201,7 +1196,7 @@ def state_of(pid):
 @tap.case
 def a_collector_that_hangs_holds_nothing_up_and_what_it_costs_is_counted():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        settings = {"metrics": f"127.0.0.1:{free_port()}", "cell": "shared", "max_calls_per_token": 1024,
+        settings = {"metrics": f"127.0.0.1:{unused_port()}", "cell": "shared", "max_calls_per_token": 1024,
                     "otlp": {"endpoint": "http://127.0.0.1:%d" % silent.getsockname()[1]}}
         with Service(settings) as service, concurrent.futures.ThreadPoolExecutor(16) as pool:
             # A batch is on its way for good, and 2,048 spans wait: each call makes two.
@@ -1215,7 +1210,7 @@ def a_collector_that_hangs_holds_nothing_up_and_what_it_costs_is_counted():
 @tap.case
 def tokens_beyond_two_hundred_share_a_row():
     tokens = {f"t{number:019}": {} for number in range(230)}
-    with Service({"metrics": f"127.0.0.1:{free_port()}"}, tokens=tokens) as service:
+    with Service({"metrics": f"127.0.0.1:{unused_port()}"}, tokens=tokens) as service:
         rows = [name for name in service.metrics() if name.startswith("glovebox_cpu_seconds_total")]
         assert len(rows) == 201 and 'glovebox_cpu_seconds_total{token="other"}' in rows, len(rows)
 
@@ -1849,7 +1844,7 @@ def program_of(name, package):
 
 def nginx(service):
     """An nginx in front of SERVICE, with the example of the manual."""
-    port, folder = free_port(), os.path.join(service.folder, "nginx")
+    port, folder = unused_port(), os.path.join(service.folder, "nginx")
     os.mkdir(folder)
     example = re.sub(r"listen [^;]*;", f"listen 127.0.0.1:{port};", example_of("nginx", "\nnginx:\n"))
     example = re.sub(r"\n\s*ssl_[^\n]*", "", example).replace("127.0.0.1:8080", service.address)
@@ -1864,7 +1859,7 @@ def nginx(service):
 
 def caddy(service):
     """The same with Caddy, which looks at the example as it stands there, too."""
-    program, port, folder = program_of("caddy", "caddy"), free_port(), os.path.join(service.folder, "caddy")
+    program, port, folder = program_of("caddy", "caddy"), unused_port(), os.path.join(service.folder, "caddy")
     os.mkdir(folder)
     environment = {"PATH": os.environ["PATH"], "HOME": folder}
     example, place = example_of("", "\nCaddy:\n"), os.path.join(folder, "Caddyfile")
