@@ -389,6 +389,8 @@ def a_cell_too_many_is_told_which_bound_it_meets():
         assert answer.busy == {"kind": "busy", "limit": "max_cells", "value": 3}, answer
         service.send("DELETE", "/mcp", headers={"Mcp-Session-Id": sessions[0],
                                                 "Authorization": "Bearer " + "a" * 20})
+        # A cell that ends has its place until it is gone.
+        wait_for(lambda: service.ready()[0] == 200, "the cell does not end")
         assert service.bash("true", token="c" * 20).status == 200
 
 
