@@ -639,7 +639,8 @@ def a_terminal_is_let_go_and_goes_on():
         place.start("one")
         with place.terminal("attach", "one") as tty:
             tty.wait_for(b"Ctrl+] lets go")
-            tty.type(b"X=4; until [ \"$(stty size)\" = '30 100' ]; do sleep 0.05; done; stty size; echo va''lue $((X+1))\r")
+            # The job is drawn anew by a size that is another one for a moment.
+            tty.type(b"X=4; until s=$(stty size); [ \"$s\" = '30 100' ]; do sleep 0.05; done; echo $s; echo va''lue $((X+1))\r")
             tty.wait_for(b"30 100\r\n")
             tty.wait_for(b"value 5")
             tty.type(LET_GO)
@@ -648,7 +649,7 @@ def a_terminal_is_let_go_and_goes_on():
         with place.terminal("attach", "one") as tty:
             tty.wait_for(b"value 5")
             tty.resize(40, 90)
-            tty.type(b"until [ \"$(stty size)\" = '40 90' ]; do sleep 0.05; done; stty size; echo st''ill $X\r")
+            tty.type(b"until s=$(stty size); [ \"$s\" = '40 90' ]; do sleep 0.05; done; echo $s; echo st''ill $X\r")
             tty.wait_for(b"40 90\r\n")
             tty.wait_for(b"still 4")
             tty.type(b"exit 9\r")
