@@ -488,6 +488,16 @@ def jobs_are_done_looked_at_and_done_once_more():
 
 
 @tap.case
+def many_begin_a_fleet_at_the_same_time():
+    for _ in range(10):
+        with fleet() as f:
+            paths = [f.tasks(f"j{number}", [command(1)]) for number in range(8)]
+            begun = [f.spawn([PROGRAM, "fleet", "submit", path, "--job", f"j{number}"]) for number, path in enumerate(paths)]
+            for process in begun:
+                assert process.wait(timeout=WAIT_S) == 0, f.said(process)
+
+
+@tap.case
 def a_paused_job_waits_and_a_cancelled_one_ends():
     with fleet() as f:
         path = f.tasks("p", [command(i) for i in range(3)])

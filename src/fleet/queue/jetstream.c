@@ -123,6 +123,7 @@ enum {
 	ERROR_NOT_ENABLED_FOR_ACCOUNT = 10039,
 	ERROR_NO_STORAGE = 10047,
 	ERROR_NO_STREAM = 10059,
+	ERROR_OVERLAP = 10065,
 	ERROR_SEQUENCE = 10071,
 	ERROR_NOT_ENABLED = 10076,
 	ERROR_STORE_FAILED = 10077,
@@ -335,6 +336,7 @@ static bool check_answer(struct jetstream *jetstream, const struct value *answer
 			       "what is missing",
 			       jetstream->shown, doing, text);
 	case ERROR_SEQUENCE:
+	case ERROR_OVERLAP:
 		return err_set(err, EEXIST, "%s: %s: %.200s", jetstream->shown, doing, text);
 	case ERROR_NO_RESOURCES:
 	case ERROR_NO_STORAGE:

@@ -44,8 +44,10 @@ enum {
 	NAME_MAX_BYTES = 64, /* of a fleet */
 	SUBJECT_MAX = JETSTREAM_SUBJECT_MAX,
 	ANSWER_MAX = 64 << 20, /* of the interface: 100,000 subjects take 7 MB */
-	LOOK_MS = 5000,        /* how often lanes and their limits are read */
-	POLL_MS = 250, /* a lane with a limit is asked again, while nothing comes … */
+	MADE_TRIES = 100,
+	MADE_PAUSE_MS = 20,
+	LOOK_MS = 5000, /* how often lanes and their limits are read */
+	POLL_MS = 250,  /* a lane with a limit is asked again, while nothing comes … */
 	POLL_MOST_MS = 2000, /* … and at last this often */
 	EMPTY_MS = 20,    /* a consumer that had nothing is not asked again before this */
 	PULL_LEAST_S = 1, /* a pull waits so long, twice as long each time … */
@@ -525,6 +527,22 @@ static bool repair_lane(void *context, const char *key, struct str text)
 	return repair->ok;
 }
 
+/* Is STREAM there? A server that makes it for another client just now knows its subjects before. */
+static bool is_made_beside(struct fleet_queue *queue, enum stream stream)
+{
+	for (int i = 0; i < MADE_TRIES; i++) {
+		auto_value struct value *answer = NULL;
+		struct err why = {0};
+
+		if (call_stream(queue, "STREAM.INFO", stream, NULL, "", &answer, &why))
+			return true;
+		if (why.code != ENOENT)
+			return false;
+		(void)poll(NULL, 0, MADE_PAUSE_MS);
+	}
+	return false;
+}
+
 bool fleet_queue_repair(struct fleet_queue *queue, size_t *made, struct err *err)
 {
 	struct repair repair = {queue, err, true};
@@ -541,9 +559,10 @@ bool fleet_queue_repair(struct fleet_queue *queue, size_t *made, struct err *err
 			continue;
 		if (why.code != ENOENT)
 			return err_set(err, why.code, "%s", why.text);
-		if (!make_stream(queue, i, err))
+		if (make_stream(queue, i, err))
+			(*made)++;
+		else if (err->code != EEXIST || !is_made_beside(queue, i))
 			return false;
-		(*made)++;
 	}
 	return need_lane(queue, "default", err) &&
 	       fleet_queue_keys(queue, FLEET_STATE, "lane.", repair_lane, &repair, err) &&
