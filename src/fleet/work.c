@@ -19,6 +19,8 @@
 #include "fleet/task.h"
 
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +35,8 @@ enum {
 	ENDING_S = 20, /* for a run that was asked to end; as long again, when it is killed */
 	QUOTED_MAX = 60, /* characters of a command in a sentence */
 	SIGNALS = 128,
+	BESIDE_MS = 1000, /* for the same signal to come to us */
+	BESIDE_PAUSE_MS = 20,
 };
 
 /* A run of our own agent: what the reading thread hears of it. */
@@ -444,12 +448,32 @@ static struct value *new_result(const struct fleet_work *work)
 	return result;
 }
 
+/*
+ * Was the run ended by what ends processes from outside? A scheduler, a service manager and a shell
+ * send it to all processes of a job, and one of the task may get it before this one.
+ */
+static bool is_ended_from_outside(const struct doing *doing)
+{
+	static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGKILL};
+	const struct fleet_steps *steps = &doing->steps;
+	const int64_t code = value_integer(value_member(doing->result, "exit"));
+	bool found = steps->cell_lost;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		found = found || code == SIGNALS + signals[i];
+	return found && steps->ended && steps->status == FLEET_FAILED;
+}
+
 static void finish(struct doing *doing)
 {
 	struct fleet_steps *steps = &doing->steps;
 	auto_value struct value *opened = NULL, *closed = NULL;
 	struct value *result = doing->result;
+	const int64_t beside_ms = clock_now_ms() + BESIDE_MS;
 
+	while (is_ended_from_outside(doing) && !fleet_steps_cancelled(steps) &&
+	       clock_now_ms() < beside_ms)
+		(void)poll(NULL, 0, BESIDE_PAUSE_MS);
 	if (doing->site.cell != NULL && !fleet_steps_cancelled(steps) &&
 	    !fleet_client_gone(steps->work->client))
 		(void)fleet_collect_all(steps, &doing->site, &doing->collect, result);

@@ -415,6 +415,30 @@ def ctrl_c_begins_nothing_more_and_the_second_one_ends_what_runs():
 
 
 @tap.case
+def a_signal_that_a_task_gets_first_makes_no_result():
+    for first in signal.SIGTERM, signal.SIGKILL:
+        with place() as at:
+            at.write(commands(1, "sleep 666"))
+            process = at.start(at.tasks, "--out", at.store, "-j", "1")
+
+            def sleeps():
+                return [pid for pid, line in below(process.pid).items() if "sleep 666" in line]
+            wait_until(sleeps, "the task")
+            # Slurm, systemd and a shell send it to all processes of a job, in any order.
+            for pid in sleeps():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, first)
+            time.sleep(0.2)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(WAIT_SECONDS) == 143 and not at.results(), (first, at.results())
+        with place() as at:
+            at.write(commands(1, f"kill -{int(first)} $$"))
+            at.batch(code=1)
+            result, = at.results().values()
+            assert result["status"] == "failed" and result["exit"] == 128 + first, result
+
+
+@tap.case
 def what_runs_ends_by_itself_after_one_ctrl_c():
     with place() as at:
         at.write(commands(3, "sleep 1"))
