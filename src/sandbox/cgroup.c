@@ -768,14 +768,18 @@ static bool limit_cpus(int folder, int version, double cpus, struct err *err)
 	const double wanted = cpus * CPU_PERIOD_US;
 	const long quota = wanted < CPU_QUOTA_LEAST_US ? CPU_QUOTA_LEAST_US : (long)wanted;
 	char period[32], text[64];
+	bool ok;
 
 	(void)snprintf(period, sizeof(period), "%d", CPU_PERIOD_US);
 	(void)snprintf(text, sizeof(text), version == 2 ? "%ld %s" : "%ld", quota, period);
-	return (version == 2 ? fd_write_at(folder, "cpu.max", text)
-			     : fd_write_at(folder, "cpu.cfs_period_us", period) &&
-				       fd_write_at(folder, "cpu.cfs_quota_us", text)) ||
-	       err_set(err, errno, "limiting the processors of a control group: %s",
-		       strerror(errno));
+	if (version == 2)
+		ok = fd_write_at(folder, "cpu.max", text);
+	else
+		/* Version 1 refuses what is more than a group above gives, which bounds this one already. */
+		ok = fd_write_at(folder, "cpu.cfs_period_us", period) &&
+		     (fd_write_at(folder, "cpu.cfs_quota_us", text) || errno == EINVAL);
+	return ok || err_set(err, errno, "limiting the processors of a control group: %s",
+			     strerror(errno));
 }
 
 static void limit_pids(const struct cgroup_cell *cell, uint64_t pids)

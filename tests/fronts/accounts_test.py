@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
@@ -289,6 +290,33 @@ def half_a_processor_is_half_a_processor():
         accounts = here.report("--cpus", "0.5", "--", "python3", "burn.py", "2", "0.5")[1]["accounts"]
         assert accounts["wall_s"] > 1.4, accounts
         assert accounts["cpu_s"] < 0.6 * accounts["wall_s"] + 0.2, accounts
+
+
+@tap.case
+def more_processors_than_the_machine_gives_us_are_no_error():
+    above = f"/sys/fs/cgroup/cpu/glovebox-test-{os.getpid()}"
+    if os.geteuid() != 0 or not os.path.exists("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"):
+        raise tap.Skip("only root may make a control group of version 1, which refuses more than one above has")
+
+    def enter():
+        with open(os.path.join(above, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write(str(os.getpid()))
+    with place() as here:
+        need_exact(here)
+        os.mkdir(above)
+        try:
+            for name, value in (("cpu.cfs_period_us", 100_000), ("cpu.cfs_quota_us", 50_000)):
+                with open(os.path.join(above, name), "w", encoding="ascii") as file:
+                    file.write(str(value))
+            done = here.run("exec", "--cpus", "0.9", "--", "echo", "hi", preexec_fn=enter)
+            assert (done.returncode, done.stdout) == (0, "hi\n"), done
+        finally:
+            deadline = time.monotonic() + 20
+            while os.path.isdir(above):
+                with contextlib.suppress(OSError):
+                    os.rmdir(above)
+                assert time.monotonic() < deadline, "the group is still used"
+                time.sleep(0.02)
 
 
 @tap.case
