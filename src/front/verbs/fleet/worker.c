@@ -141,7 +141,7 @@ static void watch_end(struct working *working)
 	working->over = true;
 	(void)pthread_mutex_unlock(&working->lock);
 	/* The thread waits for signals; behind one it sees that all is over. */
-	(void)pthread_kill(working->watch, SIGTERM);
+	(void)pthread_kill(working->watch, SIGINT);
 	(void)pthread_join(working->watch, NULL);
 	(void)pthread_cond_destroy(&working->changed);
 	(void)pthread_mutex_destroy(&working->lock);
