@@ -44,7 +44,7 @@ enum {
 	NAME_MAX_BYTES = 64, /* of a fleet */
 	SUBJECT_MAX = JETSTREAM_SUBJECT_MAX,
 	ANSWER_MAX = 64 << 20, /* of the interface: 100,000 subjects take 7 MB */
-	MADE_TRIES = 100,
+	MADE_TRIES = 100,      /* looks for a stream that another client makes just now */
 	MADE_PAUSE_MS = 20,
 	LOOK_MS = 5000, /* how often lanes and their limits are read */
 	POLL_MS = 250,  /* a lane with a limit is asked again, while nothing comes … */

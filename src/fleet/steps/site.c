@@ -181,14 +181,13 @@ static void close_cell(struct fleet_steps *steps, const char *cell)
 static bool say_bounded(struct fleet_steps *steps, const char *path,
 			const struct fleet_refusal *refused)
 {
-	static const char *const others[] = {"cancelled",  "timed_out", "closed",
-					     "set_up",     "busy",      "limit",
-					     "unavailable"};
+	static const char *const others[] = {"cancelled", "timed_out", "limit"};
+	bool is_other = fleet_steps_is_loss(refused);
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (strcmp(refused->kind, others[i]) == 0)
-			return fleet_steps_refused(steps, refused);
-	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		is_other = is_other || strcmp(refused->kind, others[i]) == 0;
+	if (is_other)
+		return fleet_steps_refused(steps, refused);
 	return fleet_steps_end(steps, FLEET_DENIED,
 			       "workspace: %s cannot be read here; where the configuration has "
 			       "an agent " FLEET_BOUND
